@@ -153,7 +153,15 @@ def machines_short(session: nox.Session) -> None:
 @nox.session(name="integration-cpu")
 def integration_cpu(session: nox.Session) -> None:
     """Run the tests through the public API on eight virtual CPU devices."""
-    run_pytest(session, workspace(), "integration", "-n", "auto", RICCI_TEST_PLATFORM="cpu")
+    options = ["--ignore-glob=*/test_hosts_*.py", "-n", "auto"]
+    run_pytest(session, workspace(), "integration", *options, RICCI_TEST_PLATFORM="cpu")
+
+
+@nox.session(name="integration-hosts")
+def integration_hosts(session: nox.Session) -> None:
+    """Run programs of several processes, on CPU devices, and let their processes fail."""
+    files = sorted(map(str, Path("integration").glob("test_hosts_*.py")))
+    run_pytest(session, workspace(), *files, "-n", "auto", RICCI_TEST_PLATFORM="cpu")
 
 
 @nox.session(name="integration-gpu")

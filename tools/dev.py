@@ -33,6 +33,7 @@ CHECKS = (
     "doctest",
     "machines-short",
     "integration-cpu",
+    "integration-hosts",
     "build",
 )
 ISOLATED = ("isolated", "isolated-light")

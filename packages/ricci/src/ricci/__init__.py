@@ -142,6 +142,7 @@ from . import tree_util as tree_util
 if _typing.TYPE_CHECKING:
     from ricci_check import check as check
 
+    from . import distributed as distributed
     from . import interpreters as interpreters
     from . import parallel as parallel
     from . import profiler as profiler
@@ -160,6 +161,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
         {
             "__version__": "._version:__version__",
             "check": "ricci_check:check",
+            "distributed": ".distributed",
             "interpreters": ".interpreters",
             "parallel": ".parallel",
             "profiler": ".profiler",

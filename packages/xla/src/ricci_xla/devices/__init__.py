@@ -2,6 +2,7 @@
 
 from ._client import *
 from ._colab import *
+from ._coordination import *
 from ._environment import *
 from ._errors import *
 from ._runtime_types import *

@@ -8,3 +8,4 @@ from ._inspection import *
 from ._memories import *
 from ._partitioners import *
 from ._program_devices import *
+from ._shared_programs import *

@@ -195,12 +195,14 @@ class Executable:
       effects: the side effects of the program.
       in_layouts: for each argument that is kept its layout, where that is not the usual one; empty
         if all are.
+      before_first_run: called once, before the program runs for the first time.
 
     The attribute ``has_extended_results`` says whether any result is a token, or of a dtype that
     jaxlib does not know, such as random keys. C++ cannot make such results.
     """
 
     __slots__ = (
+        "before_first_run",
         "committed",
         "consts",
         "effects",
@@ -216,6 +218,7 @@ class Executable:
         "out_shardings",
     )
 
+    before_first_run: Callable[[], None] | None
     committed: bool
     consts: list[ArrayImpl]
     effects: frozenset[Effect]
@@ -243,8 +246,10 @@ class Executable:
         consts: Sequence[ArrayImpl] = (),
         effects: frozenset[Effect] = no_effects,
         in_layouts: tuple[Layout | None, ...] = (),
+        before_first_run: Callable[[], None] | None = None,
     ):
         self.in_layouts = in_layouts
+        self.before_first_run = before_first_run
         self.loaded = loaded
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
         if in_shardings is None or out_shardings is None:
@@ -294,6 +299,9 @@ class Executable:
         for array in arrays:
             if array.is_deleted():
                 check_not_deleted(array)
+        if self.before_first_run is not None:
+            self.before_first_run()
+            self.before_first_run = None
         if self.effects:
             return runtime_tokens.run(self, [*self.consts, *arrays])
         results = self.loaded.execute_sharded([*self.consts, *arrays])

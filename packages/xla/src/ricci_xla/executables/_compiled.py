@@ -69,6 +69,7 @@ from ._program_devices import (
     place,
     with_typed_results,
 )
+from ._shared_programs import before_first_run
 from ._sizes import check_sizes, uncountable
 
 
@@ -526,6 +527,9 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         consts=consts,
         effects=jaxpr.effects,
         in_layouts=required_layouts(loaded, lowered.kept, count, placement.in_layouts),
+        before_first_run=(
+            before_first_run(program.name, lowered.text, devices) if len(devices) > 1 else None
+        ),
     )
     return CompiledProgram(program, executable)
 

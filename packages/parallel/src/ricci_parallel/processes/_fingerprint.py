@@ -1,0 +1,154 @@
+"""Compares the programs of all processes before they run.
+
+The processes that share a program count the programs that they share. The first of them stores
+under the number what its program is, the others compare their own with it, and stop with an error
+if they differ. Then all wait for each other: whoever comes to a program that the others do not run
+stays here, rather than exchange values with another program of theirs. This costs two requests to
+the coordinator when a program first runs, and nothing afterwards. A program that a process compiles
+anew, since it was dropped from a cache, is known by its digest and not counted again.
+"""
+
+import hashlib
+import json
+import re
+import zlib
+from typing import Any, NamedTuple, final
+
+from ricci_xla import JaxRuntimeError, SharedProgram
+
+from ._signs import Observer, main_thread_line
+
+# How much of a program is stored, for finding the first difference; the digest is of all of it.
+_STORED = 1 << 15
+_SLICE_MS = 1_000
+# The watch ends the process when the others do not come.
+_FOREVER_MS = 365 * 24 * 3600 * 1000
+# Where an operation comes from, which is said at its end; and what such names stand for.
+_LOCATION = re.compile(r"\s*loc\(#loc\d*\)|^#loc.*$")
+
+
+class ProgramMismatch(RuntimeError):
+    """Two processes are about to run different programs together."""
+
+
+class _Fingerprint(NamedTuple):
+    """What is stored of a program.
+
+    Attributes:
+      rank: the process that stored it.
+      name: the function's name.
+      line: where that process was.
+      digest: of the whole text.
+      text: the beginning of the text.
+    """
+
+    rank: int
+    name: str
+    line: str
+    digest: str
+    text: str
+
+    def to_bytes(self) -> bytes:
+        return zlib.compress(json.dumps(self).encode(), 1)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "_Fingerprint":
+        return cls(*json.loads(zlib.decompress(data)))
+
+
+@final
+class ProgramCheck:
+    """Compares programs through the coordinator's key-value store.
+
+    Args:
+      client: jaxlib's client of the coordination service.
+      observer: tells the others what this process does.
+    """
+
+    def __init__(self, client: Any, observer: Observer):
+        self.client = client
+        self.observer = observer
+        self.rank = observer.rank
+        self._known: dict[tuple[int, ...], set[str]] = {}
+
+    def __call__(self, program: SharedProgram) -> None:
+        """Compare a program with that of the other processes, and wait until all have done so.
+
+        Raises:
+          ProgramMismatch: if theirs is another one.
+        """
+        digest = hashlib.blake2b(program.text.encode(), digest_size=16).hexdigest()
+        known = self._known.setdefault(program.processes, set())
+        if digest in known:
+            return
+        number = len(known)
+        known.add(digest)
+        mine = _Fingerprint(
+            self.rank, program.name, main_thread_line(), digest, program.text[:_STORED]
+        )
+        key = f"ricci/programs/{_group(program.processes)}/{number}"
+        with self.observer.joining(f"the first run of {program.name}"):
+            if self.rank == program.processes[0]:
+                self.client.key_value_set_bytes(key, mine.to_bytes())
+            else:
+                theirs = _Fingerprint.from_bytes(self._stored(key))
+                if theirs.digest != digest:
+                    raise ProgramMismatch(_explained(mine, theirs, number + 1, program.processes))
+            self.client.wait_at_barrier(key, _FOREVER_MS, program.processes)
+
+    def _stored(self, key: str) -> bytes:
+        """What the first of the processes stores, once it has come to this program."""
+        while True:
+            try:
+                return self.client.blocking_key_value_get_bytes(key, _SLICE_MS)
+            except JaxRuntimeError as error:
+                # Between two requests the watch can interrupt this thread.
+                if "DEADLINE_EXCEEDED" not in str(error):
+                    raise
+
+
+def _group(processes: tuple[int, ...]) -> str:
+    """A short name of a set of processes."""
+    return hashlib.blake2b(json.dumps(processes).encode(), digest_size=8).hexdigest()
+
+
+def _explained(
+    mine: _Fingerprint, theirs: _Fingerprint, number: int, processes: tuple[int, ...]
+) -> str:
+    ranks = ", ".join(map(str, processes[:8])) + (", …" if len(processes) > 8 else "")
+    lines = [
+        f"rank {mine.rank} and rank {theirs.rank} are about to run different programs together. "
+        f"Program {number} of ranks {ranks} is",
+        f"  in rank {theirs.rank}: {theirs.name}, called at {theirs.line}",
+        f"  in rank {mine.rank}: {mine.name}, called at {mine.line}",
+    ]
+    pairs = zip(_operations(theirs.text), _operations(mine.text), strict=False)
+    first = next(((a, b) for a, b in pairs if a != b), None)
+    if first is not None:
+        a, b = _around(*first)
+        lines += [
+            "The first lines of the programs that differ:",
+            f"  in rank {theirs.rank}: {a}",
+            f"  in rank {mine.rank}: {b}",
+        ]
+    lines.append(
+        "All processes must call the same functions of arrays over several processes, in the same "
+        "order, with the same shapes and constants."
+    )
+    return "\n".join(lines)
+
+
+def _operations(text: str) -> list[str]:
+    """The lines of a module without locations, and without its name, which is the function's."""
+    lines = (_LOCATION.sub("", line).strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("module @")]
+
+
+def _around(a: str, b: str, width: int = 100) -> tuple[str, str]:
+    """Two lines, each cut to the part around their first difference."""
+    at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0)
+    start = max(0, at - width // 2)
+    cut = lambda s: (
+        ("…" if start else "") + s[start : start + width] + "…" * (len(s) > start + width)
+    )
+    return cut(a), cut(b)

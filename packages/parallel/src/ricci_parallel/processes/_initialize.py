@@ -1,0 +1,302 @@
+"""Making this process one of a cluster: ``distributed.initialize``."""
+
+import atexit
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, final
+
+from ricci_ir import config
+from ricci_xla import (
+    Security,
+    backends_are_made,
+    check_shared_programs,
+    connect_to_coordinator,
+    set_distributed_client,
+    start_coordination_service,
+)
+
+from ._clusters import Membership, detect
+from ._fingerprint import ProgramCheck
+from ._meeting import Connection, Member, gather, join, split_address, this_member, welcome
+from ._verdict import Limits
+from ._watch import AbortGuard, MainThread, Watch
+
+_STALL_VARIABLE = "RICCI_STALL_TIMEOUT"
+_STALL = 600.0
+# The runtime's own time limits come later than those of the watch, which can say more.
+_MARGIN = 60
+
+
+@final
+class Cluster:
+    """The cluster that this process belongs to, if any.
+
+    Attributes:
+      client: jaxlib's client of the coordination service.
+      service: the service, as rank 0.
+      coordinator_address: where it listens.
+      process_id: the number of this process.
+      num_processes: the number of processes.
+      watch: the thread that watches over the processes; ``None`` for one process alone.
+    """
+
+    def __init__(self):
+        self.forget()
+
+    def forget(self) -> None:
+        """Belong to no cluster."""
+        self.client: Any = None
+        self.service: Any = None
+        self.coordinator_address: str | None = None
+        self.process_id = 0
+        self.num_processes = 1
+        self.shutdown_timeout = 300.0
+        self.watch: Watch | None = None
+        self.guard: AbortGuard | None = None
+        self.main_thread: MainThread | None = None
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Say that this process waits for others inside the block."""
+        return nullcontext() if self.watch is None else self.watch.observer.waiting()
+
+
+cluster = Cluster()
+
+
+def initialize(
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None,
+    cluster_detection_method: str | None = None,
+    initialization_timeout: int = 300,
+    heartbeat_timeout_seconds: int = 100,
+    shutdown_timeout_seconds: int = 300,
+    coordinator_bind_address: str | None = None,
+    slice_index: int | None = None,
+    partition_index: int | None = None,
+    mtls_cert_file: str | None = None,
+    mtls_key_file: str | None = None,
+    mtls_ca_file: str | None = None,
+    mtls_peer_uri_prefix: str | None = None,
+    verify_secure_credentials: bool | None = None,
+    *,
+    stall_timeout_seconds: float | None = None,
+) -> None:
+    """Make this process one of several that compute together.
+
+    Call it at the start of the program, in every process, before devices are used. What is not
+    given is found from the environment of Slurm, Open MPI, Kubernetes, TPU pods, or of
+    ``python -m ricci.distributed.run``.
+
+    Args:
+      coordinator_address: ``HOST:PORT`` at which rank 0 listens, as the others see it.
+      num_processes: the number of processes.
+      process_id: the number of this process, its rank, from 0.
+      local_device_ids: the numbers of the devices of this machine that this process uses (CUDA);
+        by default all.
+      cluster_detection_method: which kind of environment to read: ``"slurm"``, ``"ompi"``, …;
+        ``"deactivate"`` for none. By default each is tried.
+      initialization_timeout: how long to wait for all processes, in seconds.
+      heartbeat_timeout_seconds: after how many seconds without a sign of life a process counts as
+        failed.
+      shutdown_timeout_seconds: how long a process that has ended waits for the others, in seconds.
+      coordinator_bind_address: where rank 0 listens, if not at the port of the coordinator's
+        address on all interfaces.
+      slice_index, partition_index: the slice that this process is in, for several slices.
+      mtls_cert_file, mtls_key_file, mtls_ca_file: PEM files for encrypted connections to the
+        coordination service.
+      mtls_peer_uri_prefix: what the certificates of the other processes must name.
+      verify_secure_credentials: whether connections must be encrypted.
+      stall_timeout_seconds: after how many seconds all processes end, when some wait for one that
+        takes part in nothing; infinity for never. The default is the environment variable
+        ``RICCI_STALL_TIMEOUT``, or 600.
+
+    Raises:
+      ValueError: if an argument is missing that the environment does not say, or makes no sense.
+      RuntimeError: if it was called before, devices were used already, the coordinator cannot be
+        reached, or some processes did not come.
+
+    Example:
+      >>> import ricci
+      >>> ricci.distributed.initialize("127.0.0.1:8476", num_processes=2, process_id=0)
+      ... # doctest: +SKIP
+    """
+    if cluster.client is not None:
+        raise RuntimeError(
+            "distributed.initialize was called before: this process is rank "
+            f"{cluster.process_id} of {cluster.num_processes}. Call it once."
+        )
+    if backends_are_made():
+        raise RuntimeError(
+            "distributed.initialize comes too late: devices were used already (an array was made, "
+            "or devices() or the like was called). Call it at the start of the program."
+        )
+    for name, index in (("slice_index", slice_index), ("partition_index", partition_index)):
+        if index is not None:
+            raise NotImplementedError(
+                f"distributed.initialize: {name}={index!r} is not supported. TPU slices are told "
+                "apart by the runtime itself (the variables MEGASCALE_*)."
+            )
+    given = Membership(coordinator_address, num_processes, process_id, _ids(local_device_ids))
+    found = _complete(detect(given, cluster_detection_method))
+    address, count, rank = found
+    security = Security(
+        mtls_cert_file or config.jax_mtls_cert_file,
+        mtls_key_file or config.jax_mtls_key_file,
+        mtls_ca_file or config.jax_mtls_ca_file,
+        mtls_peer_uri_prefix or config.jax_mtls_peer_uri_prefix,
+        config.jax_distributed_verify_secure_credentials
+        if verify_secure_credentials is None
+        else verify_secure_credentials,
+    )
+    limits = Limits(float(heartbeat_timeout_seconds), _stall_limit(stall_timeout_seconds))
+    bind = coordinator_bind_address or f"[::]:{split_address(address)[1]}"
+    members, connections = _meet(address, bind, count, rank, initialization_timeout)
+    timeouts = {
+        "heartbeat_timeout": 2 * heartbeat_timeout_seconds + _MARGIN,
+        "shutdown_timeout": shutdown_timeout_seconds + _MARGIN,
+    }
+    if rank == 0:
+        cluster.service = start_coordination_service(
+            bind, count, security, recoverable=config.jax_enable_recoverability, **timeouts
+        )
+        welcome(connections)
+    if count > 1:
+        watch = cluster.watch = Watch(rank, members, connections, limits)
+        watch.start()
+        cluster.guard = AbortGuard(watch)
+        cluster.guard.install()
+        cluster.main_thread = MainThread(watch)
+        cluster.main_thread.install()
+    with cluster.waiting():
+        cluster.client = connect_to_coordinator(
+            address, rank, security, init_timeout=initialization_timeout + _MARGIN, **timeouts
+        )
+    cluster.coordinator_address = address
+    cluster.process_id, cluster.num_processes = rank, count
+    cluster.shutdown_timeout = float(shutdown_timeout_seconds)
+    set_distributed_client(cluster.client, rank, count)
+    if cluster.watch is not None:
+        check_shared_programs(ProgramCheck(cluster.client, cluster.watch.observer))
+    atexit.register(_end)
+
+
+def _ids(local_device_ids: int | Sequence[int] | None) -> tuple[int, ...] | None:
+    if local_device_ids is None:
+        return None
+    return (local_device_ids,) if isinstance(local_device_ids, int) else tuple(local_device_ids)
+
+
+def _complete(found: Membership) -> tuple[str, int, int]:
+    """The address, the number of processes and this process's number, all of which must be known.
+
+    Raises:
+      ValueError: if one is missing or makes no sense.
+    """
+    address, count, rank = found.coordinator_address, found.num_processes, found.process_id
+    if address is None or count is None or rank is None:
+        values = {"coordinator_address": address, "num_processes": count, "process_id": rank}
+        missing = [name for name, value in values.items() if value is None]
+        known = ", ".join(f"{name}={v!r}" for name, v in values.items() if v is not None)
+        raise ValueError(
+            f"distributed.initialize: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} "
+            f"missing{f' (known: {known})' if known else ''}, and no cluster was found in the "
+            "environment.\nGive all three of coordinator_address, num_processes and process_id, or "
+            "start the program with `python -m ricci.distributed.run -n N script.py`, srun or "
+            "mpirun."
+        )
+    split_address(address)
+    if not 0 <= rank < count:
+        raise ValueError(
+            f"distributed.initialize: process_id={rank} with num_processes={count}: process_id "
+            "must be nonnegative and less than num_processes."
+        )
+    return address, count, rank
+
+
+def _stall_limit(given: float | None) -> float | None:
+    text = os.environ.get(_STALL_VARIABLE)
+    try:
+        seconds = float(text or _STALL) if given is None else float(given)
+    except ValueError:
+        raise ValueError(
+            f"the environment variable {_STALL_VARIABLE} is {text!r}; expected seconds."
+        ) from None
+    if not seconds > 0:
+        raise ValueError(f"stall_timeout_seconds={seconds:g}: expected more than 0.")
+    return None if seconds == float("inf") else seconds
+
+
+def _meet(
+    address: str, bind: str, count: int, rank: int, limit: float
+) -> tuple[dict[int, Member], dict[int, Connection]]:
+    """Wait until all processes have found each other."""
+    if count == 1:
+        return {0: this_member(0)}, {}
+    if rank == 0:
+        return gather(address, bind, count, limit)
+    first, connection = join(address, rank, count, limit)
+    return {0: first, rank: this_member(rank)}, {0: connection}
+
+
+def is_initialized() -> bool:
+    """Whether this process is one of a cluster, by ``initialize``.
+
+    Example:
+      >>> is_initialized()
+      False
+    """
+    return cluster.client is not None
+
+
+def shutdown() -> None:
+    """Leave the cluster, when all processes do. It happens by itself at the end of the program.
+
+    Raises:
+      RuntimeError: if the others do not come to their end within the time that ``initialize`` was
+        given.
+    """
+    if cluster.client is None:
+        return
+    atexit.unregister(_end)
+    watch = cluster.watch
+    if watch is not None:
+        watch.ended()
+        if not watch.all_ended.wait(cluster.shutdown_timeout):
+            raise RuntimeError(
+                f"rank {cluster.process_id} has ended, and waited {cluster.shutdown_timeout:g} s "
+                f"for the others.\n{watch.not_ended()}"
+            )
+    check_shared_programs(None)
+    cluster.client.shutdown()
+    if cluster.service is not None:
+        cluster.service.shutdown()
+    if watch is not None:
+        watch.stop()
+    if cluster.guard is not None:
+        cluster.guard.remove()
+    if cluster.main_thread is not None:
+        cluster.main_thread.remove()
+    cluster.forget()
+
+
+def _end() -> None:
+    """At the end of the program: leave the cluster, unless a process failed."""
+    watch = cluster.watch
+    failed = watch is not None and (watch.verdict is not None or watch.observer.failed)
+    if not failed:
+        try:
+            shutdown()
+        except (RuntimeError, KeyboardInterrupt) as error:
+            sys.stderr.write(f"{type(error).__name__}: {error}\n")
+            failed = True
+    if failed and watch is not None:
+        watch.let_others_end()
+    if failed:
+        # The runtime would wait for processes that are not there any more.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)

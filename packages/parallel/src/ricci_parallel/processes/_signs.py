@@ -1,0 +1,160 @@
+"""What a process of a cluster is doing: the line it is at, and what it waits for.
+
+A sign is taken once in a while by the thread that watches. Nothing is counted when programs run, so
+that a step costs nothing more: whether this process waits for others is read off its arrays. A
+result over several processes that is not ready after a long time is waited for; a process that has
+none has not begun the program that the others are in.
+"""
+
+import sys
+import sysconfig
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NamedTuple, final
+
+from ricci_ir import Array, is_internal_module
+from ricci_xla import backends, backends_are_made
+
+# Where the standard library and installed packages are: a line in them tells a user little.
+_LIBRARIES = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), "<frozen")
+_SCRIPT_ENDED = "the end of the script"
+
+
+class Sign(NamedTuple):
+    """What a process is doing.
+
+    Attributes:
+      rank: its number.
+      line: where its main thread is, such as ``train.py:24 in step``.
+      waiting: for how long it has waited for other processes, in seconds; 0 if it does not.
+      apart: for how long it has taken part in nothing with other processes, in seconds.
+      joining: what it is about to begin and waits for the others to begin, too; or ``""``.
+      ended: whether its script has come to its end.
+      failed: the exception that has ended it, or ``""``.
+    """
+
+    rank: int
+    line: str
+    waiting: float = 0.0
+    apart: float = 0.0
+    joining: str = ""
+    ended: bool = False
+    failed: str = ""
+
+
+def located(frame: FrameType, line: int) -> str:
+    """A line of a program, such as ``train.py:24 in step``."""
+    return f"{frame.f_code.co_filename}:{line} in {frame.f_code.co_name}"
+
+
+def described(frame: FrameType | None) -> str:
+    """The innermost line of the user's code in a stack, such as ``train.py:24 in step``.
+
+    Where a stack has none, its innermost line is told, as of a thread that only waits.
+    """
+    inner = frame
+    while frame is not None and not _is_of_user(frame):
+        frame = frame.f_back
+    frame = frame or inner
+    return _SCRIPT_ENDED if frame is None else located(frame, frame.f_lineno)
+
+
+def _is_of_user(frame: FrameType) -> bool:
+    if is_internal_module(frame.f_globals.get("__name__")):
+        return False
+    return not frame.f_code.co_filename.startswith(_LIBRARIES)
+
+
+def main_thread_line() -> str:
+    """Where the main thread of this process is."""
+    return described(sys._current_frames().get(threading.main_thread().ident or 0))
+
+
+@final
+class Observer:
+    """Takes the signs of this process.
+
+    Args:
+      rank: its number.
+    """
+
+    def __init__(self, rank: int):
+        self.rank = rank
+        self.ended = False
+        self.failed = ""
+        self.failed_at = ""
+        self._in_wait: float | None = None  # when this process began to wait in `waiting`
+        self._joining = ""
+        # When each result that is not ready was first seen, by its identity.
+        self._seen: dict[int, tuple[weakref.ref[Array], float]] = {}
+        self._together = time.monotonic()  # when it last took part in something with others
+
+    @property
+    def in_wait(self) -> bool:
+        """Whether the main thread is inside a `waiting` block."""
+        return self._in_wait is not None
+
+    def sign(self) -> Sign:
+        """What this process is doing now."""
+        now = time.monotonic()
+        since = self._oldest(_unready(), now)
+        if self._in_wait is not None:
+            since = min(self._in_wait, since or now)
+        if since is not None:
+            self._together = now
+        return Sign(
+            self.rank,
+            self.failed_at or main_thread_line(),
+            0.0 if since is None else now - since,
+            now - self._together,
+            self._joining,
+            self.ended,
+            self.failed,
+        )
+
+    def _oldest(self, unready: Iterable[Array], now: float) -> float | None:
+        """When the result was first seen that has been waited for longest."""
+        seen: dict[int, tuple[weakref.ref[Array], float]] = {}
+        for array in unready:
+            known = self._seen.get(id(array))
+            if known is None or known[0]() is not array:
+                known = (weakref.ref(array), now)
+            seen[id(array)] = known
+        self._seen = seen
+        return min((since for _, since in seen.values()), default=None)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Say that this process waits for others inside the block, where no array shows it."""
+        self._in_wait = time.monotonic()
+        try:
+            yield
+        finally:
+            self._in_wait = None
+
+    @contextmanager
+    def joining(self, what: str) -> Iterator[None]:
+        """Say that this process waits for others to begin something inside the block."""
+        self._joining = what
+        with self.waiting():
+            yield
+        self._joining = ""
+
+
+def _unready() -> Iterator[Array]:
+    """The arrays over several processes that are not computed yet."""
+    if not backends_are_made():
+        return
+    for client in backends().values():
+        for array in client.live_arrays():
+            if _is_shared(array) and not array.is_deleted() and not array.is_ready():
+                yield array
+
+
+def _is_shared(array: Any) -> bool:
+    sharding = array.sharding
+    return sharding.num_devices > 1 and not sharding.is_fully_addressable

@@ -1,0 +1,133 @@
+"""How the processes of a cluster find each other, and what they say when some do not come."""
+
+import socket
+import threading
+
+import pytest
+
+from ricci_parallel.processes import _meeting
+from ricci_parallel.processes._meeting import Connection, gather, join, split_address, welcome
+
+
+@pytest.fixture
+def address():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    return f"127.0.0.1:{port}"
+
+
+def meet(address: str, count: int, *ranks: tuple[int, int], limit: float = 5.0) -> dict:
+    """Let rank 0 and others meet; what each returned or raised, by its position.
+
+    Args:
+      ranks: of each other process, its number and what it takes for the number of processes.
+    """
+    found: dict[int, object] = {}
+
+    def run(position: int, call: object, *args: object) -> None:
+        try:
+            found[position] = call(*args)
+            if position == 0:
+                welcome(found[0][1])
+        except RuntimeError as error:
+            found[position] = str(error)
+
+    calls = [(gather, address, address, count, limit)]
+    calls += [(join, address, rank, of, limit) for rank, of in ranks]
+    threads = [threading.Thread(target=run, args=(i, *c)) for i, c in enumerate(calls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    return found
+
+
+def test_all_come(address):
+    found = meet(address, 3, (2, 3), (1, 3))
+    members, connections = found[0]
+    assert sorted(members) == [0, 1, 2] and sorted(connections) == [1, 2]
+    assert found[1][0].rank == 0
+    found[1][1].send({"sign": 1})
+    connections[2].sock.settimeout(5)
+    assert connections[2].receive() == [{"sign": 1}]
+
+
+def test_who_did_not_come_is_said_to_those_who_came(address):
+    found = meet(address, 4, (2, 4), limit=0.5)
+    assert "waited 0.5 s" in found[0] and "ranks 1 and 3 did not come" in found[0]
+    assert "rank 2 (process" in found[0]
+    assert found[0] in found[1]
+
+
+def test_two_of_one_rank(address):
+    found = meet(address, 3, (1, 3), (1, 3))
+    assert "two processes are rank 1" in found[0]
+    assert all("two processes are rank 1" in found[i] for i in (1, 2))
+
+
+def test_other_numbers_of_processes(address):
+    found = meet(address, 2, (1, 5))
+    assert "num_processes=5" in found[0] and "num_processes=2" in found[0]
+    assert "num_processes=5" in found[1]
+
+
+def test_nobody_listens(address, monkeypatch):
+    monkeypatch.setattr(_meeting, "_RETRY", 0.01)
+    with pytest.raises(RuntimeError, match=f"rank 1 did not reach .* at {address} within 0.2 s"):
+        join(address, 1, 2, 0.2)
+
+
+def test_a_stranger_at_the_port_is_ignored(address):
+    found: dict[int, object] = {}
+    rank_0 = threading.Thread(target=lambda: found.setdefault(0, gather(address, address, 2, 5.0)))
+    rank_0.start()
+    host, port = split_address(address)
+    while True:
+        try:
+            stranger = socket.create_connection((host, port))
+            break
+        except ConnectionRefusedError:
+            continue
+    stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    other = threading.Thread(target=lambda: found.setdefault(1, join(address, 1, 2, 5.0)))
+    other.start()
+    rank_0.join(10)
+    welcome(found[0][1])
+    other.join(10)
+    assert found[1][0].rank == 0
+    stranger.close()
+
+
+def test_one_that_comes_and_goes(address):
+    found: dict[int, str] = {}
+
+    def run() -> None:
+        try:
+            gather(address, address, 3, 5.0)
+        except RuntimeError as error:
+            found[0] = str(error)
+
+    rank_0 = threading.Thread(target=run)
+    rank_0.start()
+    connection = _greet_as(address, 1, 3)
+    connection.close()
+    rank_0.join(10)
+    assert "rank 1 (process" in found[0] and "still missing: rank 2" in found[0]
+
+
+def _greet_as(address: str, rank: int, count: int) -> Connection:
+    while True:
+        try:
+            connection = Connection(socket.create_connection(split_address(address)))
+            break
+        except ConnectionRefusedError:
+            continue
+    greeting = {"ricci": _meeting.this_member(rank), "of": count, "versions": _meeting._versions()}
+    connection.send(greeting)
+    return connection
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:", ":1234", "host:name", "host:99999"])
+def test_what_is_no_address(text):
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        split_address(text)

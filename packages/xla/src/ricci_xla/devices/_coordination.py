@@ -1,0 +1,67 @@
+"""jaxlib's coordination service, by which the processes of a cluster find each other's devices."""
+
+from typing import Any, NamedTuple
+
+from ._jaxlib import runtime
+
+__all__ = ["connect_to_coordinator", "Security", "start_coordination_service"]
+
+
+class Security(NamedTuple):
+    """How connections to the coordination service are encrypted; by default they are not.
+
+    Attributes:
+      mtls_cert_file: the file with this process's certificate (PEM).
+      mtls_key_file: the file with its private key.
+      mtls_ca_file: the file with the certificates of those who sign.
+      mtls_peer_uri_prefix: what the address in the other side's certificate begins with.
+      verify_secure_credentials: whether a connection that is not encrypted is an error.
+    """
+
+    mtls_cert_file: str | None = None
+    mtls_key_file: str | None = None
+    mtls_ca_file: str | None = None
+    mtls_peer_uri_prefix: str | None = None
+    verify_secure_credentials: bool | None = None
+
+
+def start_coordination_service(
+    address: str, num_processes: int, security: Security, **timeouts: Any
+) -> Any:
+    """Start the service, in rank 0.
+
+    Args:
+      address: where to listen, such as ``[::]:1234``.
+      num_processes: the number of processes.
+      security: how connections are encrypted.
+      **timeouts: jaxlib's own arguments, in seconds.
+    """
+    return runtime.get_distributed_runtime_service(
+        address, num_processes, **security._asdict(), **timeouts
+    )
+
+
+def connect_to_coordinator(
+    address: str, process_id: int, security: Security, **timeouts: Any
+) -> Any:
+    """Connect this process to the service, and wait until all processes have.
+
+    Args:
+      address: where the service listens.
+      process_id: the number of this process.
+      security: how connections are encrypted.
+      **timeouts: jaxlib's own arguments, in seconds.
+
+    Returns:
+      jaxlib's client, with the key-value store and barriers.
+    """
+    client = runtime.get_distributed_runtime_client(
+        address,
+        process_id,
+        shutdown_on_destruction=False,
+        use_compression=True,
+        **security._asdict(),
+        **timeouts,
+    )
+    client.connect()
+    return client
