@@ -22,12 +22,14 @@ class Ended(NamedTuple):
       out: what it wrote to stdout.
       err: what it wrote to stderr.
       seconds: how long it ran.
+      at: when it ended, in seconds since the epoch.
     """
 
     code: int | None
     out: str
     err: str
     seconds: float
+    at: float
 
 
 def free_port() -> int:
@@ -106,9 +108,10 @@ def run(
                 if process.poll() is None:
                     process.send_signal(signal.SIGKILL)
                     process.wait()
+        epoch = time.time() - time.monotonic()
         return [
-            Ended(code, out.read_text(), err.read_text(), seconds - begun)
-            for (code, seconds), (out, err) in zip(ends, files, strict=True)
+            Ended(code, out.read_text(), err.read_text(), end - begun, end + epoch)
+            for (code, end), (out, err) in zip(ends, files, strict=True)
         ]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ricci_xla.devices._plugins import Plugin, find_cuda_plugin, find_plugins
+from ricci_xla.devices._plugins import Plugin, cuda_options, find_cuda_plugin, find_plugins
 
 
 def install(folder: Path, *files: str) -> None:
@@ -55,3 +55,12 @@ def test_malformed_entry_in_the_environment_is_named(monkeypatch):
     monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", "own")
     with pytest.raises(RuntimeError, match="'own'; expected name:path"):
         find_plugins()
+
+
+def test_cuda_client_joins_the_cluster():
+    found = cuda_options({"client": object(), "process_id": 3, "num_processes": 8})
+    assert (found["node_id"], found["num_nodes"]) == (3, 8)
+
+
+def test_cuda_client_alone_names_no_cluster():
+    assert not {"node_id", "num_nodes"} & set(cuda_options({}))

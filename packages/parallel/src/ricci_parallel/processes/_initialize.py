@@ -141,8 +141,8 @@ def initialize(
                 "apart by the runtime itself (the variables MEGASCALE_*)."
             )
     given = Membership(coordinator_address, num_processes, process_id, _ids(local_device_ids))
-    found = _complete(detect(given, cluster_detection_method))
-    address, count, rank = found
+    found = detect(given, cluster_detection_method)
+    address, count, rank = _complete(found)
     security = Security(
         mtls_cert_file or config.jax_mtls_cert_file,
         mtls_key_file or config.jax_mtls_key_file,
@@ -179,6 +179,8 @@ def initialize(
     cluster.process_id, cluster.num_processes = rank, count
     cluster.shutdown_timeout = float(shutdown_timeout_seconds)
     set_distributed_client(cluster.client, rank, count)
+    if found.local_device_ids is not None:
+        config.update("jax_cuda_visible_devices", ",".join(map(str, found.local_device_ids)))
     if cluster.watch is not None:
         check_shared_programs(ProgramCheck(cluster.client, cluster.watch.observer))
     atexit.register(_end)

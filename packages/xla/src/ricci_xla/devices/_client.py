@@ -106,7 +106,7 @@ class _Clients:
             made = {}
             for name, plugin in plugins.items():
                 try:
-                    made[name] = make_plugin_client(plugin, self.distributed.get("client"))
+                    made[name] = make_plugin_client(plugin, self.distributed)
                 except RuntimeError as error:
                     self.failed[name] = str(error)
                     warnings.warn(
@@ -129,7 +129,7 @@ class _Clients:
     def make_wanted(self, platform: str, plugin: Plugin) -> Client:
         """Make a client that the options ask for by name, so that failing is an error."""
         try:
-            return make_plugin_client(plugin, self.distributed.get("client"))
+            return make_plugin_client(plugin, self.distributed)
         except RuntimeError as error:
             raise RuntimeError(
                 f"Unable to initialize backend {platform!r}: {error}\n"

@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import os
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -143,20 +144,39 @@ def load_plugin(platform: str, library: Path | None) -> None:
         runtime.initialize_pjrt_plugin(platform)
 
 
-def make_plugin_client(plugin: Plugin, distributed_client: Any = None) -> Client:
+def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client:
     """Load a plugin's shared object, unless it is loaded already, and make a client with it.
+
+    Args:
+      plugin: the plugin.
+      distributed: the cluster that the client joins: the ``client`` of the coordination service,
+        ``process_id`` and ``num_processes``; empty for none.
 
     Raises:
       JaxRuntimeError: if the object cannot be loaded or finds no device.
     """
     name = plugin.platform
     load_plugin(name, plugin.library)
-    options = client_options()
+    options, coordinator = client_options(), distributed.get("client")
     if name != "cuda":
-        return xla_client.make_c_api_client(name, options, distributed_client)
+        return xla_client.make_c_api_client(name, options, coordinator)
     _register_cuda_kernels(plugin)
-    options = {**xla_client.generate_pjrt_gpu_plugin_options(), **visible_devices(), **options}
-    return xla_client.make_c_api_client(name, options, distributed_client)
+    options = {**cuda_options(distributed), **options}
+    return xla_client.make_c_api_client(name, options, coordinator)
+
+
+def cuda_options(distributed: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the CUDA client: its memory, its devices and its place in a cluster.
+
+    Args:
+      distributed: as in `make_plugin_client`. The client finds the other processes' devices, and
+        NCCL's communicators, through the coordination service.
+    """
+    found = {**xla_client.generate_pjrt_gpu_plugin_options(), **visible_devices()}
+    if distributed:
+        found["node_id"] = distributed["process_id"]
+        found["num_nodes"] = distributed["num_processes"]
+    return found
 
 
 def _extension(package: str) -> ModuleType | None:
