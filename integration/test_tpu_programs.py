@@ -267,6 +267,27 @@ def test_random_keys_and_half_precision(tpu):
     assert compiled.output_shardings == tpu.on("data")
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "kind"),
+    [
+        ("v5e:8x8", (8, 8), "TPU v5 lite"),
+        ("v5e:16x16", (16, 16), "TPU v5 lite"),
+        ("v5p:4x4x4", (16, 4), "TPU v5"),
+        ("v6e:4x4", (4, 4), "TPU v6 lite"),
+        ("v4:2x2x2", (8, 2), "TPU v4"),  # a chip of this kind is two devices
+    ],
+)
+def test_larger_and_other_topologies(name, shape, kind):
+    topology = topologies.get_topology_desc(name)
+    mesh = topologies.make_mesh(topology, shape, ("data", "model"))
+    assert {device.device_kind for device in mesh.devices.flat} == {kind}
+    x = ShapeDtypeStruct((mesh.size, 128), np.float32, sharding=NamedSharding(mesh, P("data")))
+    compiled = ricci.jit(lambda x: jnp.sum(x, 0)).lower(x).compile()
+    assert compiled.memory_analysis().argument_size_in_bytes > 0
+    (row,) = communication(lambda x: jnp.sum(x, 0))(x)
+    assert (row.kind, row.axes, row.group_size) == ("all-reduce", ("data",), shape[0])
+
+
 def test_a_topology_that_does_not_exist_is_named():
     with pytest.raises(ricci.errors.JaxRuntimeError, match="topology_name='v9:2x2'"):
         topologies.get_topology_desc("v9:2x2")

@@ -28,7 +28,41 @@ def test_a_mesh_takes_all_devices_of_a_topology():
         make_topology_mesh(topology, (3, 2), ("data", "model"))
 
 
-def test_only_tpus_can_be_described():
+@pytest.mark.parametrize(
+    ("args", "options"),
+    [
+        (("cpu:12",), {}),
+        (("cpu:12", "cpu"), {"num_devices": 12}),
+        (("12", "cpu"), {}),
+        (("cpu",), {"num_devices": 12}),
+        (("", "cpu"), {"num_devices": 12}),
+    ],
+)
+def test_cpu_devices_are_described_by_their_number(args, options):
+    topology = get_topology_desc(*args, **options)
+    assert len(topology.devices) == 12
+    assert all(map(is_described, topology.devices))
+    assert not set(topology.devices) & set(devices("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "error"),
+    [
+        (("cpu",), {}, ValueError),
+        (("cpu:0",), {}, ValueError),
+        (("cpu:2x2",), {}, ValueError),
+        (("cpu:4",), {"num_devices": 8}, ValueError),
+        (("v5e:4", "cpu"), {}, ValueError),
+        (("", "cpu"), {"num_devices": 2.5}, ValueError),
+        (("cpu:4",), {"chips_per_host_bounds": (2, 2, 1)}, TypeError),
+    ],
+)
+def test_a_number_of_cpu_devices_that_is_none(args, options, error):
+    with pytest.raises(error, match="num_devices"):
+        get_topology_desc(*args, **options)
+
+
+def test_only_tpus_and_cpus_can_be_described():
     with pytest.raises(NotImplementedError, match="platform='cuda'"):
         get_topology_desc("a100:8", "cuda")
 

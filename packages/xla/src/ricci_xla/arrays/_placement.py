@@ -29,7 +29,13 @@ from ricci_xla.devices._guards import (
     watch,
 )
 from ricci_xla.devices._jaxlib import runtime
-from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, HostBufferSemantics
+from ricci_xla.devices._runtime_types import (
+    ArrayCopySemantics,
+    Device,
+    HostBufferSemantics,
+    JaxRuntimeError,
+)
+from ricci_xla.devices._topologies import is_described
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._current_mesh import sharding_on_devices, with_set_devices
 from ricci_xla.meshes._division import (
@@ -103,6 +109,7 @@ def array_from_host(
 
     Raises:
       IndivisibleError: if the sharding cannot divide the array evenly.
+      JaxRuntimeError: if the devices are those of a topology.
     """
     check_not_forked()
     if committed is None:
@@ -131,15 +138,24 @@ def array_from_host(
         if has_terms(sharding):
             whole = holds_whole_term(sharding)
             pieces = [x if all_ else x * 0 for x, all_ in zip(pieces, whole, strict=True)]
-    return runtime.batched_device_put(
-        placed_aval(aval, sharding),
-        sharding,
-        pieces,
-        list(devices),
-        committed,
-        host_buffer_semantics=semantics,
-        enable_x64=True,
-    )
+    try:
+        return runtime.batched_device_put(
+            placed_aval(aval, sharding),
+            sharding,
+            pieces,
+            list(devices),
+            committed,
+            host_buffer_semantics=semantics,
+            enable_x64=True,
+        )
+    except (RuntimeError, ValueError):
+        if not is_described(devices[0]):
+            raise
+        raise JaxRuntimeError(
+            f"{devices[0]} is a device of a topology, which is described and not attached, so it "
+            "holds no arrays. Describe the array: "
+            f"ShapeDtypeStruct({aval.shape}, {aval.dtype.name}, sharding=...)."
+        ) from None
 
 
 def move_array(

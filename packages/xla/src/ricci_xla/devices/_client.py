@@ -216,7 +216,8 @@ def _not_installed(name: str, plugins: dict[str, Plugin]) -> str:
     )
 
 
-def _make_cpu_client(distributed: dict[str, Any]) -> Client:
+def register_cpu_kernels() -> None:
+    """Make the kernels known to XLA that programs for CPUs call, LAPACK's among them."""
     for module in (lapack, cpu_sparse):
         for platform, targets in module.registrations().items():
             for name, target, version in targets:
@@ -226,6 +227,10 @@ def _make_cpu_client(distributed: dict[str, Any]) -> Client:
     # On batches that are divided over devices, each device calls the kernel on its part.
     for name in lapack.batch_partitionable_targets():
         xla_client.register_custom_call_as_batch_partitionable(name)
+
+
+def _make_cpu_client(distributed: dict[str, Any]) -> Client:
+    register_cpu_kernels()
     count = config.jax_num_cpu_devices or -1
     return xla_client.make_cpu_client(
         asynchronous=config.jax_cpu_enable_async_dispatch,

@@ -1,9 +1,10 @@
 """Topologies: devices that are described, not attached. Programs are compiled for them, and sized.
 
 A topology's devices belong to a client that can compile and cannot run. libtpu makes them for any
-TPU, on a machine that has none.
+TPU, on a machine that has none; jaxlib itself makes any number of CPU devices.
 """
 
+import operator
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, final
 
 from ._client import devices as attached_devices
+from ._client import register_cpu_kernels
 from ._jaxlib import runtime, xla_client
 from ._plugins import load_plugin, package_folder
 from ._runtime_types import Device, JaxRuntimeError
@@ -69,12 +71,14 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 def get_topology_desc(
     topology_name: str = "", platform: str | None = None, **kwargs: Any
 ) -> TopologyDescription:
-    """The devices of a TPU that need not be attached: programs can be compiled for them.
+    """Devices that need not be attached: programs can be compiled for them.
 
     Args:
-      topology_name: the kind of TPU and its chips along each axis, such as ``"v5e:2x2"``.
-      platform: ``"tpu"``, which is the default.
-      **kwargs: further options of libtpu, such as ``chips_per_host_bounds=(2, 2, 1)``.
+      topology_name: the kind of TPU and its chips along each axis, such as ``"v5e:2x2"``; or the
+        number of CPU devices, as ``"cpu:256"``.
+      platform: ``"tpu"``, which is the default, or ``"cpu"``.
+      **kwargs: for CPUs ``num_devices``, the number of devices, if the name does not give it; for
+        TPUs further options of libtpu, such as ``chips_per_host_bounds=(2, 2, 1)``.
 
     Returns:
       The topology. Its devices make meshes and shardings; ``jit(f).lower(...)`` for descriptions of
@@ -83,12 +87,22 @@ def get_topology_desc(
     Raises:
       RuntimeError: if the package ``libtpu`` is not installed; or of the runtime's own class, if
         there is no such topology.
+      ValueError: if the number of CPU devices is missing or is not one.
+      TypeError: if CPU devices are described by other options.
       NotImplementedError: for another platform.
+
+    Example:
+      >>> topology = get_topology_desc("cpu:16")
+      >>> len(topology.devices), is_described(topology.devices[0])
+      (16, True)
     """
+    name, colon, count = topology_name.partition(":")
+    if platform == "cpu" or (platform is None and name == "cpu"):
+        return TopologyDescription(_cpu_devices(_cpu_count(name, colon, count, kwargs)))
     if platform not in (None, "tpu"):
         raise NotImplementedError(
-            f"get_topology_desc: platform={platform!r} is not supported, only 'tpu' is. Devices "
-            "that are attached here are those of get_attached_topology."
+            f"get_topology_desc: platform={platform!r} is not supported, only 'tpu' and 'cpu' are. "
+            "Devices that are attached here are those of get_attached_topology."
         )
     with _without_metadata_server():
         _load_libtpu()
@@ -100,6 +114,57 @@ def get_topology_desc(
                 "this libtpu. Names are like 'v5e:2x2', 'v6e:4x4' and 'v5p:4x4x4'."
             ) from None
         return TopologyDescription(topology._make_compile_only_devices())
+
+
+def _cpu_count(name: str, colon: str, count: str, options: dict[str, Any]) -> int:
+    """The number of devices that the arguments of ``get_topology_desc`` ask for."""
+    unknown = options.keys() - {"num_devices"}
+    if unknown:
+        raise TypeError(
+            f"get_topology_desc: {', '.join(sorted(unknown))} is no option of CPU devices, which "
+            "have num_devices only."
+        )
+    text = count if colon else "" if name == "cpu" else name
+    given = options.get("num_devices", text)
+    try:
+        found = int(given) if isinstance(given, str) else operator.index(given)
+    except (TypeError, ValueError):
+        found = 0
+    if found < 1 or (text and text != str(found)) or (colon and name != "cpu"):
+        raise ValueError(
+            f"get_topology_desc: topology_name={':'.join(filter(None, (name, count)))!r} and "
+            f"num_devices={options.get('num_devices')!r} do not say how many CPU devices there "
+            "are. Give topology_name='cpu:256', or platform='cpu' and num_devices=256."
+        )
+    return found
+
+
+def _cpu_devices(count: int) -> list[Device]:
+    register_cpu_kernels()
+    attached = xla_client.make_cpu_client(num_devices=count).devices()
+    written = runtime.get_topology_for_devices(attached).serialize()
+    # One that is read again does not keep that client alive, which has two threads a device.
+    return runtime.DeviceTopology.deserialize(written)._make_compile_only_devices()
+
+
+def cost_of_described(executable: Any) -> dict[str, Any]:
+    """XLA's estimates of what a program costs that was compiled for a topology's devices.
+
+    Args:
+      executable: what their client compiled.
+    """
+    try:
+        return executable.cost_analysis()
+    except JaxRuntimeError as error:
+        if "UNIMPLEMENTED" not in str(error):
+            raise
+    # The CPU's compiler answers for programs that it has loaded; XLA's own analysis does for all.
+    return runtime.hlo_module_cost_analysis(_analysing_client(), executable.hlo_modules()[0])
+
+
+@cache
+def _analysing_client() -> Any:
+    return xla_client.make_cpu_client(num_devices=1)
 
 
 def is_described(device: Device) -> bool:

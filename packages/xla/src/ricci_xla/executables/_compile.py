@@ -25,7 +25,7 @@ from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
 from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
-from ricci_xla.devices._topologies import is_described
+from ricci_xla.devices._topologies import cost_of_described, is_described
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import GSPMDSharding, Sharding
 
@@ -313,7 +313,7 @@ class Executable:
 
     def cost_analysis(self) -> dict[str, Any]:
         """XLA's estimates of what the program costs: ``flops``, ``bytes accessed`` and more."""
-        return self.loaded.cost_analysis()
+        return self.loaded.cost_analysis() if self.is_loaded else cost_of_described(self.loaded)
 
     def memory_analysis(self) -> Any:
         """The sizes of arguments, results, temporary buffers and code, in bytes."""

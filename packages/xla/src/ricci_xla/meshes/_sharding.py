@@ -194,7 +194,10 @@ def _memory_kind(self: Any) -> str | None:
     kind = self._memory_kind
     if kind is not None or is_abstract(self):
         return kind
-    return self._internal_device_list.default_memory_kind
+    try:
+        return self._internal_device_list.default_memory_kind
+    except ValueError:  # the runtime knows no memories of CPU devices that are described
+        return "device"
 
 
 def _reduce_sharding(self: Sharding) -> tuple[Any, ...]:
