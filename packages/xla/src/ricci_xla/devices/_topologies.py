@@ -26,8 +26,10 @@ __all__ = [
 ]
 
 _GOOGLE_PCI_VENDOR = "0x1ae0"
-# Where there is no TPU, libtpu would ask a metadata server of the cloud for these, for minutes.
+# Where there is no TPU, libtpu would ask a metadata server of the cloud for these, for minutes, and
+# let one process alone use it.
 _NOWHERE = {
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_WORKER_HOSTNAMES": "localhost",
 }
