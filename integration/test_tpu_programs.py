@@ -16,7 +16,7 @@ import ricci
 import ricci.numpy as jnp
 from ricci import NamedSharding, P, ShapeDtypeStruct, lax
 from ricci.experimental import topologies
-from ricci.parallel import communication
+from ricci.parallel import communication, plan
 from ricci.sharding import AxisType
 
 pytestmark = pytest.mark.skipif(
@@ -239,6 +239,64 @@ def test_donated_weights_take_no_more_memory(tpu):
     step, (weights, x, y) = data_parallel(tpu)
     memory = step.lower(weights, x, y).compile().memory_analysis()
     assert memory.alias_size_in_bytes == bytes_of(weights)
+
+
+def test_a_plan_of_weights_in_shares(tpu):
+    step, args = fully_sharded(tpu)
+    found = plan(step, *args, topology=tpu.topology)
+    compiled = step.lower(*args).compile()
+    memory, counted = found.memory, compiled.memory_analysis()
+    assert memory.temporaries == counted.temp_size_in_bytes
+    assert memory.arguments == bytes_of(args)
+    assert found.chip.name == "TPU v5e"
+    assert found.fits
+    assert found.sent("data", "model") == found.sent() == communication(step)(*args).bytes
+    links = 4  # the devices differ along both axes of the torus
+    assert found.time.communication == pytest.approx(found.sent() / (links * 50e9))
+    assert found.time.overlapped <= found.time.serial
+    assert found.flops == found.compiler_flops == pytest.approx(compiled.cost_analysis()["flops"])
+
+
+def test_the_peak_of_a_program_that_is_larger_than_the_chips_own_memory():
+    row = Described(topologies.get_topology_desc("v5e:2x2"), row=4)
+
+    def wide(x, w):
+        hidden = ricci.nn.softmax(x @ w)
+        return jnp.sum(jnp.sin(hidden @ w.T))
+
+    n = 16384
+    x, w = row.array((4 * n, 256), "row"), row.array((256, n))
+    found = plan(ricci.grad(wide), x, w)
+    first = wide.__code__.co_firstlineno
+    largest = [owner for owner in found.owners if owner.kind == "temporary"][:2]
+    assert [owner.bytes for owner in largest] == [n * n * 4] * 2
+    assert {(owner.file, owner.line - first) for owner in largest} == {(__file__, 1), (__file__, 2)}
+    assert found.memory.live == pytest.approx(found.memory.temporaries, rel=0.001)
+
+
+def layers(x, w):
+    return lax.scan(lambda x, w: (jnp.tanh(x @ w), None), x, w)[0]
+
+
+def test_a_loop_of_layers_counts_all_of_them(tpu):
+    x, w = tpu.array((1024, 512), "data"), tpu.array((24, 512, 512))
+    found = plan(layers, x, w)
+    data = tpu.sizes["data"]
+    products = 24 * 2 * (1024 // data) * 512 * 512
+    assert products <= found.flops < 1.2 * products
+    assert found.compiler_flops < 0.2 * products
+    assert found.unknown_loops == 0
+
+
+def test_a_program_that_does_not_fit_says_how_much_it_takes():
+    row = Described(topologies.get_topology_desc("v5e:2x2"), row=4)
+    x = row.array((2**30, 32), "row")
+    with pytest.raises(
+        ricci.errors.JaxRuntimeError, match="more memory than a device has"
+    ) as caught:
+        plan(lambda x: jnp.sort(x, 0) + x, x)
+    assert "Divide it over more devices" in str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 12
 
 
 def test_shardings_and_layouts_of_arguments_and_results(tpu):

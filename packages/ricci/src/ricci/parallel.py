@@ -1,6 +1,14 @@
 """What the compiler makes of programs on several devices."""
 
 from ricci_ir import export_names as _export_names
+from ricci_parallel.planning import Chip as Chip
+from ricci_parallel.planning import Memory as Memory
+from ricci_parallel.planning import Owner as Owner
+from ricci_parallel.planning import Plan as Plan
+from ricci_parallel.planning import StepTime as StepTime
+from ricci_parallel.planning import Traffic as Traffic
+from ricci_parallel.planning import chips as chips
+from ricci_parallel.planning import plan as plan
 from ricci_parallel.reports import Collective as Collective
 from ricci_parallel.reports import Communication as Communication
 from ricci_parallel.reports import communication as communication

@@ -116,7 +116,7 @@ class Attribution:
                 else:
                     self._add_fused(each, caller, found, fused)
                 continue
-            trips = self._trips(instruction) if instruction.opcode == "while" else 1
+            trips = self.trips(instruction) if instruction.opcode == "while" else 1
             inner_times = None if times is None or trips is None else times * trips
             inside = (computation, instruction) if instruction.opcode == "fusion" else None
             for role, name in instruction.called():
@@ -148,7 +148,8 @@ class Attribution:
         fused[key] = each
         found.append(each)
 
-    def _trips(self, loop: Instruction) -> int | None:
+    def trips(self, loop: Instruction) -> int | None:
+        """The number of iterations of a loop, if it is known."""
         known = loop.attribute(_TRIPS)
         if known is not None:
             return int(known)
@@ -171,7 +172,7 @@ class Attribution:
         for i, operand in enumerate(operands):
             origin = taken.get(i)
             if origin is None or self.module.line_of(origin) is None:
-                origin = self._origin(found.computation, operand) or instruction
+                origin = self.origin(found.computation, operand) or instruction
             key = (self.module.line_of(origin), origin.op_name)
             groups.setdefault(key, []).append(operand)
             origins[key] = origin
@@ -181,14 +182,14 @@ class Attribution:
     def _row(self, found: _Found, operands: Sequence[str], origin: Instruction) -> Collective:
         instruction, kind, here = found.instruction, found.kind, found.computation
         if not (origin.op_name or self.module.line_of(origin)):
-            origin = self._origin(here, operands[0]) or origin
+            origin = self.origin(here, operands[0]) or origin
         name, line = origin.op_name, self.module.line_of(origin)
         primitive = _primitive(name)
         argument = self.lines.arguments.get(name) if line is None else None
         value = argument or self.lines.computed(line, primitive)
         written = primitive in self.lines.collectives and argument is None
         moved = kind in MOVES and not written
-        user = self._user(found.site, found.result) if moved else None
+        user = self.user(found.site, found.result) if moved else None
         needed = (
             (None, "") if user is None else (self.module.line_of(user), _primitive(user.op_name))
         )
@@ -232,7 +233,7 @@ class Attribution:
             instruction=instruction.name,
         )
 
-    def _origin(self, computation: Computation, name: str) -> Instruction | None:
+    def origin(self, computation: Computation, name: str) -> Instruction | None:
         """The instruction that computed a value, behind those that passed it on."""
         seen: set[str] = set()
         while name not in seen:
@@ -251,7 +252,7 @@ class Attribution:
             name = found.operands[0]
         return None
 
-    def _user(self, computation: Computation, moved: Instruction) -> Instruction | None:
+    def user(self, computation: Computation, moved: Instruction) -> Instruction | None:
         """The first instruction that computes with what a collective moved; ``None`` at the end."""
         names = [moved.name]
         seen: set[str] = set()
@@ -278,7 +279,7 @@ class Attribution:
                 return user
             for i, operand in enumerate(user.operands):
                 parameter = inner.parameter(i) if operand == name else None
-                found = self._user(inner, parameter) if parameter is not None else None
+                found = self.user(inner, parameter) if parameter is not None else None
                 if found is not None:
                     return found if self.module.line_of(found) is not None else user
             return None

@@ -124,11 +124,12 @@ def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
 def communication_of(traced: Traced) -> Communication:
     """The collectives in the compiled program of a traced call."""
     program = compile_with_lines(traced)
-    module = HloModule(program.text)
+    text = program.text
+    module = HloModule(text)
     lines = ProgramLines(program.jaxpr, program.arg_names, program.out_shardings)
     axes = MeshAxes(program.meshes, program.devices)
     rows = Attribution(module, lines, axes, len(program.devices)).rows()
-    return Communication(rows, program.text)
+    return Communication(rows, text)
 
 
 def _cells(row: Collective) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ricci_ir import Jaxpr
 from ricci_xla.devices._runtime_types import Device
+from ricci_xla.executables._compile import Executable
 from ricci_xla.executables._compiled import argument_names, compile_lowered, lower_program
 from ricci_xla.executables._program_devices import (
     Options,
@@ -25,7 +26,7 @@ class LocatedProgram(NamedTuple):
     """A program that was compiled to be read.
 
     Attributes:
-      text: the optimized program, in the notation of HLO.
+      executable: the compiled program.
       jaxpr: what was compiled; its constants are leading arguments.
       arg_names: the user's name for each argument, which its parameter has in the text.
       out_shardings: for each result its sharding, if it was given.
@@ -33,12 +34,17 @@ class LocatedProgram(NamedTuple):
       meshes: the meshes of arguments, operations and results.
     """
 
-    text: str
+    executable: Executable
     jaxpr: Jaxpr
     arg_names: tuple[str, ...]
     out_shardings: tuple[Sharding | None, ...]
     devices: tuple[Device, ...]
     meshes: tuple[Mesh, ...]
+
+    @property
+    def text(self) -> str:
+        """The optimized program, in the notation of HLO."""
+        return self.executable.as_text()
 
 
 def is_spread(jaxpr: Jaxpr, arrays: Sequence[Any]) -> bool:
@@ -67,7 +73,7 @@ def compile_with_lines(traced: Traced) -> LocatedProgram:
     lowered = lower_program(program, placement, typed, sources=True)
     jaxpr = program.jaxpr
     return LocatedProgram(
-        text=compile_lowered(program, lowered, typed).executable.as_text(),
+        executable=compile_lowered(program, lowered, typed).executable,
         jaxpr=jaxpr,
         arg_names=tuple(argument_names(program, range(len(jaxpr.invars)))),
         out_shardings=options.out_shardings or (None,) * len(jaxpr.outvars),

@@ -1,0 +1,15 @@
+"""Plans: what a program takes of each device, before it runs, and on devices that are not here.
+
+Imported when it is first used, since few programs need it.
+"""
+
+from ._chips import Chip as Chip
+from ._chips import chips as chips
+from ._memory import Memory as Memory
+from ._memory import Owner as Owner
+from ._plan import Plan as Plan
+from ._plan import StepTime as StepTime
+from ._plan import Traffic as Traffic
+from ._planner import plan as plan
+
+__all__ = ["Chip", "Memory", "Owner", "Plan", "StepTime", "Traffic", "chips", "plan"]

@@ -1,0 +1,422 @@
+"""Which arrays of a compiled program are in memory at the same time.
+
+The text of a compiled program is in the order in which it runs, so that an array is needed from the
+instruction that computes it to the last one that reads it. Some instructions compute in the memory
+of an operand; the rules below say which. XLA's own assignment of memory knows more, and cannot
+reuse memory without gaps, so that its total differs.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ricci_parallel.reports._hlo_text import Computation, HloModule, Instruction
+
+from ._buffers import Leaf, Shape, read_shape
+
+_ALIASES = re.compile(
+    r"output_to_operand_aliasing=\{((?:[^{}]|\{[^{}]*\}|\{\{[^{}]*\}[^{}]*\})*)\}"
+)
+_ALIAS = re.compile(r"\{([\d, ]*)\}: \((\d+), \{([\d, ]*)\}")
+_DONATED = re.compile(r"\{([\d, ]*)\}: \((\d+), \{[\d, ]*\}")
+# What names a value, or a part of it.
+_NAMES = frozenset({"bitcast", "opt-barrier", "optimization-barrier", "add-dependency", "domain"})
+# What computes an element of the result from the same element of each operand, so that the result
+# may lie where an operand of its size was.
+_ELEMENTWISE = frozenset(
+    "abs add and clamp convert cosine divide exponential exponential-minus-one floor log maximum "
+    "minimum multiply negate not or power remainder rsqrt select sign sine sqrt subtract tanh xor "
+    "all-reduce".split()
+)
+# The memories that are not the device's main memory, by platform: a TPU has several on the chip,
+# and for all of them 5 is the host's.
+_HOST_SPACE = 5
+
+
+@dataclass(eq=False, slots=True)
+class Buffer:
+    """An array that a program computes, from its computation to its last use.
+
+    Attributes:
+      leaf: its type.
+      bytes: what it takes of the main memory; 0 if it is elsewhere, or part of another's.
+      computation, instruction: what computes it.
+      written_in: the loop's body and the instruction there that computes what it holds, for one
+        that a loop carries.
+    """
+
+    leaf: Leaf
+    bytes: int
+    computation: Computation
+    instruction: Instruction
+    written_in: tuple[Computation, Instruction] | None = None
+
+
+# The arrays that a value consists of, nested as its type is.
+type Value = "Buffer | tuple[Value, ...]"
+
+
+@dataclass(slots=True)
+class Peak:
+    """The arrays that are alive when a computation holds most.
+
+    Attributes:
+      bytes: the sum of their sizes.
+      buffers: the arrays.
+    """
+
+    bytes: int = 0
+    buffers: list[Buffer] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class EntryMemory:
+    """The arrays of a program.
+
+    Attributes:
+      arguments, results: those that its caller gives and takes; results in the memory of donated
+        arguments are left out.
+      peak: those that it computes on the way, when they are most.
+    """
+
+    arguments: list[Buffer]
+    results: list[Buffer]
+    peak: Peak
+
+
+def entry_memory(module: HloModule, on_chip: bool) -> EntryMemory:
+    """The arrays of a program and its peak.
+
+    Args:
+      module: the program, in the order in which it runs.
+      on_chip: whether the devices have memories of their own on the chip besides the main one.
+    """
+    ranges = _Ranges(module, on_chip)
+    entry = module.entry
+    donated = {_numbers(out) for out, _ in _DONATED.findall(_donations(module.text))}
+    arguments: list[Buffer] = []
+    values: dict[str, Value] = {}
+    for instruction in entry.instructions.values():
+        if instruction.opcode == "parameter":
+            value = ranges.fresh(entry, instruction, read_shape(instruction.shape))
+            values[instruction.name] = value
+            arguments.extend(flat(value))
+    given = set(map(id, arguments))
+    into_donated = _named(entry, donated)
+    values, buffers = ranges.evaluate(entry, values, into_donated)
+    results: list[Buffer] = []
+    for path, buffer in _paths(values[entry.root.name]):
+        if id(buffer) not in given and path not in donated:
+            results.append(buffer)
+    kept = {id(buffer) for _, buffer in _paths(values[entry.root.name])}
+    inner = [buffer for buffer in buffers if id(buffer) not in kept]
+    return EntryMemory(arguments, results, ranges.peak(entry, values, inner))
+
+
+def _named(entry: Computation, paths: set[tuple[int, ...]]) -> frozenset[str]:
+    """The names of some results of a program."""
+    root = entry.root
+    if () in paths:
+        return frozenset({root.name})
+    if root.opcode != "tuple":
+        return frozenset()
+    return frozenset(root.operands[path[0]] for path in paths if path[0] < len(root.operands))
+
+
+def flat(value: Value) -> Iterator[Buffer]:
+    """The arrays of a value."""
+    for _, buffer in _paths(value):
+        yield buffer
+
+
+def _paths(value: Value, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Buffer]]:
+    if isinstance(value, Buffer):
+        yield path, value
+        return
+    for i, part in enumerate(value):
+        yield from _paths(part, (*path, i))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in text.split(",") if n.strip())
+
+
+def _donations(text: str) -> str:
+    head = text.partition("\n")[0]
+    return head.partition("input_output_alias={")[2].partition("entry_computation_layout")[0]
+
+
+def _at(value: Value, path: tuple[int, ...]) -> Value:
+    for i in path:
+        value = value[i]  # pyright: ignore[reportIndexIssue]
+    return value
+
+
+class _Ranges:
+    """Evaluates computations on arrays that are only sizes."""
+
+    def __init__(self, module: HloModule, on_chip: bool):
+        self.module, self.on_chip = module, on_chip
+        self.inner: dict[int, Peak] = {}  # by the instruction that calls, its computation's peak
+
+    def fresh(self, computation: Computation, instruction: Instruction, shape: Shape) -> Value:
+        """New arrays of a type."""
+        if isinstance(shape, Leaf):
+            elsewhere = shape.space != 0 if self.on_chip else shape.space == _HOST_SPACE
+            size = 0 if elsewhere else shape.bytes
+            return Buffer(shape, size, computation, instruction)
+        return tuple(self.fresh(computation, instruction, part) for part in shape)
+
+    def evaluate(
+        self,
+        computation: Computation,
+        values: dict[str, Value],
+        placed: frozenset[str] = frozenset(),
+    ) -> tuple[dict[str, Value], list[Buffer]]:
+        """The value of each instruction, and the arrays that are made here.
+
+        Args:
+          computation: the computation.
+          values: those of its parameters.
+          placed: the instructions whose results have a place already.
+        """
+        made: list[Buffer] = []
+        uses = _last_uses(computation)
+        for position, instruction in enumerate(computation.instructions.values()):
+            if instruction.opcode == "parameter":
+                continue
+            operands = [values[o] for o in instruction.operands if o in values]
+            value = self._value(computation, instruction, operands)
+            free = instruction.name not in placed
+            if free and isinstance(value, Buffer) and self._in_place(instruction):
+                value = self._reused(value, instruction, operands, uses, position, made, values)
+            values[instruction.name] = value
+            known = set(map(id, made))
+            for buffer in flat(value):
+                if buffer.instruction is instruction and id(buffer) not in known:
+                    made.append(buffer)
+        return values, made
+
+    def peak(
+        self, computation: Computation, values: dict[str, Value], buffers: list[Buffer]
+    ) -> Peak:
+        """The moment at which a computation, and what it calls, hold most.
+
+        Args:
+          computation: the computation.
+          values: the value of each of its instructions.
+          buffers: the arrays that count.
+        """
+        order = list(computation.instructions.values())
+        counted = {id(buffer): buffer for buffer in buffers}
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for position, instruction in enumerate(order):
+            # Taking an element of a tuple uses that element alone.
+            taking = instruction.opcode == "get-tuple-element"
+            for name in (instruction.name, *(() if taking else instruction.operands)):
+                for buffer in flat(values[name]) if name in values else ():
+                    if id(buffer) in counted:
+                        first.setdefault(id(buffer), position)
+                        last[id(buffer)] = position
+        starts: dict[int, list[Buffer]] = {}
+        ends: dict[int, list[Buffer]] = {}
+        for key, buffer in counted.items():
+            if key in first:
+                starts.setdefault(first[key], []).append(buffer)
+                ends.setdefault(last[key], []).append(buffer)
+        alive: dict[int, Buffer] = {}
+        total, best = 0, Peak()
+        for position, instruction in enumerate(order):
+            for buffer in starts.get(position, ()):
+                alive[id(buffer)] = buffer
+                total += buffer.bytes
+            inner = self.inner.get(id(instruction))
+            here = total + (inner.bytes if inner is not None else 0)
+            if here > best.bytes:
+                inside = inner.buffers if inner is not None else []
+                best = Peak(here, [b for b in alive.values() if b.bytes] + inside)
+            for buffer in ends.get(position, ()):
+                del alive[id(buffer)]
+                total -= buffer.bytes
+        return best
+
+    def _value(
+        self, computation: Computation, instruction: Instruction, operands: list[Value]
+    ) -> Value:
+        opcode = instruction.opcode
+        if opcode == "tuple":
+            return tuple(operands)
+        if opcode in _NAMES and operands:
+            return operands[0]
+        if opcode == "get-tuple-element" and isinstance(operands[0], tuple):
+            return operands[0][instruction.index]
+        if opcode.endswith(("-done", "-update")) and operands:
+            return _finished(instruction, operands[0])
+        if opcode == "while":
+            self._loop(instruction, operands[0])
+            return operands[0]
+        shape = read_shape(instruction.shape)
+        value = self.fresh(computation, instruction, shape)
+        if opcode == "constant":  # part of the program
+            for buffer in flat(value):
+                buffer.bytes = 0
+            return value
+        if opcode in ("call", "conditional", "async-start"):
+            self._branches(instruction, operands)
+        if opcode == "dynamic-update-slice":
+            return operands[0]
+        if opcode == "copy-start" and isinstance(value, tuple):
+            return (value[0], operands[0], *value[2:])
+        if opcode.endswith("-start") and isinstance(value, tuple) and len(value) > 1:
+            source = operands[0] if not isinstance(value[0], tuple) else tuple(operands)
+            return (source, *value[1:])
+        if opcode == "fusion":
+            value = self._updated(instruction, value, operands)
+        return _aliased(instruction, value, operands)
+
+    def _updated(self, fusion: Instruction, value: Value, operands: list[Value]) -> Value:
+        """The value of a fusion, with the arrays that it updates where they were."""
+        inner = self.module.computations.get(next((n for _, n in fusion.called()), ""))
+        if inner is None:
+            return value
+        root = inner.root
+        if isinstance(value, Buffer):
+            return self._place(inner, root, value, operands)
+        if root.opcode != "tuple" or len(root.operands) != len(value):
+            return value
+        return tuple(
+            self._place(inner, inner.instructions[name], part, operands)
+            for name, part in zip(root.operands, value, strict=True)
+        )
+
+    def _place(
+        self, inner: Computation, result: Instruction, value: Value, operands: list[Value]
+    ) -> Value:
+        while result.opcode in _NAMES:
+            result = inner.instructions[result.operands[0]]
+        if result.opcode != "dynamic-update-slice":
+            return value
+        updated = inner.instructions[result.operands[0]]
+        while updated.opcode in _NAMES:
+            updated = inner.instructions[updated.operands[0]]
+        if updated.opcode == "parameter" and updated.index < len(operands):
+            return operands[updated.index]
+        return value
+
+    def _loop(self, loop: Instruction, state: Value) -> None:
+        """Find the peak of a loop's body, whose result lies where its operand does."""
+        names = dict(loop.called())
+        body = self.module.computations.get(names.get("body", ""))
+        if body is None or id(loop) in self.inner:
+            return
+        parameter = body.parameter(0)
+        values: dict[str, Value] = {} if parameter is None else {parameter.name: state}
+        values, made = self.evaluate(body, values)
+        result = values[body.root.name]
+        if isinstance(state, tuple) and isinstance(result, tuple):
+            root = body.root
+            for i, part in enumerate(state if root.opcode == "tuple" else ()):
+                if isinstance(part, Buffer) and result[i] is not part:
+                    part.written_in = (body, body.instructions[root.operands[i]])
+                elif isinstance(part, Buffer) and part.written_in is None:
+                    written = body.instructions[root.operands[i]]
+                    if written.opcode not in ("get-tuple-element", "parameter"):
+                        part.written_in = (body, written)
+        carried = set(map(id, flat(result)))
+        self.inner[id(loop)] = self.peak(
+            body, values, [buffer for buffer in made if id(buffer) not in carried]
+        )
+
+    def _branches(self, instruction: Instruction, operands: list[Value]) -> None:
+        """Find the largest peak of the computations that an instruction may run."""
+        best = Peak()
+        for i, (_, name) in enumerate(instruction.called()):
+            inner = self.module.computations.get(name)
+            if inner is None:
+                continue
+            given = operands if instruction.opcode != "conditional" else operands[i + 1 : i + 2]
+            values: dict[str, Value] = {}
+            for index, value in enumerate(given):
+                parameter = inner.parameter(index)
+                if parameter is not None:
+                    values[parameter.name] = value
+            values, made = self.evaluate(inner, values)
+            carried = set(map(id, flat(values[inner.root.name])))
+            found = self.peak(inner, values, [b for b in made if id(b) not in carried])
+            if found.bytes > best.bytes:
+                best = found
+        self.inner[id(instruction)] = best
+
+    def _in_place(self, instruction: Instruction) -> bool:
+        if instruction.opcode == "fusion":
+            return "kind=kLoop" in instruction.attributes
+        return instruction.opcode in _ELEMENTWISE
+
+    def _reused(
+        self,
+        value: Buffer,
+        instruction: Instruction,
+        operands: list[Value],
+        uses: dict[str, int],
+        position: int,
+        made: list[Buffer],
+        values: dict[str, Value],
+    ) -> Buffer:
+        """The operand that ends here and has the size of the result, which then lies there."""
+        own = set(map(id, made))
+        for operand in operands:
+            if (
+                isinstance(operand, Buffer)
+                and id(operand) in own
+                and operand.bytes == value.bytes
+                and operand.leaf.sizes == value.leaf.sizes
+                and all(
+                    uses.get(name, -1) <= position
+                    for name, other in values.items()
+                    if any(buffer is operand for buffer in flat(other))
+                )
+            ):
+                operand.instruction, operand.leaf = instruction, value.leaf
+                return operand
+        return value
+
+
+def _last_uses(computation: Computation) -> dict[str, int]:
+    """For each name the position of the last instruction that reads it; the result is read last."""
+    found: dict[str, int] = {}
+    for position, instruction in enumerate(computation.instructions.values()):
+        for operand in instruction.operands:
+            found[operand] = position
+        if instruction.is_root:
+            found[instruction.name] = len(computation.instructions)
+    return found
+
+
+def _finished(instruction: Instruction, started: Value) -> Value:
+    """The result of an asynchronous operation, which is among the values of its start."""
+    if not isinstance(started, tuple):
+        return started
+    kind = instruction.opcode.rpartition("-")[0]
+    if instruction.opcode.endswith("-update"):
+        return started
+    if kind == "all-reduce":  # its start has the type of its result
+        return started
+    return started[0 if kind == "copy" else 1] if len(started) > 1 else started
+
+
+def _aliased(instruction: Instruction, value: Value, operands: list[Value]) -> Value:
+    """The value of an instruction that says which of its results lie where operands do."""
+    found = _ALIASES.search(instruction.attributes)
+    if found is None:
+        return value
+    for out, operand, inside in _ALIAS.findall(found[1]):
+        path, index = _numbers(out), int(operand)
+        if index >= len(operands):
+            continue
+        source = _at(operands[index], _numbers(inside))
+        if not path:
+            return source
+        if isinstance(value, tuple) and len(path) == 1:
+            value = (*value[: path[0]], source, *value[path[0] + 1 :])
+    return value

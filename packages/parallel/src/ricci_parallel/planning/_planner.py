@@ -1,0 +1,211 @@
+"""``plan``: what a program takes of each device, found by compiling it and running nothing."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import ShapeDtypeStruct
+from ricci_parallel.reports._attribution import Attribution
+from ricci_parallel.reports._device_groups import MeshAxes
+from ricci_parallel.reports._hlo_text import HloModule
+from ricci_parallel.reports._program_lines import ProgramLines
+from ricci_parallel.reports._report import Communication
+from ricci_pytree import tree_leaves, tree_map
+from ricci_xla import (
+    Device,
+    JaxRuntimeError,
+    Mesh,
+    Sharding,
+    SingleDeviceSharding,
+    TopologyDescription,
+    compile_with_lines,
+    devices_of,
+    get_topology_desc,
+    jit,
+)
+
+from ._chips import Chip, chip_of
+from ._live_ranges import entry_memory
+from ._memory import Memory, owners_of
+from ._plan import Plan, StepTime, Traffic
+from ._work import work_of
+
+__all__ = ["plan"]
+
+
+def plan(
+    f: Callable[..., Any],
+    *args: Any,
+    topology: TopologyDescription | str | None = None,
+    **kwargs: Any,
+) -> Plan:
+    """Compile a function for devices that need not be here, and say what it takes of each.
+
+    Args:
+      f: a function of pytrees of arrays, jitted (with its shardings and donated arguments) or not.
+      *args: its arguments: arrays, or descriptions ``ShapeDtypeStruct(shape, dtype, sharding=...)``
+        with shardings over the devices, which may be those of a topology.
+      topology: the topology that the program is for, or its name. With a topology of one device,
+        arguments need no shardings; else it is checked that theirs are of its devices.
+      **kwargs: its keyword arguments.
+
+    Returns:
+      The plan. The sums of memory, and the work of a loop's first iteration, are the compiler's;
+      see ``Plan`` for what is estimated and how.
+
+    Raises:
+      TypeError: if ``f`` cannot be called.
+      ValueError: if the arguments are not on devices of the topology.
+      JaxRuntimeError: if the compiler cannot compile it, or finds that it takes too much memory.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_ir import ShapeDtypeStruct
+      >>> from ricci_lax import dot
+      >>> x = ShapeDtypeStruct((64, 64), np.float32)
+      >>> found = plan(dot, x, x, topology="cpu:1")
+      >>> found.flops, found.memory.arguments, found.time
+      (524288.0, 32768, None)
+    """
+    if not callable(f):
+        raise TypeError(f"plan expects a function, got {f!r:.60} of type {type(f).__name__}.")
+    if isinstance(topology, str):
+        topology = get_topology_desc(topology)
+    if topology is not None and len(topology.devices) == 1:
+        args, kwargs = _on_device((args, kwargs), topology.devices[0])
+    stage: Any = f if hasattr(f, "trace") else jit(f)
+    traced = stage.trace(*args, **kwargs)
+    name = getattr(f, "__name__", None) or type(f).__name__
+    if topology is not None:
+        _check_devices(devices_of(traced), topology, (args, kwargs), name)
+    try:
+        program = compile_with_lines(traced)
+    except JaxRuntimeError as error:
+        raise JaxRuntimeError(_failure(name, str(error))) from None
+    text = program.text
+    module = HloModule(text)
+    lines = ProgramLines(program.jaxpr, program.arg_names, program.out_shardings)
+    count = len(program.devices)
+    sources = Attribution(module, lines, MeshAxes(program.meshes, program.devices), count)
+    report = Communication(sources.rows(), text)
+    first = program.devices[0]
+    chip = chip_of(first)
+    on_chip = first.platform == "tpu"
+    found = entry_memory(module, on_chip)
+    stats = program.executable.memory_analysis()
+    cost = program.executable.cost_analysis()
+    work = work_of(module, sources.trips, on_chip)
+    flops = max(0.0, cost.get("flops", 0.0))
+    seconds = cost.get("optimal_seconds", 0.0)
+    traffic = _traffic(report, chip, program.meshes)
+    return Plan(
+        name=name,
+        devices=count,
+        device_kind=first.device_kind,
+        chip=chip,
+        memory=Memory(
+            stats.argument_size_in_bytes,
+            stats.output_size_in_bytes,
+            stats.alias_size_in_bytes,
+            stats.temp_size_in_bytes,
+            stats.generated_code_size_in_bytes,
+            found.peak.bytes,
+        ),
+        owners=owners_of(found, module, sources),
+        traffic=traffic,
+        communication=report,
+        compiler_flops=flops,
+        compiler_bytes=max(0.0, cost.get("bytes accessed", 0.0)),
+        flops=flops + work.extra_flops,
+        bytes=work.bytes,
+        compiler_seconds=seconds if seconds > 0 else None,
+        time=None
+        if chip is None
+        else StepTime(
+            (flops + work.extra_flops) / chip.flops,
+            work.bytes / chip.memory_bandwidth,
+            sum(row.seconds or 0 for row in traffic),
+        ),
+        unknown_loops=work.unknown_loops,
+    )
+
+
+def _on_device(arguments: Any, device: Device) -> Any:
+    """Descriptions of arguments on a device, for those that have no sharding."""
+
+    def describe(leaf: Any) -> Any:
+        shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+        if shape is None or dtype is None or _devices(leaf):
+            return leaf
+        return ShapeDtypeStruct(shape, dtype, sharding=SingleDeviceSharding(device))
+
+    return tree_map(describe, arguments)
+
+
+def _devices(leaf: Any) -> frozenset[Device]:
+    sharding = getattr(leaf, "sharding", None)
+    return frozenset(sharding.device_set) if isinstance(sharding, Sharding) else frozenset()
+
+
+def _check_devices(
+    devices: Sequence[Device], topology: TopologyDescription, arguments: Any, name: str
+) -> None:
+    if set(devices) <= set(topology.devices):
+        return
+    advice = (
+        "Describe them: ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spec)), where "
+        "mesh = ricci.experimental.topologies.make_mesh(topology, shape, names)."
+    )
+    if not any(map(_devices, tree_leaves(arguments))):
+        raise ValueError(
+            f"plan: no argument of {name} has a sharding, so that it would run on {devices[0]} and "
+            f"not on the {len(topology.devices)} devices of the topology. {advice}"
+        )
+    raise ValueError(
+        f"plan: the arguments of {name} are on {len(devices)} devices, such as {devices[0]}, which "
+        f"are not those of the topology, such as {topology.devices[0]}. Each topology that is "
+        f"described has devices of its own; use one object for both. {advice}"
+    )
+
+
+def _failure(name: str, words: str) -> str:
+    head = "\n".join(line[:300] for line in words.splitlines()[:6])
+    if "RESOURCE_EXHAUSTED" not in words and "memory" not in words.lower():
+        return f"plan: {name} cannot be compiled for these devices: {head}"
+    return (
+        f"plan: {name} takes more memory than a device has, as the compiler says: {head}\n"
+        "Divide it over more devices, divide more of its arrays, or store less for the backward "
+        "pass (ricci.checkpoint). A plan for chips with more memory shows what it takes."
+    )
+
+
+def _traffic(
+    report: Communication, chip: Chip | None, meshes: Sequence[Mesh]
+) -> tuple[Traffic, ...]:
+    """What the collectives send by kind and axes, and how long this takes at best."""
+    groups: dict[tuple[str, tuple[Hashable, ...] | None], list[Any]] = {}
+    for row in report:
+        groups.setdefault((row.kind, row.axes), []).append(row)
+    found = []
+    for (kind, axes), rows in groups.items():
+        sent = sum(row.bytes for row in rows)
+        seconds = None
+        if chip is not None:
+            links = min(chip.links, 2 * _torus_axes(axes, meshes))
+            seconds = sent / (chip.link_bandwidth * links)
+        runs = {row.instruction: row.times or 1 for row in rows}
+        found.append(Traffic(kind, axes, sum(runs.values()), sent, seconds))
+    return tuple(sorted(found, key=lambda row: -row.bytes))
+
+
+def _torus_axes(axes: tuple[Hashable, ...] | None, meshes: Sequence[Mesh]) -> int:
+    """The number of axes of the machine that devices along some mesh axes differ in; at least 1."""
+    for mesh in meshes:
+        if axes is None or not set(axes) <= set(mesh.axis_names):
+            continue
+        inside = tuple(slice(None) if name in axes else 0 for name in mesh.axis_names)
+        group = np.atleast_1d(mesh.devices[inside]).ravel()
+        places = [tuple(getattr(device, "coords", ())) for device in group]
+        return max(1, sum(len(set(line)) > 1 for line in zip(*places, strict=True)))
+    return 1

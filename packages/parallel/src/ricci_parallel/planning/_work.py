@@ -1,0 +1,210 @@
+"""How much a compiled program computes and moves, with all iterations of its loops.
+
+XLA's own analysis counts the body of a loop once, and does not tell the memories of a chip apart.
+So the text of the program is counted here: the products of matrices and convolutions that further
+iterations add, and what instructions read from the main memory and write there.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from ricci_parallel.reports._hlo_text import Computation, HloModule, Instruction
+
+from ._buffers import Leaf, leaves, read_shape
+
+_WINDOW = re.compile(r"window=\{([^}]*)\}")
+_LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)")
+_CONTRACTED = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}")
+_GROUPS = re.compile(r"(?:feature|batch)_group_count=(\d+)")
+# What takes no time of its own: names of values, and starts and ends of what is counted once.
+_FREE = frozenset(
+    "parameter constant get-tuple-element tuple bitcast while conditional call opt-barrier "
+    "optimization-barrier after-all partition-id replica-id domain iota".split()
+)
+
+
+@dataclass(slots=True)
+class Work:
+    """What a program does.
+
+    Attributes:
+      extra_flops: floating-point operations of matrix products and convolutions in all iterations
+        of loops but each loop's first.
+      bytes: what its instructions read from the main memory and write there, in all iterations.
+      unknown_loops: the number of loops of unknown length, of which one iteration is counted.
+    """
+
+    extra_flops: float = 0
+    bytes: float = 0
+    unknown_loops: int = 0
+
+
+def work_of(module: HloModule, trips: Callable[[Instruction], int | None], on_chip: bool) -> Work:
+    """What a program does.
+
+    Args:
+      module: the program.
+      trips: the number of iterations of a ``while``, if it is known.
+      on_chip: whether the devices have memories on the chip besides the main one.
+    """
+    walk = _Walk(module, trips, on_chip)
+    walk.visit(module.entry, 1, fused=False)
+    return walk.work
+
+
+class _Walk:
+    """Visits what a program runs, and how often."""
+
+    def __init__(
+        self, module: HloModule, trips: Callable[[Instruction], int | None], on_chip: bool
+    ):
+        self.module, self.trips, self.on_chip = module, trips, on_chip
+        self.work = Work()
+
+    def visit(self, computation: Computation, times: int, fused: bool) -> None:
+        for instruction in computation.instructions.values():
+            inner_times, inner_fused = times, fused or instruction.opcode == "fusion"
+            if instruction.opcode == "while":
+                trips = self.trips(instruction)
+                self.work.unknown_loops += trips is None
+                inner_times *= trips or 1
+            for role, name in instruction.called():
+                inner = self.module.computations.get(name)
+                if inner is not None and (role != "to_apply" or instruction.opcode == "call"):
+                    self.visit(inner, inner_times, inner_fused)
+            self.work.extra_flops += (times - 1) * flops_of(computation, instruction)
+            if not fused:
+                self.work.bytes += times * self._bytes(computation, instruction)
+
+    def _bytes(self, computation: Computation, instruction: Instruction) -> int:
+        opcode = instruction.opcode
+        if opcode in _FREE or opcode.endswith(("-done", "-update")):
+            return 0
+        read = [self._size(computation.instructions[o].shape) for o in instruction.operands]
+        result = leaves(read_shape(instruction.shape))
+        written = sum(map(self._main, result))
+        if opcode == "copy-start":
+            return read[0] + self._main(result[0])
+        if opcode == "slice-start":
+            return min(read[0], result[1].bytes) + self._main(result[1])
+        if opcode in ("dynamic-slice", "slice", "gather"):
+            return min(read[0], result[0].bytes) + written
+        if opcode == "dynamic-update-slice":
+            return 2 * read[1]
+        if opcode.endswith("-start"):
+            return written
+        if opcode != "fusion":
+            return sum(read) + written
+        inner = next((self.module.computations.get(n) for _, n in instruction.called()), None)
+        return sum(read) + written if inner is None else _fusion_bytes(inner, read, written)
+
+    def _size(self, shape: str) -> int:
+        return sum(map(self._main, leaves(read_shape(shape))))
+
+    def _main(self, leaf: Leaf) -> int:
+        """The size of an array if it is in the main memory."""
+        return 0 if self.on_chip and leaf.space else leaf.bytes
+
+
+def _fusion_bytes(inner: Computation, read: list[int], written: int) -> int:
+    """What a fusion reads and writes: of operands of which it takes slices, these alone."""
+    total = 0
+    for i, size in enumerate(read):
+        parameter = inner.parameter(i)
+        users = inner.users(parameter.name) if parameter is not None else []
+        if users and all(u.opcode in ("dynamic-slice", "slice") for u in users):
+            size = min(size, sum(map(_size, users)))
+        elif users and all(_updates(user, parameter) for user in users):
+            size = 0
+        total += size
+    root = inner.root
+    while root.opcode == "bitcast":
+        root = inner.instructions[root.operands[0]]
+    if root.opcode == "dynamic-update-slice":
+        written = min(written, _size(inner.instructions[root.operands[1]]))
+    return total + written
+
+
+def _size(instruction: Instruction) -> int:
+    return sum(leaf.bytes for leaf in leaves(read_shape(instruction.shape)))
+
+
+def _updates(user: Instruction, parameter: Instruction | None) -> bool:
+    return (
+        parameter is not None
+        and user.opcode == "dynamic-update-slice"
+        and user.operands[0] == parameter.name
+    )
+
+
+def flops_of(computation: Computation, instruction: Instruction) -> float:
+    """The floating-point operations of a matrix product or a convolution; 0 for all else.
+
+    A product and a sum are two operations. Of a convolution only the products are counted whose
+    factors are in the arrays, as XLA does: TPUs compute batches of products as convolutions that
+    are mostly padding.
+    """
+    if instruction.opcode not in ("dot", "convolution"):
+        return 0
+    result = _array(instruction.shape)
+    left, right = (_array(computation.instructions[o].shape) for o in instruction.operands[:2])
+    if instruction.opcode == "dot":
+        found = _CONTRACTED.search(instruction.attributes)
+        dims = [int(n) for n in found[1].split(",") if n] if found else []
+        return 2 * prod(result.sizes) * prod(left.sizes[i] for i in dims)
+    labels = _LABELS.search(instruction.attributes)
+    if labels is None:
+        return 0
+    window = _windows(instruction)
+    spatial = [c for c in labels[2] if c.isdigit()]
+    pairs = 1
+    for c in spatial:
+        pairs *= _valid_pairs(
+            left.sizes[labels[1].index(c)],
+            right.sizes[labels[2].index(c)],
+            result.sizes[labels[3].index(c)],
+            {key: values[int(c)] for key, values in window.items() if int(c) < len(values)},
+        )
+    features = right.sizes[labels[2].index("i")]
+    outer = result.sizes[labels[3].index("b")] * result.sizes[labels[3].index("f")]
+    groups = _GROUPS.search(instruction.attributes)
+    batch_grouped = groups is not None and "batch_group_count" in groups[0]
+    divided = int(groups[1]) if groups is not None and batch_grouped else 1
+    batch = left.sizes[labels[1].index("b")] // divided if batch_grouped else None
+    if batch is not None:
+        outer = batch * result.sizes[labels[3].index("f")]
+    return 2.0 * outer * features * pairs
+
+
+def _array(shape: str) -> Leaf:
+    return leaves(read_shape(shape))[0]
+
+
+def _windows(instruction: Instruction) -> dict[str, list[str]]:
+    found = _WINDOW.search(instruction.attributes)
+    text = found[1] if found else ""
+    return {key: value.split("x") for key, _, value in (p.partition("=") for p in text.split())}
+
+
+def _valid_pairs(size: int, kernel: int, out: int, window: dict[str, str]) -> int:
+    """How often an element of a dimension meets one of the kernel, and not padding."""
+    stride = int(window.get("stride", 1))
+    low = int(window.get("pad", "0_0").split("_")[0])
+    spread = int(window.get("lhs_dilate", 1))
+    gap = int(window.get("rhs_dilate", 1))
+    last = (size - 1) * spread
+    count = 0
+    for k in range(kernel):
+        # The positions o with 0 <= o * stride + k * gap - low <= last that hold an element.
+        offset = k * gap - low
+        if spread == 1:
+            first = max(0, -(offset // stride))
+            final = min(out - 1, (last - offset) // stride)
+            count += max(0, final - first + 1)
+        else:
+            count += sum(
+                0 <= (at := o * stride + offset) <= last and at % spread == 0 for o in range(out)
+            )
+    return count
