@@ -1,6 +1,12 @@
-"""Examples in docstrings need a backend and operators, whichever package they are in."""
+"""What all tests share: examples in docstrings get a backend, and runs may take a sample of cases.
+
+Examples need a backend and operators, whichever package they are in. With ``RICCI_CASES_PER_TEST``
+each test function runs so many of its cases, evenly spaced: enough to find a dependency that a
+package does not declare, where all cases run elsewhere.
+"""
 
 import importlib
+import os
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,6 +20,19 @@ OPERATORS = "ricci_numpy"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out the examples of public namespaces' functions: they run where these are defined."""
     items[:] = [item for item in items if not (hasattr(item, "dtest") and _is_wrapper(item))]
+    most = int(os.environ.get("RICCI_CASES_PER_TEST", "0"))
+    if most:
+        cases: dict[str, list[pytest.Item]] = {}
+        for item in items:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        items[:] = [item for group in cases.values() for item in _spaced(group, most)]
+
+
+def _spaced(items: list[pytest.Item], most: int) -> list[pytest.Item]:
+    """At most so many of some items, evenly spaced."""
+    if len(items) <= most:
+        return items
+    return [items[i * len(items) // most] for i in range(most)]
 
 
 def _is_wrapper(item: pytest.Item) -> bool:
