@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from . import custom_batching as custom_batching
     from . import custom_derivatives as custom_derivatives
     from . import debug as debug
+    from . import distributed as distributed
     from . import dlpack as dlpack
     from . import dtypes as dtypes
     from . import errors as errors

@@ -7,8 +7,10 @@ ends the process when rank 0 has found that another one failed (`_verdict`). `_f
 compares the programs of all processes before they run.
 """
 
+from ._fingerprint import ProgramMismatch as ProgramMismatch
 from ._initialize import initialize as initialize
 from ._initialize import is_initialized as is_initialized
 from ._initialize import shutdown as shutdown
+from ._watch import ProcessFailure as ProcessFailure
 
-__all__ = ["initialize", "is_initialized", "shutdown"]
+__all__ = ["ProcessFailure", "ProgramMismatch", "initialize", "is_initialized", "shutdown"]

@@ -151,7 +151,7 @@ def _unready() -> Iterator[Array]:
         return
     for client in backends().values():
         for array in client.live_arrays():
-            if _is_shared(array) and not array.is_deleted() and not array.is_ready():
+            if not array.is_deleted() and not array.is_ready() and _is_shared(array):
                 yield array
 
 
