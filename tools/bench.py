@@ -15,9 +15,12 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from bench_device_workloads import DISPATCH as DEVICE_DISPATCH
 from bench_device_workloads import FLAGS
+from bench_hosts import PROCESSES, START, STEP
+from bench_hosts import measure as measure_processes
 from bench_lax_workloads import EAGER
 from bench_numpy_workloads import EAGER_NUMPY, LARGE
 from bench_shard_map_workloads import COUNTS
@@ -94,6 +97,8 @@ BUDGETS = {
     EAGER_SHARD_MAP: SHARD_MAP,
     TRACE_SHARD_MAP: SHARD_MAP,
     **dict.fromkeys(COUNTS, NO_SLOWER),
+    STEP: NO_SLOWER,
+    START: Budget(0.7, "0.7 × JAX"),
     "run a compiled MLP step": NO_SLOWER,
     f"trace and lower the {GRU}": LOWERING,
     f"run the {GRU}": NO_SLOWER,
@@ -128,7 +133,13 @@ class Side:
     errors: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def measure(self, name: str) -> None:
-        """Runs a workload once more in a fresh process."""
+        """Runs a workload once more in a fresh process, or in several."""
+        if name in PROCESSES:
+            try:
+                self.note(name, measure_processes(self.interpreter, self.name, name))
+            except RuntimeError as error:
+                self.errors[name] = str(error)
+            return
         command = [str(self.interpreter)]
         command += ["-c", IMPORT_PROGRAM] if name == IMPORT else [str(SIDE_FILE)]
         done = subprocess.run(
@@ -148,7 +159,10 @@ class Side:
         if done.returncode:
             self.errors[name] = (done.stderr.strip().splitlines() or ["no message"])[-1]
             return
-        answer = json.loads(done.stdout.splitlines()[-1])
+        self.note(name, json.loads(done.stdout.splitlines()[-1]))
+
+    def note(self, name: str, answer: dict[str, Any]) -> None:
+        """Keep what a workload's process answered, if it took less than before."""
         self.version = answer["version"]
         outcome = answer["measured"][name]
         if "error" in outcome:
