@@ -16,28 +16,29 @@ from pathlib import Path
 from types import ModuleType
 
 SOURCE = Path(__file__).resolve().parent.parent / "packages" / "jax" / "src" / "jax"
-NOT_JAX = {"ricci.parallel", "ricci.testing"}
+NOT_JAX = {"ricci.distributed.run", "ricci.parallel", "ricci.testing"}
 MARK = "Written by tools/drop_in.py"
 
 
 def inner_names(module: ModuleType) -> list[str]:
     """Return the names of the public modules directly inside a module.
 
-    Those are its files, and the modules that it has made itself.
+    Those are its files, and the modules that it has made itself, but for those that JAX has not.
     """
     files = [info.name for info in pkgutil.iter_modules(getattr(module, "__path__", ()))]
     made = [n for n in getattr(module, "__all__", ()) if f"{module.__name__}.{n}" in sys.modules]
-    return sorted(n for n in {*files, *made} if not n.startswith("_"))
+    ours = {
+        name.rpartition(".")[2] for name in NOT_JAX if name.rpartition(".")[0] == module.__name__
+    }
+    return sorted(n for n in {*files, *made} - ours if not n.startswith("_"))
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
     """Yield the public modules inside a package, at any depth."""
     for inner in inner_names(package):
-        name = f"{package.__name__}.{inner}"
-        if name not in NOT_JAX:
-            module = importlib.import_module(name)
-            yield module
-            yield from modules(module)
+        module = importlib.import_module(f"{package.__name__}.{inner}")
+        yield module
+        yield from modules(module)
 
 
 def renamed(name: str) -> str:

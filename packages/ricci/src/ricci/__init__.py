@@ -2,6 +2,9 @@
 
 import typing as _typing
 
+from . import _command  # before the others: the launcher of processes runs in it, without them
+
+# isort: split
 from ricci_ir import export_names as _export_names
 
 from . import _collector  # before the others: it waits while they are imported
