@@ -69,6 +69,18 @@ RECORDED = {
         {k: v for k, v in SLURM.items() if k != "SLURM_STEP_NUM_TASKS"},
         Membership("gpu017:62016", 8, 5, (1,)),
     ),
+    "slurm_gpus_per_task": (
+        {**SLURM, "SLURM_GPUS_PER_TASK": "2", "CUDA_VISIBLE_DEVICES": "0,1"},
+        Membership("gpu017:62016", 8, 5),
+    ),
+    "slurm_all_gpus": (
+        {**SLURM, "CUDA_VISIBLE_DEVICES": "0,1,2,3"},
+        Membership("gpu017:62016", 8, 5, (1,)),
+    ),
+    "ompi_one_gpu_visible": (
+        {**OMPI, "CUDA_VISIBLE_DEVICES": "3"},
+        Membership("10.96.0.1:62624", 4, 3),
+    ),
     "ompi": (OMPI, Membership("10.96.0.1:62624", 4, 3, (1,))),
     "ompi_ipv6": (
         {**OMPI, "OMPI_MCA_orte_hnp_uri": "1531577321.0;tcp6://[fe80::1,fe80::2]:34911"},

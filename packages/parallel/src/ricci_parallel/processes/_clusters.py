@@ -155,9 +155,20 @@ def _reads_number(*names: str) -> Callable[[Environment], int]:
     return lambda environment: _number(environment, *names)
 
 
-def _reads_local_rank(*names: str) -> Callable[[Environment], tuple[int, ...]]:
-    """Each process uses one GPU of its machine, the one with its number there."""
-    return lambda environment: (_number(environment, *names),)
+def _own_gpu(environment: Environment, *names: str) -> tuple[int, ...] | None:
+    """Each process uses one GPU of its machine, the one with its number there.
+
+    A scheduler that gives GPUs to processes shows each only its own, which are then used as they
+    are.
+    """
+    rank = _number(environment, *names)
+    visible = environment.get("CUDA_VISIBLE_DEVICES")
+    bound = environment.get("SLURM_GPUS_PER_TASK") or (visible and "," not in visible)
+    return None if bound else (rank,)
+
+
+def _reads_own_gpu(*names: str) -> Callable[[Environment], tuple[int, ...] | None]:
+    return lambda environment: _own_gpu(environment, *names)
 
 
 def _module(name: str) -> Any:
@@ -270,10 +281,10 @@ def _slurm_coordinator(environment: Environment) -> str:
     return f"{host}:{_port(_number(environment, 'SLURM_JOB_ID'))}"
 
 
-def _slurm_local_rank(environment: Environment) -> tuple[int, ...]:
+def _slurm_gpu(environment: Environment) -> tuple[int, ...] | None:
     # A batch script has SLURM_LOCALID=0 too, and what it starts without srun inherits that.
     _ = environment["SLURM_STEP_NODELIST"]
-    return (_number(environment, "SLURM_LOCALID"),)
+    return _own_gpu(environment, "SLURM_LOCALID")
 
 
 # TPUs
@@ -414,10 +425,9 @@ def _mpi_coordinator(environment: Environment) -> str:
     return world.bcast(address, root=0)
 
 
-def _mpi_local_rank(environment: Environment) -> tuple[int, ...]:
-    world = _communicator()
-    machine = world.Split_type(_module("mpi4py.MPI").COMM_TYPE_SHARED)
-    return (machine.Get_rank(),)
+def _mpi_gpu(environment: Environment) -> tuple[int, ...] | None:
+    machine = _communicator().Split_type(_module("mpi4py.MPI").COMM_TYPE_SHARED)
+    return _own_gpu({**environment, "local rank": str(machine.Get_rank())}, "local rank")
 
 
 # torchrun
@@ -441,7 +451,7 @@ CLUSTERS: dict[str, Cluster] = {
         coordinator_address=_ompi_coordinator,
         num_processes=_reads_number("OMPI_COMM_WORLD_SIZE"),
         process_id=_reads_number("OMPI_COMM_WORLD_RANK"),
-        local_device_ids=_reads_local_rank("OMPI_COMM_WORLD_LOCAL_RANK"),
+        local_device_ids=_reads_own_gpu("OMPI_COMM_WORLD_LOCAL_RANK"),
     ),
     "slurm": Cluster(
         title="Slurm",
@@ -450,7 +460,7 @@ CLUSTERS: dict[str, Cluster] = {
         coordinator_address=_slurm_coordinator,
         num_processes=_reads_number("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
         process_id=_reads_number("SLURM_PROCID"),
-        local_device_ids=_slurm_local_rank,
+        local_device_ids=_slurm_gpu,
     ),
     "gketpu": Cluster(
         title="TPUs on Google Kubernetes Engine",
@@ -484,7 +494,7 @@ CLUSTERS: dict[str, Cluster] = {
         coordinator_address=_mpi_coordinator,
         num_processes=lambda _: _communicator().Get_size(),
         process_id=lambda _: _communicator().Get_rank(),
-        local_device_ids=_mpi_local_rank,
+        local_device_ids=_mpi_gpu,
     ),
     "torchrun": Cluster(
         title="torchrun",
@@ -493,6 +503,6 @@ CLUSTERS: dict[str, Cluster] = {
         coordinator_address=_torchrun_coordinator,
         num_processes=_reads_number("WORLD_SIZE"),
         process_id=_reads_number("RANK"),
-        local_device_ids=_reads_local_rank("LOCAL_RANK"),
+        local_device_ids=_reads_own_gpu("LOCAL_RANK"),
     ),
 }
