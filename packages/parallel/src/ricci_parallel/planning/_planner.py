@@ -15,6 +15,7 @@ from ricci_pytree import tree_leaves, tree_map
 from ricci_xla import (
     Device,
     JaxRuntimeError,
+    LocatedProgram,
     Mesh,
     Sharding,
     SingleDeviceSharding,
@@ -83,6 +84,11 @@ def plan(
         program = compile_with_lines(traced)
     except JaxRuntimeError as error:
         raise JaxRuntimeError(_failure(name, str(error))) from None
+    return _read(program, name)
+
+
+def _read(program: LocatedProgram, name: str) -> Plan:
+    """The plan of a compiled program."""
     text = program.text
     module = HloModule(text)
     lines = ProgramLines(program.jaxpr, program.arg_names, program.out_shardings)
