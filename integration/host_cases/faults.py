@@ -31,6 +31,11 @@ _LATE = 9.0
 FAULTS: dict[str, Fault] = {
     "none": Fault("nothing", ""),
     "kill": Fault("killed (SIGKILL) before a step", _KILL, ("{rank}", "died", "program.py")),
+    "kill a parent": Fault(
+        "killed, and a child that it forked lives on",
+        f"child = os.fork()\nif child == 0: time.sleep(8); os._exit(0)\n{_KILL}",
+        ("{rank}", "died"),
+    ),
     "kill at start": Fault(
         "killed right after it joined", _KILL, ("{rank}", "died"), "after", seconds=9.0
     ),

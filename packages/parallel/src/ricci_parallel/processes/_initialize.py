@@ -178,7 +178,7 @@ def initialize(
     cluster.coordinator_address = address
     cluster.process_id, cluster.num_processes = rank, count
     cluster.shutdown_timeout = float(shutdown_timeout_seconds)
-    set_distributed_client(cluster.client, rank, count)
+    set_distributed_client(cluster.client, rank, count, cluster.waiting)
     if found.local_device_ids is not None:
         config.update("jax_cuda_visible_devices", ",".join(map(str, found.local_device_ids)))
     if cluster.watch is not None:
@@ -283,6 +283,32 @@ def shutdown() -> None:
     if cluster.main_thread is not None:
         cluster.main_thread.remove()
     cluster.forget()
+
+
+def _after_fork() -> None:
+    """In a forked child: have no part in the cluster.
+
+    The child must not keep the connections open, or nobody would notice the end of its parent.
+    """
+    watch = cluster.watch
+    if cluster.client is None:
+        return
+    atexit.unregister(_end)
+    if cluster.main_thread is not None:
+        cluster.main_thread.remove()
+    if cluster.guard is not None:
+        cluster.guard.remove()
+    if watch is not None:
+        for connection in watch.connections.values():
+            connection.close()
+    check_shared_programs(None)
+    _kept_in_children.extend((cluster.client, cluster.service))
+    cluster.forget()
+
+
+# The destructor of jaxlib's client would wait for threads that the child does not have.
+_kept_in_children: list[Any] = []
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _end() -> None:

@@ -3,6 +3,8 @@
 import copyreg
 import threading
 import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ricci_ir import UNSET, Array, State, config, warn_user
@@ -88,7 +90,8 @@ class _Clients:
             check_not_forked()
             with self.lock:
                 if self.made is None:
-                    made = self.make()
+                    with self.distributed.get("waiting", nullcontext)():
+                        made = self.make()
                     first = next(iter(made.values())).local_devices()[0]
                     self.options = {name: config.read(name) for name in _CLIENT_OPTIONS}
                     with unguarded():  # the user may forbid transfers before making an array
@@ -267,13 +270,19 @@ def _cpu_cluster(distributed: dict[str, Any]) -> dict[str, Any]:
     return {**cluster, "collectives": collectives}
 
 
-def set_distributed_client(client: Any, process_id: int, num_processes: int) -> None:
+def set_distributed_client(
+    client: Any,
+    process_id: int,
+    num_processes: int,
+    waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> None:
     """Make the clients part of a cluster. Call this before the first device is asked for.
 
     Args:
       client: the connected client that jaxlib's ``get_distributed_runtime_client`` returned.
       process_id: the number of this process, from 0.
       num_processes: the number of processes.
+      waiting: makes a context in which this process waits for the others to make their clients.
 
     Raises:
       RuntimeError: if clients have been made already.
@@ -288,6 +297,7 @@ def set_distributed_client(client: Any, process_id: int, num_processes: int) -> 
             "client": client,
             "process_id": process_id,
             "num_processes": num_processes,
+            "waiting": waiting,
         }
 
 
