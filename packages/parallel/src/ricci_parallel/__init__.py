@@ -14,13 +14,6 @@ from ._inspect_sharding import inspect_array_sharding as inspect_array_sharding
 from ._inspect_sharding import inspect_sharding_p as inspect_sharding_p
 from ._layout_constraint import layout_constraint_p as layout_constraint_p
 from ._layout_constraint import with_layout_constraint as with_layout_constraint
-from ._multihost import assert_equal as assert_equal
-from ._multihost import broadcast_one_to_all as broadcast_one_to_all
-from ._multihost import global_array_to_host_local_array as global_array_to_host_local_array
-from ._multihost import host_local_array_to_global_array as host_local_array_to_global_array
-from ._multihost import process_allgather as process_allgather
-from ._multihost import reached_preemption_sync_point as reached_preemption_sync_point
-from ._multihost import sync_global_devices as sync_global_devices
 from ._pmap import pmap as pmap
 from ._reshard import auto_axes as auto_axes
 from ._reshard import explicit_axes as explicit_axes
@@ -66,6 +59,26 @@ from .manual._primitive import shard_map_p as shard_map_p
 from .manual._shard_map import Infer as Infer
 from .manual._shard_map import shard_map as shard_map
 from .manual._shard_map import smap as smap
+from .processes import ProcessFailureError as ProcessFailureError
+from .processes import assert_equal as assert_equal
+from .processes import broadcast_one_to_all as broadcast_one_to_all
+from .processes import global_array_to_host_local_array as global_array_to_host_local_array
+from .processes import (
+    global_array_to_host_local_array_impl as global_array_to_host_local_array_impl,
+)
+from .processes import global_array_to_host_local_array_p as global_array_to_host_local_array_p
+from .processes import gtl_abstract_eval as gtl_abstract_eval
+from .processes import host_local_array_to_global_array as host_local_array_to_global_array
+from .processes import (
+    host_local_array_to_global_array_impl as host_local_array_to_global_array_impl,
+)
+from .processes import host_local_array_to_global_array_p as host_local_array_to_global_array_p
+from .processes import live_devices as live_devices
+from .processes import ltg_abstract_eval as ltg_abstract_eval
+from .processes import ltg_batcher as ltg_batcher
+from .processes import process_allgather as process_allgather
+from .processes import reached_preemption_sync_point as reached_preemption_sync_point
+from .processes import sync_global_devices as sync_global_devices
 
 __all__ = [
     "Infer",

@@ -1,14 +1,40 @@
 """``pmap``: run a function on several devices at once, on a slice of the arguments each."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, cast
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 from ricci_batching import mapped_dims
-from ricci_ir import ArrayLike, DebugInfo, PyTree, Shape, check_callable, get_aval, looks_like
-from ricci_pytree import argument_paths, flatten_axes, tree_flatten, tree_leaves, tree_unflatten
+from ricci_ir import (
+    ArrayLike,
+    DebugInfo,
+    PyTree,
+    Shape,
+    Tracer,
+    check_callable,
+    context,
+    eval_trace,
+    get_aval,
+    looks_like,
+)
+from ricci_pytree import (
+    PyTreeDef,
+    argument_paths,
+    flatten_axes,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+)
 from ricci_xla import Device, ProgramShardings, Wrapped, jit, local_devices
 
-from ._slices import Slices, call_on_slices, divided_arguments, enclosing
+from ._slices import UNNAMED, Slices, call_on_slices, divided_arguments, enclosing
+from .processes._slices import (
+    check_slices,
+    devices_of_several_processes,
+    joined,
+    part_of_this_process,
+)
 
 
 def pmap[**P, R](
@@ -40,7 +66,9 @@ def pmap[**P, R](
         result of one device.
       static_broadcasted_argnums: the positions of arguments that are compile-time constants. They
         must be passed by position.
-      devices: the devices to use, in order; by default the first local ones.
+      devices: the devices to use, in order; by default the first local ones. In a program of
+        several processes they are by default those of all processes. Each process then passes and
+        gets as many slices as it has devices among them, and collectives go over all.
       backend: the platform to take devices from.
       axis_size: the number of slices; by default the size of the mapped axes.
       donate_argnums: the positions of arguments whose buffers the results may reuse.
@@ -75,7 +103,7 @@ def pmap[**P, R](
     static_argnums = _as_tuple(static_broadcasted_argnums)
     name = getattr(fun, "__name__", type(fun).__name__)
 
-    def on_slices(*args: Any, **kwargs: Any) -> Any:
+    def cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Cut:
         static = {n % len(args) for n in static_argnums if -len(args) <= n < len(args)}
         if len(static) < len(static_argnums):
             raise ValueError(
@@ -89,7 +117,13 @@ def pmap[**P, R](
             axes = tuple(a for i, a in enumerate(axes) if i not in static)
         dims = flatten_axes("pmap in_axes", tree, (axes, 0))
         names = lambda: argument_paths(dynamic, kwargs, None if static else fun)
-        dims, size = mapped_dims("pmap", leaves, dims, axis_size, names)
+        return _Cut(leaves, tree, dims, static, names)
+
+    def on_slices(available: Sequence[Device] | None, *args: Any, **kwargs: Any) -> Any:
+        leaves, tree, dims, static, names = cut(args, kwargs)
+        # Over several processes the arguments have been joined, and have the size of the whole.
+        expected = axis_size if available is None else None
+        dims, size = mapped_dims("pmap", leaves, dims, expected, names)
         if global_arg_shapes is not None:
             _check_shapes(leaves, dims, tuple(global_arg_shapes), names)
 
@@ -102,16 +136,61 @@ def pmap[**P, R](
 
         info = DebugInfo("pmap", name, tuple(names()))
         slices = Slices(on_one, leaves, dims, size, axis_name, out_axes, info)
-        return call_on_slices(slices, _devices(devices, backend, name))
+        return call_on_slices(slices, available or _devices(devices, backend, name))
 
-    mapped: Any = jit(
-        looks_like(fun)(on_slices),
-        in_shardings=ProgramShardings(divided_arguments),
-        static_argnums=static_argnums or None,
-        donate_argnums=_as_tuple(donate_argnums) or None,
-    )
+    def compiled(available: Sequence[Device] | None, across: Any = None) -> Any:
+        return jit(
+            looks_like(fun)(partial(on_slices, available)),
+            in_shardings=ProgramShardings(divided_arguments, across),
+            static_argnums=static_argnums or None,
+            donate_argnums=_as_tuple(donate_argnums) or None,
+        )
+
+    whole: dict[tuple[Device, ...], Any] = {}  # the function over devices of several processes
+
+    def across(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
+        over = devices_of_several_processes(devices, backend)
+        if over is None or context.trace is not eval_trace:
+            return None
+        leaves, tree, dims, static, names = cut(args, kwargs)
+        if any(isinstance(x, Tracer) for x in leaves):
+            return None
+        dims, size = mapped_dims("pmap", leaves, dims, None, names)
+        check_slices(name, size, axis_size, over)
+        if over not in whole:
+            whole[over] = compiled(over)
+        axis = _unnamed_axis(axis_name)
+        dynamic, given_kwargs = tree.unflatten(joined(leaves, dims, over, axis))
+        full = list(dynamic)
+        for i in sorted(static):
+            full.insert(i, args[i])
+        return (tree_map(part_of_this_process, whole[over](*full, **given_kwargs)),)
+
+    mapped: Any = compiled(None, across)
     mapped.__wrapped__ = fun
     return mapped
+
+
+class _Cut(NamedTuple):
+    """The arrays among the arguments of a call, and how each is cut into slices.
+
+    Attributes:
+      leaves: the arrays.
+      tree: their structure, a tuple of positional arguments and a dictionary of the others.
+      dims: the axis of each array, ``None`` where all devices get the whole.
+      static: the positions of the static arguments, which are not among them.
+      names: tells the names of the arrays.
+    """
+
+    leaves: Sequence[ArrayLike]
+    tree: PyTreeDef
+    dims: Sequence[int | None]
+    static: set[int]
+    names: Callable[[], list[str]]
+
+
+def _unnamed_axis(axis_name: Hashable) -> Hashable:
+    return UNNAMED if axis_name is None else axis_name
 
 
 def _check_axes(name: str, axes: PyTree) -> None:

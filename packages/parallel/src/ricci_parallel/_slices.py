@@ -33,7 +33,7 @@ from .manual._primitive import bind_on_shards, shard_map_p, trace_on_shards
 from .manual._specs import AnyMesh
 
 # The name of the axis of a pmap that gives none, as it stands in the shardings of results.
-_UNNAMED = "_internal_pmap_axis_name"
+UNNAMED = "_internal_pmap_axis_name"
 
 # The number of devices that all pmaps around what is traced can have; None outside of pmaps.
 enclosing: State = define_context("pmap")
@@ -67,7 +67,7 @@ def call_on_slices(call: Slices, available: Sequence[Device]) -> PyTree:
     if enclosing.value is not None and outer is not None:
         return _inside(call, outer)
     _check_count(call, call.size, len(available))
-    name = _UNNAMED if call.axis_name is None else call.axis_name
+    name = UNNAMED if call.axis_name is None else call.axis_name
     mesh = _mesh(available, [call.size], [name])
     with enclosing(len(available)):
         traced = _traced(call, mesh, name)
@@ -87,7 +87,7 @@ def _inside(call: Slices, outer: AbstractMesh) -> PyTree:
     around = [name for name in outer.axis_names if name in outer.manual_axes]
     _check_count(call, prod(outer.shape[n] for n in around) * call.size, enclosing.value)
     depth = len(around)
-    name = f"{_UNNAMED}{depth}" if call.axis_name is None else call.axis_name
+    name = f"{UNNAMED}{depth}" if call.axis_name is None else call.axis_name
     mesh = outer
     if outer.axis_names[depth:]:
         free = outer.shape_tuple[depth] == (name, call.size)

@@ -5,12 +5,58 @@ keeps a connection from each to rank 0, then jaxlib's runtime connects and carri
 `_watch` is a thread that tells rank 0 over that connection what this process does (`_signs`), and
 ends the process when rank 0 has found that another one failed (`_verdict`). `_fingerprint`
 compares the programs of all processes before they run.
+
+`_agreement` compares values between processes, `_gathering` exchanges those of the host,
+`_global_arrays` makes arrays over all processes of their parts, and `_preemption` says which
+processes go on.
 """
 
+from ._agreement import assert_equal as assert_equal
+from ._agreement import sync_global_devices as sync_global_devices
 from ._fingerprint import ProgramMismatch as ProgramMismatch
+from ._gathering import broadcast_one_to_all as broadcast_one_to_all
+from ._gathering import process_allgather as process_allgather
+from ._global_arrays import global_array_to_host_local_array as global_array_to_host_local_array
+from ._global_arrays import (
+    global_array_to_host_local_array_impl as global_array_to_host_local_array_impl,
+)
+from ._global_arrays import global_array_to_host_local_array_p as global_array_to_host_local_array_p
+from ._global_arrays import gtl_abstract_eval as gtl_abstract_eval
+from ._global_arrays import host_local_array_to_global_array as host_local_array_to_global_array
+from ._global_arrays import (
+    host_local_array_to_global_array_impl as host_local_array_to_global_array_impl,
+)
+from ._global_arrays import host_local_array_to_global_array_p as host_local_array_to_global_array_p
+from ._global_arrays import ltg_abstract_eval as ltg_abstract_eval
+from ._global_arrays import ltg_batcher as ltg_batcher
 from ._initialize import initialize as initialize
 from ._initialize import is_initialized as is_initialized
 from ._initialize import shutdown as shutdown
+from ._preemption import ProcessFailureError as ProcessFailureError
+from ._preemption import live_devices as live_devices
+from ._preemption import reached_preemption_sync_point as reached_preemption_sync_point
 from ._watch import ProcessFailure as ProcessFailure
 
-__all__ = ["ProcessFailure", "ProgramMismatch", "initialize", "is_initialized", "shutdown"]
+__all__ = [
+    "ProcessFailure",
+    "ProcessFailureError",
+    "ProgramMismatch",
+    "assert_equal",
+    "broadcast_one_to_all",
+    "global_array_to_host_local_array",
+    "global_array_to_host_local_array_impl",
+    "global_array_to_host_local_array_p",
+    "gtl_abstract_eval",
+    "host_local_array_to_global_array",
+    "host_local_array_to_global_array_impl",
+    "host_local_array_to_global_array_p",
+    "initialize",
+    "is_initialized",
+    "live_devices",
+    "ltg_abstract_eval",
+    "ltg_batcher",
+    "process_allgather",
+    "reached_preemption_sync_point",
+    "shutdown",
+    "sync_global_devices",
+]

@@ -15,6 +15,7 @@ from ricci_xla import (
     connect_to_coordinator,
     set_distributed_client,
     start_coordination_service,
+    start_preemption_service,
 )
 
 from ._clusters import Membership, detect
@@ -36,6 +37,8 @@ class Cluster:
     Attributes:
       client: jaxlib's client of the coordination service.
       service: the service, as rank 0.
+      preemption: jaxlib's manager that tells all processes when one gets SIGTERM, if it was asked
+        for.
       coordinator_address: where it listens.
       process_id: the number of this process.
       num_processes: the number of processes.
@@ -49,6 +52,7 @@ class Cluster:
         """Belong to no cluster."""
         self.client: Any = None
         self.service: Any = None
+        self.preemption: Any = None
         self.coordinator_address: str | None = None
         self.process_id = 0
         self.num_processes = 1
@@ -178,6 +182,8 @@ def initialize(
     cluster.coordinator_address = address
     cluster.process_id, cluster.num_processes = rank, count
     cluster.shutdown_timeout = float(shutdown_timeout_seconds)
+    if config.jax_enable_preemption_service:
+        cluster.preemption = start_preemption_service(cluster.client)
     set_distributed_client(cluster.client, rank, count, cluster.waiting)
     if found.local_device_ids is not None:
         config.update("jax_cuda_visible_devices", ",".join(map(str, found.local_device_ids)))
@@ -273,6 +279,8 @@ def shutdown() -> None:
                 f"for the others.\n{watch.not_ended()}"
             )
     check_shared_programs(None)
+    if cluster.preemption is not None:
+        cluster.preemption.shutdown()
     cluster.client.shutdown()
     if cluster.service is not None:
         cluster.service.shutdown()

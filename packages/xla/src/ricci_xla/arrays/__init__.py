@@ -1,5 +1,6 @@
 """Arrays and their layouts, and moving them between devices."""
 
+from ._across_processes import *
 from ._array import *
 from ._array_impl import *
 from ._assembly import *

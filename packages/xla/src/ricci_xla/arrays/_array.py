@@ -25,6 +25,7 @@ from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, JaxRunt
 from ricci_xla.meshes._division import device_indices, has_terms, unknown_sum
 from ricci_xla.meshes._sharding_types import Sharding
 
+from ._across_processes import can_be_read
 from ._array_impl import ArrayImpl
 from ._pieces import parts, whole_part
 
@@ -106,10 +107,10 @@ def _value(self: ArrayImpl) -> np.ndarray:
     if cached is not None:
         return cached
     check_not_deleted(self)
-    if not (self.is_fully_addressable or self.is_fully_replicated):
+    if not can_be_read(self):
         raise RuntimeError(
             f"The array {self.aval.str_short()} is not fully addressable: by {self._sharding} it "
-            "is divided over devices of other processes, which this process cannot read.\nRead "
+            "lies on devices of other processes, which this process cannot read.\nRead "
             "this process's parts with x.addressable_shards, or gather the array first with "
             "multihost_utils.process_allgather."
         )
@@ -157,7 +158,7 @@ def _repr(self: ArrayImpl) -> str:
     suffix = f"dtype={aval.dtype.name}"
     if aval.weak_type:
         suffix += ", weak_type=True"
-    if not (self.is_fully_addressable or self.is_fully_replicated):
+    if not can_be_read(self):
         return f"Array(shape={aval.shape}, {suffix})"
     if 0 in aval.shape:
         return f"Array([], shape={aval.shape}, {suffix})"
@@ -170,12 +171,12 @@ def _repr(self: ArrayImpl) -> str:
 
 
 def _str(self: ArrayImpl) -> str:
-    if not (self.is_fully_addressable or self.is_fully_replicated):
-        return _repr(self)
-    return str(self._value)
+    return str(self._value) if can_be_read(self) else _repr(self)
 
 
 def _format(self: ArrayImpl, format_spec: str) -> str:
+    if not can_be_read(self):
+        return _repr(self)
     if self.aval.shape == ():
         return format(self._value[()], format_spec)
     return format(self._value, format_spec)
@@ -246,7 +247,7 @@ def _device(self: ArrayImpl) -> Device | Sharding:
 def _addressable_shards(self: ArrayImpl) -> list[Shard]:
     check_not_deleted(self)
     shape, sharding = self.aval.shape, self._sharding
-    if sharding.num_devices == 1:
+    if sharding.num_devices == 1 and sharding.is_fully_addressable:
         return [Shard(sharding._device_assignment[0], sharding, shape, self)]
     here = sharding._internal_device_list.addressable_device_list
     return [
@@ -280,10 +281,14 @@ def _copy_to_host_async(self: ArrayImpl) -> None:
 
 def _copy_array(self: ArrayImpl) -> Array:
     check_not_deleted(self)
+    sharding = self._sharding
+    if not sharding.is_fully_addressable:  # jaxlib cannot copy to devices of other processes
+        copies = [_copy_array(part) for part in parts(self)]
+        return ArrayImpl(self.aval, sharding, copies, self._committed)
     return runtime.batched_copy_array_to_devices_with_sharding(
         [self],
-        [self._sharding._internal_device_list],
-        [self._sharding],
+        [sharding._internal_device_list],
+        [sharding],
         [ArrayCopySemantics.ALWAYS_COPY],
     )[0]
 

@@ -21,6 +21,7 @@ from ricci_pytree import flatten_axes, tree_flatten
 from ricci_xla.devices._guards import explicit_transfer
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import HostBufferSemantics
+from ricci_xla.meshes._division import tiles
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.meshes._type_forms import placed_aval
 
@@ -205,9 +206,10 @@ def make_array_from_process_local_data(
 
     Args:
       sharding: how the whole is divided.
-      local_data: this process's part: the smallest box that holds the parts of all its devices. It
-        may be a pytree of arrays, with a sharding for all or for each.
-      global_shape: the shape of the whole; by default, with one process, that of ``local_data``.
+      local_data: this process's part: the smallest box that holds the parts of all its devices, or
+        the whole. It may be a pytree of arrays, with a sharding for all or for each.
+      global_shape: the shape of the whole. By default it follows from the shape of ``local_data``,
+        if all processes have parts of one shape.
 
     Raises:
       ValueError: if ``local_data`` has another shape than this process's part.
@@ -220,6 +222,29 @@ def make_array_from_process_local_data(
     return tree.unflatten(list(map(_from_local_data, shardings, leaves, shapes)))
 
 
+def _whole_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an array of which this process has a part of a given shape.
+
+    Raises:
+      ValueError: if a dimension of the part cannot be divided over this process's devices.
+    """
+    if sharding.is_fully_addressable:
+        return shape
+    counts = tiles(sharding, len(shape))
+    mine = sharding.addressable_devices_indices_map(counts).values()
+    found = []
+    for axis, (size, count) in enumerate(zip(shape, counts, strict=True)):
+        held = {index[axis].indices(count)[0] for index in mine}
+        if not held or size % len(held):
+            raise ValueError(
+                f"make_array_from_process_local_data: local_data has size {size} along dimension "
+                f"{axis}, but this process's devices hold {len(held)} parts along it by {sharding}."
+                " Give data that can be divided evenly."
+            )
+        found.append(size // len(held) * count)
+    return tuple(found)
+
+
 def _from_local_data(sharding: Sharding, local_data: Any, given: Sequence[int] | None) -> Any:
     _check_sharding("make_array_from_process_local_data", sharding)
     words: Any = getattr(local_data, "physical", None)
@@ -229,14 +254,20 @@ def _from_local_data(sharding: Sharding, local_data: Any, given: Sequence[int] |
         return local_data.dtype.from_physical(moved)
     local = np.asarray(local_data)
     alone = sharding.is_fully_addressable
-    if given is None and not alone:
-        raise ValueError("global_shape must be given when there are several processes.")
-    shape = local.shape if given is None else tuple(given)
+    if given is not None and None in given:
+        raise ValueError(
+            f"make_array_from_process_local_data: global_shape={tuple(given)} has None for the "
+            "size of a dimension. Give all sizes, or leave global_shape out to have them worked "
+            "out from local_data."
+        )
+    shape = _whole_shape(sharding, local.shape) if given is None else tuple(given)
     if alone and shape != local.shape:
         raise ValueError(
             f"local_data has shape {local.shape}, but global_shape is {shape}. All devices belong "
             "to this process, so that it holds the whole: leave global_shape out."
         )
+    if shape == local.shape:
+        return make_array_from_callback(shape, sharding, lambda index: local[index])
     boxes = [
         [part.indices(size)[:2] for part, size in zip(index, shape, strict=True)]
         for index in sharding.addressable_devices_indices_map(shape).values()

@@ -13,8 +13,9 @@ __all__ = [
 
 def parts(array: ArrayImpl) -> list[ArrayImpl]:
     """The part of an array on each device of this process, in the order of the sharding."""
-    if array._sharding.num_devices == 1:
-        return [array]
+    sharding = array._sharding
+    if sharding.num_devices == 1:
+        return [array] if sharding.is_fully_addressable else []
     with shown_to_jaxlib():
         return array._arrays
 

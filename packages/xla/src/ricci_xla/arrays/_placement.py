@@ -45,11 +45,13 @@ from ricci_xla.meshes._division import (
     tiles,
     unknown_sum,
 )
+from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.meshes._type_forms import placed_aval
 
+from ._across_processes import across_processes, can_be_read
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
 from ._layout import Format, relayout, sharding_of_format
@@ -121,6 +123,8 @@ def array_from_host(
         value = value.astype(aval.dtype)
         may_alias = True
     devices = sharding._internal_device_list.addressable_device_list
+    if not devices:
+        return ArrayImpl(placed_aval(aval, sharding), sharding, [], committed)
     semantics = _zero_copy if may_alias else _during_call
     if alone or sharding.num_devices == 1:
         pieces = [value]
@@ -176,6 +180,9 @@ def move_array(
     check_not_deleted(array)
     old = array._sharding
     ndim = array.ndim
+    if copy and old == sharding and not old.is_fully_addressable:
+        copies = [_copied(part, part._sharding) for part in parts(array)]
+        return ArrayImpl(placed_aval(array.aval, sharding), sharding, copies, True)
     if old == sharding and not copy and array._committed:
         return array
     if old.memory_kind == sharding.memory_kind and old.is_equivalent_to(sharding, ndim):
@@ -185,6 +192,9 @@ def move_array(
     if has_terms(old):
         raise unknown_sum("device_put", old)
     alike = not has_terms(sharding) and sharding.num_devices == old.num_devices
+    here = old.is_fully_addressable and sharding.is_fully_addressable
+    if not here and old._device_assignment != sharding._device_assignment:
+        alike = False  # parts cannot be sent to devices of other processes
     if alike and _same_pieces(old, sharding, array.shape):
         moved = _rebind(_copy_to(array, sharding, _reuse), sharding)
         # The runtime's own donation (DONATE_INPUT) leaves an array between devices of a CPU without
@@ -192,16 +202,45 @@ def move_array(
         if donate and (old.num_devices > 1 or old.memory_kind != sharding.memory_kind):
             array.delete()
         return moved
-    if not array.is_fully_addressable and not array.is_fully_replicated:
-        raise ValueError(
-            f"device_put cannot move an array that is divided over devices of other processes from "
-            f"{old} to {sharding}. Move it inside jit, with out_shardings."
-        )
+    if not old.is_fully_addressable:
+        moved = _across(array, sharding)
+        if moved is not None:
+            if donate:
+                array.delete()
+            return moved
     if old.num_devices > 1:
         return array_from_host(array._value, array.aval, sharding, may_alias=not copy)
     check_device_to_device(array.aval, sharding)
     with unguarded():
         return array_from_host(array._value, array.aval, sharding, may_alias=not copy)
+
+
+def _across(array: ArrayImpl, sharding: Sharding) -> ArrayImpl | None:
+    """An array over several processes with another sharding; ``None`` if it can be read here.
+
+    Raises:
+      ValueError: if it must leave the devices that it is on, for one device or others that belong
+        to several processes.
+      NotImplementedError: if it must leave them for several of this process's.
+    """
+    old = array._sharding
+    if old._device_assignment == sharding._device_assignment:
+        return across_processes.reshard(array, sharding)
+    if can_be_read(array):
+        return None
+    if old.device_set == sharding.device_set:
+        # The devices are in another order. A program has one order, so that the array is
+        # replicated in the old order, and divided in the new one.
+        flat = Mesh(np.array(old._device_assignment, dtype=object), ("all",))
+        whole = across_processes.reshard(array, NamedSharding(flat, PartitionSpec()))
+        return array_from_host(whole._value, array.aval, sharding, may_alias=True)
+    alone = sharding.num_devices == 1 or not sharding.is_fully_addressable
+    kind = ValueError if alone else NotImplementedError
+    raise kind(
+        f"device_put cannot move an array that lies on devices of other processes from {old} to "
+        f"{sharding}, which has other devices. Read this process's parts with x.addressable_shards,"
+        " or gather the array with multihost_utils.process_allgather."
+    )
 
 
 def _same_pieces(old: Sharding, new: Sharding, shape: tuple[int, ...]) -> bool:
@@ -270,6 +309,8 @@ def put_leaf(
         if sharding is None:
             check_not_deleted(x)
             return move_array(x, x._sharding, copy=True) if may_alias is False else x
+        if not sharding.is_fully_addressable and x._sharding.is_fully_addressable:
+            _check_equal(x, sharding)
         return move_array(x, sharding, donate=donate, copy=may_alias is False)
     if isinstance(x, Tracer):
         raise TypeError(f"the runtime cannot put a traced value on a device: {x!r}.")
@@ -280,7 +321,16 @@ def put_leaf(
         words = put_leaf(x.physical, where, donate=donate, may_alias=may_alias)
         return aval.dtype.from_physical(words)
     value = np.asarray(x)
+    if sharding is not None and not sharding.is_fully_addressable:
+        _check_equal(value, sharding)
     return array_from_host(value, aval, sharding, may_alias=bool(may_alias))
+
+
+def _check_equal(value: Any, sharding: Sharding) -> None:
+    """Raise an error unless all processes put the same values on devices that they share."""
+    here = sharding._internal_device_list.addressable_device_list
+    if here and sharding.num_devices > len(here):
+        across_processes.check_equal(value, sharding)
 
 
 def _aval_of(x: ArrayLike) -> Any:

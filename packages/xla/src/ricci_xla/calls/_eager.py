@@ -162,6 +162,8 @@ def _on_host(
     trace = _trace_of(args, primitive)
     if trace is not None:
         return _in_trace(trace, primitive, args, params)
+    if not all(map(_is_here, args)):  # all processes take part in reading what lies on several
+        return _primitive_callable(primitive, params)(*args)
     if primitive.effects is not None and any(e.ordered for e in primitive.effects(params)):
         runtime_tokens.wait()
     try:
@@ -176,6 +178,12 @@ def _on_host(
     if here is None and device_mesh.value is not None:
         here = default_sharding()
     return [array_from_host(x, aval, here) for x, aval in zip(results, avals, strict=True)]
+
+
+def _is_here(x: Any) -> bool:
+    """Whether all of a value's devices are this process's."""
+    sharding = getattr(x, "sharding", None)
+    return sharding is None or sharding.is_fully_addressable
 
 
 def _callable_of(owner: Jaxpr, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:

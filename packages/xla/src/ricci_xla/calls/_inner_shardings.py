@@ -62,12 +62,19 @@ class ProgramShardings:
 
     Args:
       find: takes a program's jaxpr, and gives for each of its inputs the sharding, if it has one.
+      across: takes the arguments of a call, as a tuple and a dictionary, and makes it in its own
+        way where it goes over several processes. It returns ``None``, or a tuple of the result.
     """
 
-    __slots__ = ("find",)
+    __slots__ = ("across", "find")
 
-    def __init__(self, find: Callable[[Jaxpr], Sequence[Sharding | None]]):
+    def __init__(
+        self,
+        find: Callable[[Jaxpr], Sequence[Sharding | None]],
+        across: Callable[[Any, Any], tuple[Any] | None] | None = None,
+    ):
         self.find: Callable[[Jaxpr], Sequence[Sharding | None]] = find
+        self.across: Callable[[Any, Any], tuple[Any] | None] | None = across
 
 
 def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Sharding | None, ...]:

@@ -21,6 +21,7 @@ from ricci_ir import (
     staged_call,
 )
 from ricci_pytree import tree_unflatten
+from ricci_xla.arrays._across_processes import across_processes
 from ricci_xla.arrays._donation import name_repeated
 from ricci_xla.arrays._layout import Format, relayout
 from ricci_xla.devices._client import get_backend
@@ -284,7 +285,13 @@ def jit(
     )
     info = JitInfo(fun, arguments, options, inline_time(inline), **given, backend=backend)
 
+    across = getattr(in_shardings, "across", None)
+
     def on_miss(*args: Any, **kwargs: Any) -> tuple[Any, FastPath | None]:
+        if across is not None:
+            done = across(args, kwargs)
+            if done is not None:
+                return done[0], None
         program, split = info.trace(args, kwargs)
         if _is_traced(program, split):
             program.report_miss()
@@ -406,3 +413,16 @@ def _in_layout(array: Any, where: Format) -> Any:
 
 
 relayout.apply = _in_layout
+
+
+# Functions that divide an array over several processes in another way, by its sharding.
+_dividers: Cache[Sharding, Callable[[Any], Any]] = Cache("divisions", 64)
+
+
+def _divided(array: Any, sharding: Sharding) -> Any:
+    """An array over several processes with another sharding on the same devices."""
+    make = lambda: jit(lambda x: x, out_shardings=sharding)
+    return _dividers.make(sharding, make)(array)
+
+
+across_processes.reshard = _divided

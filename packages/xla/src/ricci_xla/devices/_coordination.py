@@ -4,7 +4,12 @@ from typing import Any, NamedTuple
 
 from ._jaxlib import runtime
 
-__all__ = ["connect_to_coordinator", "Security", "start_coordination_service"]
+__all__ = [
+    "connect_to_coordinator",
+    "Security",
+    "start_coordination_service",
+    "start_preemption_service",
+]
 
 
 class Security(NamedTuple):
@@ -65,3 +70,17 @@ def connect_to_coordinator(
     )
     client.connect()
     return client
+
+
+def start_preemption_service(client: Any) -> Any:
+    """Let this process tell all others when it gets SIGTERM, and hear of those that do.
+
+    Args:
+      client: what ``connect_to_coordinator`` returned.
+
+    Returns:
+      jaxlib's manager, whose ``reached_sync_point(step)`` says whether to save at that step.
+    """
+    manager = runtime.create_preemption_sync_manager()
+    manager.initialize(client)
+    return manager

@@ -40,6 +40,14 @@ def check_results(jaxpr: Jaxpr, name: str, args: Sequence[Any], results: Sequenc
     what = next(filter(None, map(_invalid, results)), None)
     if what is None:
         return
+    # The other processes may have found nothing, and would not run the operations again with us.
+    shared = any(not x.sharding.is_fully_addressable for x in args if hasattr(x, "sharding"))
+    if shared:
+        raise FloatingPointError(
+            f"invalid value ({what}) encountered in a result of jit({name}), in a part that this "
+            "process holds. The operation is not looked for, since other processes hold parts of "
+            "the arguments. Call checkify, or the function on one process, to find it."
+        )
     if not any(hasattr(x, "is_deleted") and x.is_deleted() for x in args):
         report = non_finite_reports.explain(jaxpr, args, inf=what == "inf")
         if report is not None:

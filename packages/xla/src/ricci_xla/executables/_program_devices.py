@@ -199,6 +199,8 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
         return x.sharding if committed else _described_sharding(x)
     own: Sharding | None = getattr(x, "sharding", None)
     if own is None or own is given or getattr(x, "aval", None) is None:
+        if not given.is_fully_addressable and type(x) is not ShapeDtypeStruct:
+            _check_same_everywhere(program, i, x, given)
         return given
     words = getattr(x, "physical", x)
     # The devices may differ: an array that is divided alike is copied to the others.
@@ -216,6 +218,20 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
             "with device_put(x, sharding) before the call."
         )
     return given
+
+
+def _check_same_everywhere(program: Program, i: int, x: Any, given: Sharding) -> None:
+    """Raise ``ValueError`` if a value of NumPy is to be divided over several processes.
+
+    Whether it is the same in all of them, or each has its own part, cannot be told.
+    """
+    if not given.is_fully_replicated:
+        raise ValueError(
+            f"{_argument(program, i)} of {program.name}, of type {type(x).__name__}, is divided "
+            f"over several processes by its sharding in in_shardings, {given}.\nIf each process "
+            "has its own part, pass make_array_from_process_local_data(sharding, x); if all have "
+            "the same values, device_put(x, sharding), or replicate it in in_shardings."
+        )
 
 
 def _argument_layouts(program: Program, leaves: Sequence[Any], options: Options) -> Layouts:

@@ -1,0 +1,54 @@
+"""Programs over arrays of several processes: what JAX gives, and where Ricci gives something else.
+
+A text has a program on each line. ``jax.json`` has what JAX did with each, in each of two processes
+with two devices; it is written by ``PYTHON integration/host_arrays record``, which runs the
+oracle's interpreter. ``accepted.txt`` names the programs where Ricci does something else, and why.
+"""
+
+import json
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+PROGRAM = FOLDER / "__main__.py"
+FILES = ("arrays.txt", "multihost.txt")
+
+
+def expected() -> dict[str, list]:
+    """What JAX gives for each program, by rank."""
+    return json.loads((FOLDER / "jax.json").read_text())
+
+
+def accepted() -> dict[str, str]:
+    """The programs where Ricci gives something else, with the reason."""
+    found, reason = {}, ""
+    for line in (FOLDER / "accepted.txt").read_text().splitlines():
+        if line.startswith("#"):
+            reason = line.removeprefix("#").strip()
+        elif line:
+            found[line] = reason
+    return found
+
+
+def results(out: str) -> dict[str, object]:
+    """What a process printed, by program."""
+    lines = [line for line in out.splitlines() if line.startswith('["')]
+    return dict(map(json.loads, lines))
+
+
+def agrees(ours: object, theirs: object) -> bool:
+    """Whether two results are the same; of errors the classes are compared."""
+    if (
+        isinstance(ours, dict)
+        and isinstance(theirs, dict)
+        and "error" in ours
+        and "error" in theirs
+    ):
+        return bool(set(ours["error"]) & set(theirs["error"]))
+    return ours == theirs
+
+
+def without_messages(result: object) -> object:
+    """A result without the text of an error, which is each library's own."""
+    if isinstance(result, dict) and "error" in result:
+        return {"error": result["error"]}
+    return result

@@ -1,0 +1,70 @@
+"""Arrays over several processes, and what processes tell each other, are as in JAX."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import host_arrays
+import hosts
+
+EXPECTED = host_arrays.expected()
+ACCEPTED = host_arrays.accepted()
+
+
+@pytest.fixture(scope="module")
+def found() -> list[dict]:
+    """What each of two processes does with each program."""
+    files = (str(host_arrays.FOLDER / name) for name in host_arrays.FILES)
+    ends = hosts.run(host_arrays.PROGRAM, 2, "ricci", *files, limit=150)
+    assert [end.code for end in ends] == [0, 0], ends[0].err[-2000:] + ends[1].err[-2000:]
+    return [host_arrays.results(end.out) for end in ends]
+
+
+def test_every_program_runs_in_both_processes(found):
+    assert set(found[0]) == set(found[1]) == set(EXPECTED)
+
+
+def test_both_processes_do_what_jax_does(found):
+    wrong = [
+        f"{source}\n  rank {rank}: {ours[source]}\n  JAX:    {theirs[rank]}"
+        for source, theirs in EXPECTED.items()
+        for rank, ours in enumerate(found)
+        if source not in ACCEPTED and not host_arrays.agrees(ours[source], theirs[rank])
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_accepted_difference_is_stale(found):
+    stale = [
+        source
+        for source in ACCEPTED
+        if all(map(host_arrays.agrees, (x[source] for x in found), EXPECTED[source]))
+    ]
+    assert not stale, stale
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("np.asarray(G)", ["float32[8]", "addressable_shards", "process_allgather"]),
+        ("G.tolist()", ["float32[8]", "addressable_shards"]),
+        ("jax.device_put(G, jax.local_devices()[0])", ["process_allgather"]),
+        ("jax.device_put(host + rank, NS(mesh, P()))", ["rank 0 has", "rank 1 has", "device_put"]),
+        ('multihost_utils.assert_equal(host + rank, "differ")', ["differ", "rank 0 has", "rank 1"]),
+        ('multihost_utils.assert_equal({"a": 1, "b": [host, rank]})', ["['b'][1]: rank 0 has"]),
+        ('multihost_utils.sync_global_devices(f"rank{rank}")', ["'rank0'", "'rank1'"]),
+        (
+            'jax.jit(lambda x: x + 1, in_shardings=NS(mesh, P("x")))(host)',
+            ["argument x", "make_array_from_process_local_data"],
+        ),
+        ("jax.pmap(lambda x: x * 2)(np.ones((3, 2)))", ["size 3", "2 of the 4 devices"]),
+    ],
+)
+def test_an_error_says_what_to_do(found, source, words):
+    for results in found:
+        message = results[source]["message"]
+        assert all(word in message for word in words), message
+        assert len(message.splitlines()) <= 12

@@ -1,0 +1,192 @@
+"""Host values of all processes in all processes: gathering and broadcasting.
+
+XLA's collectives carry the data, over one device of each process. The leaves of a pytree travel
+together, as bits, so that there is one program for each size, whatever the dtypes.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Array, PyTree, is_extended
+from ricci_lax import reduce_sum
+from ricci_parallel._device_put import device_put
+from ricci_pytree import tree_flatten, tree_map
+from ricci_xla import (
+    Device,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    can_be_read,
+    devices,
+    jit,
+    make_array_from_single_device_arrays,
+    process_count,
+    process_index,
+)
+
+from ._agreement import by_value, collect, host_value, type_text
+
+_AXIS = "processes"
+
+
+def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTree:
+    """Return the values of one process in every process, as NumPy arrays.
+
+    Args:
+      in_tree: a pytree of arrays and numbers, of the same types in every process.
+      is_source: whether this process is the one; by default it is the first process.
+
+    Raises:
+      ValueError: if no process is the source, or several are, or their types differ.
+      RuntimeError: if an array lies on devices of other processes.
+
+    Example:
+      >>> broadcast_one_to_all(np.float32(3))
+      array(3., dtype=float32)
+    """
+    if process_count() == 1:
+        return tree_map(np.asarray, in_tree)
+    if is_source is None:
+        is_source = process_index() == 0
+    leaves, tree = tree_flatten(in_tree)
+    words = list(map(_bits_of, leaves))
+    _check_alike("broadcast_one_to_all", leaves, is_source)
+    if not leaves:
+        return in_tree
+    sent = _packed(words if is_source else list(map(np.zeros_like, words)))
+    whole = np.asarray(_sum()(_by_process(sent)))
+    return tree.unflatten([_like(x, b) for x, b in zip(leaves, _parted(whole, words), strict=True)])
+
+
+def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
+    """Return the values of all processes in every process, as NumPy arrays.
+
+    Args:
+      in_tree: a pytree of arrays and numbers, of the same types in every process. An array over
+        several processes is gathered as it is, so that all have the whole.
+      tiled: whether arrays are concatenated along their first axis instead of stacked along a new
+        one. Scalars are always stacked. It must be true for arrays over several processes.
+
+    Raises:
+      ValueError: if there is an array over several processes and ``tiled`` is false, or if types
+        differ between processes.
+
+    Example:
+      >>> process_allgather(np.ones(2)).shape
+      (1, 2)
+    """
+    if process_count() == 1:
+        join = lambda x: np.asarray(x) if tiled and np.ndim(x) else np.asarray(x)[None]
+        return tree_map(join, in_tree)
+    leaves, tree = tree_flatten(in_tree)
+    shared = [_is_shared(x) for x in leaves]
+    if any(shared) and not tiled:
+        raise ValueError(
+            "process_allgather: an array over several processes is gathered whole, which has no "
+            "axis of processes. Pass tiled=True."
+        )
+    words = [_bits_of(x) for x, is_shared in zip(leaves, shared, strict=True) if not is_shared]
+    _check_alike("process_allgather", leaves, False)
+    rows: list[list[np.ndarray]] = []
+    if words:
+        gathered = np.asarray(device_put(_by_process(_packed(words)), _replicated(_one_of_each())))
+        rows = [_parted(row, words) for row in gathered]
+    found: list[Any] = []
+    own = iter(range(len(words)))
+    for leaf, is_shared in zip(leaves, shared, strict=True):
+        if is_shared:
+            found.append(_whole(leaf))
+            continue
+        i = next(own)
+        join = np.concatenate if tiled and np.ndim(leaf) else np.stack
+        found.append(_like(leaf, join([row[i] for row in rows])))
+    return tree.unflatten(found)
+
+
+def _check_alike(user: str, leaves: Sequence[Any], is_source: bool) -> None:
+    """Raise ``ValueError`` if the types of leaves differ between processes, or the source is not
+    one process."""
+    types = ", ".join(map(type_text, leaves)) or "no leaves"
+    told = [text.partition(" ") for text in collect(f"{int(is_source)} {types}")]
+    found = [types for _, _, types in told]
+    if len(set(found)) > 1:
+        text = by_value(range(len(found)), [types[:200] for types in found])
+        raise ValueError(f"{user}: the types of the values differ between processes: {text}.")
+    sources = [rank for rank, (flag, _, _) in enumerate(told) if flag == "1"]
+    if user == "broadcast_one_to_all" and len(sources) != 1:
+        raise ValueError(
+            f"{user}: is_source must be true in one process, and is in "
+            f"{f'ranks {sources}' if sources else 'none'}."
+        )
+
+
+def _is_shared(x: Any) -> bool:
+    words = getattr(x, "physical", x)
+    return not getattr(words, "is_fully_addressable", True)
+
+
+def _whole(x: Any) -> Any:
+    """An array over several processes, with all values in this one."""
+    words = getattr(x, "physical", x)
+    if not can_be_read(words):
+        words = device_put(words, _replicated(words.sharding._device_assignment))
+    return x.dtype.from_physical(words) if is_extended(x.dtype) else np.asarray(words)
+
+
+def _bits_of(x: Any) -> np.ndarray:
+    """The values of a leaf, on the host; of random keys the words."""
+    return host_value(getattr(x, "physical", x))
+
+
+def _like(x: Any, values: np.ndarray) -> Any:
+    """Values as what the leaf was: keys, or an array of NumPy."""
+    dtype = getattr(x, "dtype", None)
+    return dtype.from_physical(device_put(values)) if is_extended(dtype) else values
+
+
+def _packed(values: Sequence[np.ndarray]) -> np.ndarray:
+    """The bits of some arrays, one behind the other, in words of 32 bits."""
+    data = b"".join(np.ascontiguousarray(x).tobytes() for x in values)
+    return np.frombuffer(data + b"\0" * (-len(data) % 4), np.uint32)
+
+
+def _parted(words: np.ndarray, like: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The inverse of ``_packed``, for arrays of known types."""
+    data = words.tobytes()
+    found, at = [], 0
+    for x in like:
+        part = np.frombuffer(data[at : at + x.nbytes], x.dtype).reshape(x.shape)
+        found.append(part.copy())
+        at += x.nbytes
+    return found
+
+
+def _one_of_each() -> tuple[Device, ...]:
+    """A device of each process, in the order of the processes."""
+    first: dict[int, Device] = {}
+    for device in devices():
+        first.setdefault(device.process_index, device)
+    return tuple(first[rank] for rank in sorted(first))
+
+
+def _replicated(over: Sequence[Device]) -> NamedSharding:
+    return NamedSharding(Mesh(np.array(over, dtype=object), (_AXIS,)), PartitionSpec())
+
+
+def _by_process(words: np.ndarray) -> Array:
+    """An array with a row for each process, of which this one has its own."""
+    over = _one_of_each()
+    mesh = Mesh(np.array(over, dtype=object), (_AXIS,))
+    mine = next(device for device in over if device.process_index == process_index())
+    row = device_put(words[None], mine)
+    sharding = NamedSharding(mesh, PartitionSpec(_AXIS))
+    return make_array_from_single_device_arrays((len(over), words.size), sharding, [row])
+
+
+@cache
+def _sum() -> Callable[[Any], Any]:
+    """The sum of the rows, of which all but one are zero, in every process."""
+    return jit(lambda x: reduce_sum(x, (0,)), out_shardings=_replicated(_one_of_each()))

@@ -1,0 +1,211 @@
+"""Arrays of one process as parts of arrays over all of them, and back.
+
+Both directions are primitives, each the transpose of the other. They move no data between
+processes: the parts on this process's devices get another shape around them.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import linear
+from ricci_ir import (
+    Array,
+    Primitive,
+    PyTree,
+    Shape,
+    ShapedArray,
+    define,
+    get_aval,
+    is_extended,
+    unsupported,
+    without_sharding,
+)
+from ricci_parallel._device_put import device_put
+from ricci_pytree import flatten_axes, tree_flatten
+from ricci_xla import (
+    ArrayImpl,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    make_array_from_single_device_arrays,
+    parts,
+)
+
+
+def _scaled(shape: Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: bool) -> Shape:
+    """The shape of a global array, from that of this process's part; or the inverse."""
+    whole, mine = global_mesh.shape, global_mesh.local_mesh.shape
+    sizes = list(shape)
+    for axis, part in enumerate(pspec.partitions):
+        if axis >= len(sizes) or not part:
+            continue
+        names = part if isinstance(part, tuple) else (part,)
+        times = prod(whole[name] for name in names) // prod(mine[name] for name in names)
+        sizes[axis] = sizes[axis] // times if inverse else sizes[axis] * times
+    return tuple(sizes)
+
+
+def ltg_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
+    """The type of a global array, from that of this process's part."""
+    return ShapedArray(_scaled(arr.shape, global_mesh, pspec, False), arr.dtype)
+
+
+def gtl_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
+    """The type of this process's part of a global array."""
+    return ShapedArray(_scaled(arr.shape, global_mesh, pspec, True), arr.dtype)
+
+
+def host_local_array_to_global_array_impl(
+    arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec
+) -> Array:
+    """Make one global array of this process's part of it."""
+    if is_extended(getattr(arr, "dtype", None)):
+        words = {"global_mesh": global_mesh, "pspec": pspec}
+        return arr.dtype.from_physical(host_local_array_to_global_array_impl(arr.physical, **words))
+    if isinstance(arr, ArrayImpl) and not arr.is_fully_addressable:
+        return arr
+    local = device_put(arr, NamedSharding(global_mesh.local_mesh, pspec))
+    shape = _scaled(local.shape, global_mesh, pspec, False)
+    return _rewrapped(local, shape, NamedSharding(global_mesh, pspec))
+
+
+def global_array_to_host_local_array_impl(
+    arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec
+) -> Array:
+    """Take this process's part of one global array."""
+    if is_extended(getattr(arr, "dtype", None)):
+        words = {"global_mesh": global_mesh, "pspec": pspec}
+        return arr.dtype.from_physical(global_array_to_host_local_array_impl(arr.physical, **words))
+    if isinstance(arr, ArrayImpl) and arr.is_fully_addressable:
+        return arr
+    whole = device_put(arr, NamedSharding(global_mesh, pspec))
+    shape = _scaled(whole.shape, global_mesh, pspec, True)
+    return _rewrapped(whole, shape, NamedSharding(global_mesh.local_mesh, pspec))
+
+
+def _rewrapped(array: Any, shape: Shape, sharding: NamedSharding) -> Array:
+    """An array of the same parts, of another shape."""
+    if array.shape == shape and array.sharding == sharding:
+        return array
+    return make_array_from_single_device_arrays(shape, sharding, parts(array), dtype=array.dtype)
+
+
+def _batch(which: Callable[[], Primitive]) -> Callable[..., tuple[Array, int]]:
+    def rule(
+        axis: Any, args: Sequence[Any], dims: Sequence[int], *, pspec: PartitionSpec, **params: Any
+    ) -> tuple[Array, int]:
+        (x,), (dim,) = args, dims
+        entries = [*pspec.partitions, *[None] * (get_aval(x).ndim - 1 - len(pspec.partitions))]
+        entries.insert(dim, axis.spmd_name)
+        return which().bind(x, pspec=PartitionSpec(*entries), **params), dim
+
+    return rule
+
+
+def ltg_batcher(
+    insert_axis: bool,
+    axis_data: Any,
+    vals_in: Sequence[Any],
+    dims_in: Sequence[int],
+    global_mesh: Mesh,
+    pspec: PartitionSpec,
+) -> tuple[Array, int]:
+    """The batching rule of both primitives, as JAX names it."""
+    rule = _batch(lambda: host_local_array_to_global_array_p)
+    return rule(axis_data, vals_in, dims_in, global_mesh=global_mesh, pspec=pspec)
+
+
+_in_program = unsupported(
+    "inside jit, a program runs over all its devices at once and knows no arrays of one process; "
+    "call it outside",
+    ValueError,
+)
+
+host_local_array_to_global_array_p: Primitive = define(
+    "host_local_array_to_global_array",
+    sharding=without_sharding,
+    abstract_eval=ltg_abstract_eval,
+    jvp=linear,
+    transpose=lambda ct, x, **params: [global_array_to_host_local_array_p.bind(ct, **params)],
+    batch=_batch(lambda: host_local_array_to_global_array_p),
+    lower=_in_program,
+    eager=host_local_array_to_global_array_impl,
+)
+
+global_array_to_host_local_array_p: Primitive = define(
+    "global_array_to_host_local_array",
+    sharding=without_sharding,
+    abstract_eval=gtl_abstract_eval,
+    jvp=linear,
+    transpose=lambda ct, x, **params: [host_local_array_to_global_array_p.bind(ct, **params)],
+    batch=_batch(lambda: global_array_to_host_local_array_p),
+    lower=_in_program,
+    eager=global_array_to_host_local_array_impl,
+)
+
+
+def _each(primitive: Primitive, arrays: PyTree, mesh: Mesh, pspecs: PyTree) -> PyTree:
+    leaves, tree = tree_flatten(arrays)
+    if pspecs is None:
+        raise ValueError(
+            f"{primitive.name}: pspecs is None. Pass PartitionSpec() for values that are the same "
+            "in every process."
+        )
+    specs = flatten_axes(f"{primitive.name}: pspecs", tree, pspecs)
+    wrong = [spec for spec in specs if not isinstance(spec, PartitionSpec)]
+    if wrong:
+        raise ValueError(
+            f"{primitive.name}: pspecs has {wrong[0]!r}, where a PartitionSpec was expected. Pass "
+            "PartitionSpec() for values that are the same in every process."
+        )
+    return tree.unflatten(
+        primitive.bind(x, global_mesh=mesh, pspec=_for_rank(spec, np.ndim(x)))
+        for x, spec in zip(leaves, specs, strict=True)
+    )
+
+
+def _for_rank(spec: PartitionSpec, ndim: int) -> PartitionSpec:
+    """A spec without entries that say nothing of dimensions which an array does not have."""
+    entries = spec.partitions
+    extra = entries[ndim:]
+    return PartitionSpec(*entries[:ndim]) if extra and not any(extra) else spec
+
+
+def host_local_array_to_global_array(
+    local_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+) -> PyTree:
+    """Make arrays over the devices of all processes, of which each process holds a part.
+
+    Args:
+      local_inputs: a pytree of arrays, the parts of this process. Arrays over several processes are
+        returned as they are.
+      global_mesh: the mesh of all devices.
+      pspecs: a ``PartitionSpec``, or a pytree of them that is a prefix of ``local_inputs``. Along
+        axes that it names the parts of the processes are joined; where it names none, all
+        processes must have the same.
+
+    Raises:
+      ValueError: if a leaf of ``pspecs`` is no ``PartitionSpec``.
+      IndivisibleError: if this process's devices cannot divide a part evenly.
+    """
+    return _each(host_local_array_to_global_array_p, local_inputs, global_mesh, pspecs)
+
+
+def global_array_to_host_local_array(
+    global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+) -> PyTree:
+    """Return the part of this process of arrays over the devices of all processes.
+
+    Args:
+      global_inputs: a pytree of arrays.
+      global_mesh: the mesh of all devices.
+      pspecs: a ``PartitionSpec``, or a pytree of them that is a prefix of ``global_inputs``. An
+        array that is divided in another way is moved first.
+
+    Raises:
+      ValueError: if a leaf of ``pspecs`` is no ``PartitionSpec``.
+    """
+    return _each(global_array_to_host_local_array_p, global_inputs, global_mesh, pspecs)
