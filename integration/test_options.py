@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ import ricci.numpy as jnp
 from ricci import config, grad, jit, lax, make_jaxpr, nn, random
 from ricci.extend.core import Primitive
 from ricci_ir import OPTIONS, Status
+from ricci_parallel.processes import _initialize
 from ricci_stablehlo import lower_jaxpr
 from ricci_xla import Mesh, compile_options
 from ricci_xla.devices import _client, _plugins
@@ -298,6 +300,35 @@ def decomposition_on_gpu(tools: Tools) -> str:
     return text.partition("magma = ")[2].split('"')[1]
 
 
+def joining(what: str) -> Callable[[Tools], Any]:
+    """What ``distributed.initialize`` asks of the runtime, which is not reached."""
+
+    def observe(tools: Tools) -> Any:
+        asked: dict[str, Any] = {"preemption": False}
+
+        def service(address: str, count: int, security: Any, **options: Any) -> Any:
+            asked.update(security._asdict(), **options)
+            return SimpleNamespace(shutdown=lambda: None)
+
+        def preemption(client: Any) -> Any:
+            asked["preemption"] = True
+            return SimpleNamespace(shutdown=lambda: None)
+
+        with tools.monkeypatch.context() as patch:
+            patch.setattr(_initialize, "backends_are_made", lambda: False)
+            patch.setattr(_initialize, "start_coordination_service", service)
+            client = SimpleNamespace(shutdown=lambda: None)
+            patch.setattr(_initialize, "connect_to_coordinator", lambda *args, **kwargs: client)
+            patch.setattr(_initialize, "set_distributed_client", lambda *args: None)
+            patch.setattr(_initialize, "start_preemption_service", preemption)
+            _initialize.initialize("127.0.0.1:1", 1, 0)
+            _initialize.shutdown()
+        asked["logged"] = "rank 0 of 1" in tools.capfd.readouterr().err
+        return asked[what]
+
+    return observe
+
+
 DEMONSTRATIONS: dict[str, Row] = {
     # what is checked
     "jax_enable_checks": Row(True, raising(fickle_program), "ok", "JaxprTypeError"),
@@ -440,6 +471,17 @@ DEMONSTRATIONS: dict[str, Row] = {
         "a:1;b:x:y", lambda tools: _plugins.client_options(), {}, {"a": "1", "b": "x:y"}
     ),
     # guards
+    # several processes
+    "jax_mtls_cert_file": Row("own.pem", joining("mtls_cert_file"), None, "own.pem"),
+    "jax_mtls_key_file": Row("own.key", joining("mtls_key_file"), None, "own.key"),
+    "jax_mtls_ca_file": Row("ca.pem", joining("mtls_ca_file"), None, "ca.pem"),
+    "jax_mtls_peer_uri_prefix": Row("spiffe:", joining("mtls_peer_uri_prefix"), None, "spiffe:"),
+    "jax_distributed_verify_secure_credentials": Row(
+        True, joining("verify_secure_credentials"), False, True
+    ),
+    "jax_enable_recoverability": Row(True, joining("recoverable"), False, True),
+    "jax_enable_preemption_service": Row(False, joining("preemption"), True, False),
+    "jax_distributed_debug": Row(True, joining("logged"), False, True),
     "jax_transfer_guard": Row("log", guard_level("device_to_device"), "none", "log"),
     "jax_transfer_guard_host_to_device": Row(
         "disallow", raising(move_to_device), "ok", "JaxRuntimeError"

@@ -100,7 +100,7 @@ _NO_SHARING = "each process compiles its own programs; leave it off"
 _NO_PALLAS = "there is no Pallas"
 _NO_SPARSE = "there are no sparse arrays that XLA knows"
 _NO_PLUGIN = "no plugin for that platform is loaded by name; use PJRT_NAMES_AND_LIBRARY_PATHS"
-_NO_CLUSTER = "programs of several processes cannot be started from here yet; start them apart"
+_NO_PROXY = "connections between processes use no proxy, whatever the environment says"
 _NO_TRANSFERS = "arrays are not sent between hosts; exchange host data with another library"
 
 OPTIONS: Mapping[str, Option] = {
@@ -155,7 +155,9 @@ OPTIONS: Mapping[str, Option] = {
     "jax_custom_vjp3": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
     "jax_custom_jvp3": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
     "jax_remat_barrier_no_cotangents": _meaningless(BOOL, False, _ONE_IMPLEMENTATION),
-    "jax_distributed_debug": _unsupported(BOOL, False, _NO_CLUSTER),
+    "jax_distributed_debug": _honoured(
+        BOOL, False, "whether distributed.initialize and shutdown log their steps"
+    ),
     "jax_random_seed_offset": _traced(INT, 0, "an integer that is added to every seed"),
     "jax_legacy_prng_key": _traced(
         Member(LegacyPrngKeyState),
@@ -342,14 +344,24 @@ OPTIONS: Mapping[str, Option] = {
         OneOf("no", "yes", "override"), "no", _NO_PALLAS
     ),
     "jax_pallas_auto_assign_collective_ids_limit": _meaningless(INT, 25, _NO_PALLAS),
-    "jax_mtls_cert_file": _unsupported(STR, None, _NO_CLUSTER),
-    "jax_mtls_key_file": _unsupported(STR, None, _NO_CLUSTER),
-    "jax_mtls_ca_file": _unsupported(STR, None, _NO_CLUSTER),
-    "jax_mtls_peer_uri_prefix": _unsupported(STR, None, _NO_CLUSTER),
-    "jax_distributed_verify_secure_credentials": _unsupported(BOOL, False, _NO_CLUSTER),
-    "jax_check_proxy_envs": _unsupported(BOOL, True, _NO_CLUSTER),
-    "jax_enable_recoverability": _unsupported(BOOL, False, _NO_CLUSTER),
-    "jax_enable_preemption_service": _unsupported(BOOL, True, _NO_CLUSTER),
+    "jax_mtls_cert_file": _honoured(
+        STR, None, "the certificate that distributed.initialize encrypts connections with (PEM)"
+    ),
+    "jax_mtls_key_file": _honoured(STR, None, "its private key"),
+    "jax_mtls_ca_file": _honoured(STR, None, "the certificates of those who sign the others'"),
+    "jax_mtls_peer_uri_prefix": _honoured(
+        STR, None, "what the address in another process's certificate begins with"
+    ),
+    "jax_distributed_verify_secure_credentials": _honoured(
+        BOOL, False, "whether a connection between processes that is not encrypted is an error"
+    ),
+    "jax_check_proxy_envs": _unsupported(BOOL, True, _NO_PROXY),
+    "jax_enable_recoverability": _honoured(
+        BOOL, False, "whether the coordinator lets a process that has failed join again"
+    ),
+    "jax_enable_preemption_service": _honoured(
+        BOOL, True, "whether processes tell each other when one gets SIGTERM"
+    ),
     "jax_xla_backend": _unsupported(STR, "", "name the platform in jax_platforms"),
     "jax_backend_target": _unsupported(STR, "", "name the platform in jax_platforms"),
     "jax_platform_name": _honoured(STR, "", "an older name of jax_platforms, which goes before"),

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import finfo, is_internal_module, issubdtype
+from ricci_parallel.processes import cluster
 from ricci_pytree import tree_map
-from ricci_xla import backends, process_index
+from ricci_xla import backends
 
 
 class TypedInt(int):
@@ -110,14 +111,6 @@ class _Clients(Mapping[str, Any]):
 clients = _Clients()
 
 
-class _Processes:
-    """The processes of the program: this one's number, and what connects it with the others."""
-
-    client = None
-
-    @property
-    def process_id(self) -> int:
-        return process_index()
-
-
-processes = _Processes()
+# The processes of the program: this one's number, and what connects it with the others. Orbax reads
+# `client`, `process_id` and `num_processes` of it.
+processes = cluster

@@ -29,6 +29,8 @@ from ._global_arrays import (
 from ._global_arrays import host_local_array_to_global_array_p as host_local_array_to_global_array_p
 from ._global_arrays import ltg_abstract_eval as ltg_abstract_eval
 from ._global_arrays import ltg_batcher as ltg_batcher
+from ._initialize import Cluster as Cluster
+from ._initialize import cluster as cluster
 from ._initialize import initialize as initialize
 from ._initialize import is_initialized as is_initialized
 from ._initialize import shutdown as shutdown
@@ -41,8 +43,10 @@ __all__ = [
     "ProcessFailure",
     "ProcessFailureError",
     "ProgramMismatch",
+    "Cluster",
     "assert_equal",
     "broadcast_one_to_all",
+    "cluster",
     "global_array_to_host_local_array",
     "global_array_to_host_local_array_impl",
     "global_array_to_host_local_array_p",

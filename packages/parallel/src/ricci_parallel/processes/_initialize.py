@@ -37,8 +37,7 @@ class Cluster:
     Attributes:
       client: jaxlib's client of the coordination service.
       service: the service, as rank 0.
-      preemption: jaxlib's manager that tells all processes when one gets SIGTERM, if it was asked
-        for.
+      preemption_sync_manager: what tells all processes when one gets SIGTERM, if it was started.
       coordinator_address: where it listens.
       process_id: the number of this process.
       num_processes: the number of processes.
@@ -52,7 +51,7 @@ class Cluster:
         """Belong to no cluster."""
         self.client: Any = None
         self.service: Any = None
-        self.preemption: Any = None
+        self.preemption_sync_manager: Any = None
         self.coordinator_address: str | None = None
         self.process_id = 0
         self.num_processes = 1
@@ -182,14 +181,24 @@ def initialize(
     cluster.coordinator_address = address
     cluster.process_id, cluster.num_processes = rank, count
     cluster.shutdown_timeout = float(shutdown_timeout_seconds)
+    _log("has joined")
     if config.jax_enable_preemption_service:
-        cluster.preemption = start_preemption_service(cluster.client)
+        cluster.preemption_sync_manager = start_preemption_service(cluster.client)
     set_distributed_client(cluster.client, rank, count, cluster.waiting)
     if found.local_device_ids is not None:
         config.update("jax_cuda_visible_devices", ",".join(map(str, found.local_device_ids)))
     if cluster.watch is not None:
         check_shared_programs(ProgramCheck(cluster.client, cluster.watch.observer))
     atexit.register(_end)
+
+
+def _log(what: str) -> None:
+    """Say what this process does, if the option asks for it."""
+    if config.jax_distributed_debug:
+        rank, count = cluster.process_id, cluster.num_processes
+        sys.stderr.write(
+            f"ricci: rank {rank} of {count} {what} the cluster of {cluster.coordinator_address}.\n"
+        )
 
 
 def _ids(local_device_ids: int | Sequence[int] | None) -> tuple[int, ...] | None:
@@ -279,8 +288,9 @@ def shutdown() -> None:
                 f"for the others.\n{watch.not_ended()}"
             )
     check_shared_programs(None)
-    if cluster.preemption is not None:
-        cluster.preemption.shutdown()
+    _log("leaves")
+    if cluster.preemption_sync_manager is not None:
+        cluster.preemption_sync_manager.shutdown()
     cluster.client.shutdown()
     if cluster.service is not None:
         cluster.service.shutdown()

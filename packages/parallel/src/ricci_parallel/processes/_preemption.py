@@ -26,7 +26,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
       >>> reached_preemption_sync_point(7)
       False
     """
-    if cluster.preemption is None:
+    if cluster.preemption_sync_manager is None:
         if process_count() == 1:
             return False
         raise RuntimeError(
@@ -34,7 +34,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
             f"jax_enable_preemption_service (it is {config.jax_enable_preemption_service}) to True "
             "before distributed.initialize."
         )
-    return cluster.preemption.reached_sync_point(step_id)
+    return cluster.preemption_sync_manager.reached_sync_point(step_id)
 
 
 class ProcessFailureError(Exception):
