@@ -2,6 +2,8 @@
 
 from . import _array_moves as _array_moves
 from . import _placement as _placement
+from ._cluster import Cluster as Cluster
+from ._cluster import cluster as cluster
 from ._current_mesh import get_abstract_mesh as get_abstract_mesh
 from ._current_mesh import get_mesh as get_mesh
 from ._current_mesh import set_mesh as set_mesh
@@ -10,6 +12,19 @@ from ._device_put import device_put as device_put
 from ._device_put import device_put_p as device_put_p
 from ._device_put_sharded import device_put_replicated as device_put_replicated
 from ._device_put_sharded import device_put_sharded as device_put_sharded
+from ._global_arrays import global_array_to_host_local_array as global_array_to_host_local_array
+from ._global_arrays import (
+    global_array_to_host_local_array_impl as global_array_to_host_local_array_impl,
+)
+from ._global_arrays import global_array_to_host_local_array_p as global_array_to_host_local_array_p
+from ._global_arrays import gtl_abstract_eval as gtl_abstract_eval
+from ._global_arrays import host_local_array_to_global_array as host_local_array_to_global_array
+from ._global_arrays import (
+    host_local_array_to_global_array_impl as host_local_array_to_global_array_impl,
+)
+from ._global_arrays import host_local_array_to_global_array_p as host_local_array_to_global_array_p
+from ._global_arrays import ltg_abstract_eval as ltg_abstract_eval
+from ._global_arrays import ltg_batcher as ltg_batcher
 from ._inspect_sharding import inspect_array_sharding as inspect_array_sharding
 from ._inspect_sharding import inspect_sharding_p as inspect_sharding_p
 from ._layout_constraint import layout_constraint_p as layout_constraint_p
@@ -59,28 +74,10 @@ from .manual._primitive import shard_map_p as shard_map_p
 from .manual._shard_map import Infer as Infer
 from .manual._shard_map import shard_map as shard_map
 from .manual._shard_map import smap as smap
-from .processes import ProcessFailureError as ProcessFailureError
-from .processes import assert_equal as assert_equal
-from .processes import broadcast_one_to_all as broadcast_one_to_all
-from .processes import global_array_to_host_local_array as global_array_to_host_local_array
-from .processes import (
-    global_array_to_host_local_array_impl as global_array_to_host_local_array_impl,
-)
-from .processes import global_array_to_host_local_array_p as global_array_to_host_local_array_p
-from .processes import gtl_abstract_eval as gtl_abstract_eval
-from .processes import host_local_array_to_global_array as host_local_array_to_global_array
-from .processes import (
-    host_local_array_to_global_array_impl as host_local_array_to_global_array_impl,
-)
-from .processes import host_local_array_to_global_array_p as host_local_array_to_global_array_p
-from .processes import live_devices as live_devices
-from .processes import ltg_abstract_eval as ltg_abstract_eval
-from .processes import ltg_batcher as ltg_batcher
-from .processes import process_allgather as process_allgather
-from .processes import reached_preemption_sync_point as reached_preemption_sync_point
-from .processes import sync_global_devices as sync_global_devices
 
 __all__ = [
+    "Cluster",
+    "cluster",
     "Infer",
     "all_gather",
     "all_gather_invariant_p",
@@ -88,12 +85,10 @@ __all__ = [
     "all_gather_reduced_p",
     "all_to_all",
     "all_to_all_p",
-    "assert_equal",
     "auto_axes",
     "axis_index",
     "axis_index_p",
     "axis_size",
-    "broadcast_one_to_all",
     "device_put",
     "device_put_p",
     "device_put_replicated",
@@ -119,7 +114,6 @@ __all__ = [
     "ppermute_p",
     "precv",
     "precv_p",
-    "process_allgather",
     "psend",
     "psend_p",
     "pshuffle",
@@ -131,7 +125,6 @@ __all__ = [
     "pvary_p",
     "ragged_all_to_all",
     "ragged_all_to_all_p",
-    "reached_preemption_sync_point",
     "reduce_scatter_p",
     "reshard",
     "set_mesh",
@@ -139,7 +132,6 @@ __all__ = [
     "shard_map_p",
     "sharding_constraint_p",
     "smap",
-    "sync_global_devices",
     "use_abstract_mesh",
     "visualize_array_sharding",
     "visualize_sharding",

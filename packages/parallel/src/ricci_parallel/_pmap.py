@@ -28,13 +28,13 @@ from ricci_pytree import (
 )
 from ricci_xla import Device, ProgramShardings, Wrapped, jit, local_devices
 
-from ._slices import UNNAMED, Slices, call_on_slices, divided_arguments, enclosing
-from .processes._slices import (
+from ._process_slices import (
     check_slices,
     devices_of_several_processes,
     joined,
     part_of_this_process,
 )
+from ._slices import UNNAMED, Slices, call_on_slices, divided_arguments, enclosing
 
 
 def pmap[**P, R](

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import finfo, is_internal_module, issubdtype
-from ricci_parallel.processes import cluster
+from ricci_parallel import cluster
 from ricci_pytree import tree_map
 from ricci_xla import backends
 

@@ -6,9 +6,10 @@ keeps a connection from each to rank 0, then jaxlib's runtime connects and carri
 ends the process when rank 0 has found that another one failed (`_verdict`). `_fingerprint`
 compares the programs of all processes before they run.
 
-`_agreement` compares values between processes, `_gathering` exchanges those of the host,
-`_global_arrays` makes arrays over all processes of their parts, and `_preemption` says which
-processes go on.
+`_agreement` compares values between processes, `_gathering` exchanges those of the host, and
+`_preemption` says which processes go on.
+
+Imported when it is first used: programs of one process need none of it.
 """
 
 from ._agreement import assert_equal as assert_equal
@@ -16,21 +17,6 @@ from ._agreement import sync_global_devices as sync_global_devices
 from ._fingerprint import ProgramMismatch as ProgramMismatch
 from ._gathering import broadcast_one_to_all as broadcast_one_to_all
 from ._gathering import process_allgather as process_allgather
-from ._global_arrays import global_array_to_host_local_array as global_array_to_host_local_array
-from ._global_arrays import (
-    global_array_to_host_local_array_impl as global_array_to_host_local_array_impl,
-)
-from ._global_arrays import global_array_to_host_local_array_p as global_array_to_host_local_array_p
-from ._global_arrays import gtl_abstract_eval as gtl_abstract_eval
-from ._global_arrays import host_local_array_to_global_array as host_local_array_to_global_array
-from ._global_arrays import (
-    host_local_array_to_global_array_impl as host_local_array_to_global_array_impl,
-)
-from ._global_arrays import host_local_array_to_global_array_p as host_local_array_to_global_array_p
-from ._global_arrays import ltg_abstract_eval as ltg_abstract_eval
-from ._global_arrays import ltg_batcher as ltg_batcher
-from ._initialize import Cluster as Cluster
-from ._initialize import cluster as cluster
 from ._initialize import initialize as initialize
 from ._initialize import is_initialized as is_initialized
 from ._initialize import shutdown as shutdown
@@ -43,22 +29,11 @@ __all__ = [
     "ProcessFailure",
     "ProcessFailureError",
     "ProgramMismatch",
-    "Cluster",
     "assert_equal",
     "broadcast_one_to_all",
-    "cluster",
-    "global_array_to_host_local_array",
-    "global_array_to_host_local_array_impl",
-    "global_array_to_host_local_array_p",
-    "gtl_abstract_eval",
-    "host_local_array_to_global_array",
-    "host_local_array_to_global_array_impl",
-    "host_local_array_to_global_array_p",
     "initialize",
     "is_initialized",
     "live_devices",
-    "ltg_abstract_eval",
-    "ltg_batcher",
     "process_allgather",
     "reached_preemption_sync_point",
     "shutdown",

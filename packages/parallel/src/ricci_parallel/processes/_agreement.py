@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import PyTree, ShapedArray, canonicalize_dtype, get_aval, is_extended
+from ricci_parallel._cluster import cluster
 from ricci_pytree import keystr, tree_flatten_with_path
 from ricci_xla import (
     JaxRuntimeError,
@@ -22,8 +23,6 @@ from ricci_xla import (
     process_count,
     process_index,
 )
-
-from ._initialize import cluster
 
 # How long one request to the store waits. In between, this process can be interrupted.
 _POLL_MS = 500

@@ -143,7 +143,7 @@ def _bits_of(x: Any) -> np.ndarray:
 
 def _like(x: Any, values: np.ndarray) -> Any:
     """Values as what the leaf was: keys, or an array of NumPy."""
-    dtype = getattr(x, "dtype", None)
+    dtype: Any = getattr(x, "dtype", None)
     return dtype.from_physical(device_put(values)) if is_extended(dtype) else values
 
 

@@ -4,10 +4,10 @@ import atexit
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, final
+from typing import Any
 
 from ricci_ir import config
+from ricci_parallel._cluster import cluster
 from ricci_xla import (
     Security,
     backends_are_made,
@@ -28,44 +28,6 @@ _STALL_VARIABLE = "RICCI_STALL_TIMEOUT"
 _STALL = 600.0
 # The runtime's own time limits come later than those of the watch, which can say more.
 _MARGIN = 60
-
-
-@final
-class Cluster:
-    """The cluster that this process belongs to, if any.
-
-    Attributes:
-      client: jaxlib's client of the coordination service.
-      service: the service, as rank 0.
-      preemption_sync_manager: what tells all processes when one gets SIGTERM, if it was started.
-      coordinator_address: where it listens.
-      process_id: the number of this process.
-      num_processes: the number of processes.
-      watch: the thread that watches over the processes; ``None`` for one process alone.
-    """
-
-    def __init__(self):
-        self.forget()
-
-    def forget(self) -> None:
-        """Belong to no cluster."""
-        self.client: Any = None
-        self.service: Any = None
-        self.preemption_sync_manager: Any = None
-        self.coordinator_address: str | None = None
-        self.process_id = 0
-        self.num_processes = 1
-        self.shutdown_timeout = 300.0
-        self.watch: Watch | None = None
-        self.guard: AbortGuard | None = None
-        self.main_thread: MainThread | None = None
-
-    def waiting(self) -> AbstractContextManager[None]:
-        """Say that this process waits for others inside the block."""
-        return nullcontext() if self.watch is None else self.watch.observer.waiting()
-
-
-cluster = Cluster()
 
 
 def initialize(

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ricci_ir import config
+from ricci_parallel._cluster import cluster
 from ricci_xla import Device, process_count, process_index
-
-from ._initialize import cluster
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:

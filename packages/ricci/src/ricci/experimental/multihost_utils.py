@@ -1,9 +1,6 @@
 """What processes tell each other."""
 
 from ricci_ir import export_names as _export_names
-from ricci_parallel import ProcessFailureError as ProcessFailureError
-from ricci_parallel import assert_equal as assert_equal
-from ricci_parallel import broadcast_one_to_all as broadcast_one_to_all
 from ricci_parallel import global_array_to_host_local_array as global_array_to_host_local_array
 from ricci_parallel import (
     global_array_to_host_local_array_impl as global_array_to_host_local_array_impl,
@@ -15,11 +12,14 @@ from ricci_parallel import (
     host_local_array_to_global_array_impl as host_local_array_to_global_array_impl,
 )
 from ricci_parallel import host_local_array_to_global_array_p as host_local_array_to_global_array_p
-from ricci_parallel import live_devices as live_devices
 from ricci_parallel import ltg_abstract_eval as ltg_abstract_eval
 from ricci_parallel import ltg_batcher as ltg_batcher
-from ricci_parallel import process_allgather as process_allgather
-from ricci_parallel import reached_preemption_sync_point as reached_preemption_sync_point
-from ricci_parallel import sync_global_devices as sync_global_devices
+from ricci_parallel.processes import ProcessFailureError as ProcessFailureError
+from ricci_parallel.processes import assert_equal as assert_equal
+from ricci_parallel.processes import broadcast_one_to_all as broadcast_one_to_all
+from ricci_parallel.processes import live_devices as live_devices
+from ricci_parallel.processes import process_allgather as process_allgather
+from ricci_parallel.processes import reached_preemption_sync_point as reached_preemption_sync_point
+from ricci_parallel.processes import sync_global_devices as sync_global_devices
 
 _export_names(globals())

@@ -23,7 +23,6 @@ from ricci_ir import (
     unsupported,
     without_sharding,
 )
-from ricci_parallel._device_put import device_put
 from ricci_pytree import flatten_axes, tree_flatten
 from ricci_xla import (
     ArrayImpl,
@@ -33,6 +32,8 @@ from ricci_xla import (
     make_array_from_single_device_arrays,
     parts,
 )
+
+from ._device_put import device_put
 
 
 def _scaled(shape: Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: bool) -> Shape:
@@ -98,7 +99,7 @@ def _batch(which: Callable[[], Primitive]) -> Callable[..., tuple[Array, int]]:
         axis: Any, args: Sequence[Any], dims: Sequence[int], *, pspec: PartitionSpec, **params: Any
     ) -> tuple[Array, int]:
         (x,), (dim,) = args, dims
-        entries = [*pspec.partitions, *[None] * (get_aval(x).ndim - 1 - len(pspec.partitions))]
+        entries = [*pspec.partitions, *[None] * (np.ndim(x) - 1 - len(pspec.partitions))]
         entries.insert(dim, axis.spmd_name)
         return which().bind(x, pspec=PartitionSpec(*entries), **params), dim
 
