@@ -26,7 +26,8 @@ class Options(NamedTuple):
       devices_per_process: how many GPUs each process uses; ``None`` for all.
       virtual_devices: how many devices each process divides the CPU into; ``None`` for no change.
       timeout: after how many seconds all are ended; ``None`` for never.
-      grace: how many seconds the others have to end by themselves when one has failed.
+      grace: how many seconds the others have to end by themselves when one has failed. The watch
+        of `distributed.initialize` takes up to seven to end a process that is stuck.
       stop_timeout: how many seconds all have to end after a signal to the launcher.
       prefix: whether lines begin with the number of the process.
     """
@@ -39,7 +40,7 @@ class Options(NamedTuple):
     devices_per_process: int | None = None
     virtual_devices: int | None = None
     timeout: float | None = None
-    grace: float = 5.0
+    grace: float = 10.0
     stop_timeout: float = 30.0
     prefix: bool = True
 
@@ -96,8 +97,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--port", "--master-port", "--master_port", type=_port, metavar="P",
         help="the port of the coordinator; by default a free one")
     add("--timeout", type=_seconds, metavar="S", help="end all processes after S seconds")
-    add("--grace", type=_seconds, metavar="S", default=5.0,
-        help="when a process has failed, end the others after S seconds (5)")
+    add("--grace", type=_seconds, metavar="S", default=10.0,
+        help="when a process has failed, end the others after S seconds (10)")
     add("--stop-timeout", type=_seconds, metavar="S", default=30.0,
         help="after Ctrl-C or SIGTERM, kill what still runs after S seconds (30)")
     add("--no-prefix", dest="prefix", action="store_false",
