@@ -18,7 +18,6 @@ from ricci_ir import (
     Shape,
     ShapedArray,
     define,
-    get_aval,
     is_extended,
     unsupported,
     without_sharding,
