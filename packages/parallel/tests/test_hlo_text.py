@@ -7,6 +7,7 @@ import pytest
 
 from ricci_parallel.reports._device_groups import MeshAxes, read_groups, read_pairs
 from ricci_parallel.reports._hlo_text import HloModule, Line, arrays_in, shape_bytes
+from ricci_parallel.reports._trip_counts import trip_count
 
 # As a TPU's compiler writes it: tiled layouts, memory spaces, comments in tuples, tables of lines.
 TPU = """HloModule jit_f, is_scheduled=true, num_partitions=4
@@ -109,6 +110,55 @@ def test_groups_of_devices(text, groups):
 def test_pairs_of_a_permutation():
     assert read_pairs("source_target_pairs={{0,2},{2,0},{1,1}}") == [(0, 2), (2, 0), (1, 1)]
     assert read_pairs("source_target_pairs={}") == []
+
+
+# A loop as a TPU's compiler writes it, without the number of its iterations.
+LOOP = """HloModule l
+
+%body (s: (f32[8], u32[])) -> (f32[8], u32[]) {
+  %s = (f32[8]{0}, u32[]) parameter(0)
+  %x = f32[8]{0} get-tuple-element(%s), index=0
+  %count = u32[] get-tuple-element(%s), index=1
+  %copied = u32[]{:S(6)} copy(%count)
+  %step = u32[] constant(STEP)
+  %next = u32[] OPERATION(%copied, %step)
+  ROOT %state = (f32[8]{0}, u32[]) tuple(%x, %next)
+}
+
+%condition (s.1: (f32[8], u32[])) -> pred[] {
+  %limit = u32[]{:T(128)} constant(7)
+  %s.1 = (f32[8]{0}, u32[]) parameter(0)
+  %count.1 = u32[] get-tuple-element(%s.1), index=1
+  ROOT %less = pred[] compare(%count.1, %limit), direction=DIRECTION
+}
+
+ENTRY %main (p: f32[8]) -> f32[8] {
+  %p = f32[8]{0} parameter(0)
+  %zero = u32[] constant(START)
+  %begin = u32[] copy(%zero)
+  %given = (f32[8]{0}, u32[]) tuple(%p, %begin)
+  %loop = (f32[8]{0}, u32[]) while(%given), condition=%condition, body=%body
+  ROOT %out = f32[8]{0} get-tuple-element(%loop), index=0
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "operation", "direction", "trips"),
+    [
+        (0, 1, "add", "LT", 7),
+        (0, 2, "add", "LT", 4),
+        (3, 2, "add", "LT", 2),
+        (9, 2, "add", "LT", 0),
+        (0, 0, "add", "LT", None),
+        (1, 2, "multiply", "LT", None),
+        (0, 1, "add", "NE", None),
+    ],
+)
+def test_iterations_of_a_loop_that_counts(start, step, operation, direction, trips):
+    text = LOOP.replace("START", str(start)).replace("STEP", str(step))
+    module = HloModule(text.replace("OPERATION", operation).replace("DIRECTION", direction))
+    assert trip_count(module, module.entry, module.entry.instructions["loop"]) == trips
 
 
 class Grid:

@@ -14,8 +14,8 @@ from ._collective import MOVES, SENT, Collective
 from ._device_groups import MeshAxes, read_groups, read_pairs
 from ._hlo_text import Computation, HloModule, Instruction, Line, arrays_in, shape_bytes
 from ._program_lines import REQUESTS, ProgramLines, Request, Value
+from ._trip_counts import trip_count
 
-_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _CHANNEL = re.compile(r"channel_id=(\d+)")
 # What passes data on without computing with it.
 _PASSING = frozenset(
@@ -76,6 +76,12 @@ class Attribution:
         self.lines = lines
         self.axes = axes
         self.count = count
+        self._homes = {
+            loop.name: computation
+            for computation in module.computations.values()
+            for loop in computation.instructions.values()
+            if loop.opcode == "while"
+        }
 
     def rows(self) -> list[Collective]:
         """A row for each collective, and for each line that a merged one is due to."""
@@ -150,9 +156,9 @@ class Attribution:
 
     def trips(self, loop: Instruction) -> int | None:
         """The number of iterations of a loop, if it is known."""
-        known = loop.attribute(_TRIPS)
+        known = trip_count(self.module, self._homes[loop.name], loop)
         if known is not None:
-            return int(known)
+            return known
         value = self.lines.computed(self.module.line_of(loop), _primitive(loop.op_name))
         return None if value is None else value.length
 

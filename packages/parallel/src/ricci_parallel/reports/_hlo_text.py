@@ -49,6 +49,7 @@ class Instruction:
       attributes: the text behind the operands.
       is_root: whether it is the result of its computation.
       index: the number of a parameter, or of the element of a tuple that is taken.
+      literal: the text of a constant.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Instruction:
     attributes: str
     is_root: bool
     index: int = -1
+    literal: str = ""
 
     @property
     def op_name(self) -> str:
@@ -204,7 +206,9 @@ def _instruction(line: str) -> Instruction | None:
     elif opcode == "get-tuple-element":
         index = int(attributes.partition("index=")[2].partition(",")[0])
     operands = () if opcode in ("parameter", "constant") else tuple(_OPERAND.findall(inside))
-    return Instruction(opening[2], shape, opcode, operands, attributes, bool(opening[1]), index)
+    literal = inside if opcode == "constant" else ""
+    is_root = bool(opening[1])
+    return Instruction(opening[2], shape, opcode, operands, attributes, is_root, index, literal)
 
 
 def _closing(text: str, start: int) -> int:
