@@ -74,9 +74,9 @@ class EntryMemory:
     """The arrays of a program.
 
     Attributes:
-      arguments, results: those that its caller gives and takes; results in the memory of donated
-        arguments are left out.
-      peak: those that it computes on the way, when they are most.
+      arguments: those that its caller gives.
+      results: those that its caller takes, but for results in the memory of donated arguments.
+      peak: the arrays that it computes, results among them, when they are most.
     """
 
     arguments: list[Buffer]
@@ -105,12 +105,14 @@ def entry_memory(module: HloModule, on_chip: bool) -> EntryMemory:
     into_donated = _named(entry, donated)
     values, buffers = ranges.evaluate(entry, values, into_donated)
     results: list[Buffer] = []
+    elsewhere = set(given)
     for path, buffer in _paths(values[entry.root.name]):
-        if id(buffer) not in given and path not in donated:
+        if path in donated:
+            elsewhere.add(id(buffer))
+        elif id(buffer) not in given:
             results.append(buffer)
-    kept = {id(buffer) for _, buffer in _paths(values[entry.root.name])}
-    inner = [buffer for buffer in buffers if id(buffer) not in kept]
-    return EntryMemory(arguments, results, ranges.peak(entry, values, inner))
+    computed = [buffer for buffer in buffers if id(buffer) not in elsewhere]
+    return EntryMemory(arguments, results, ranges.peak(entry, values, computed))
 
 
 def _named(entry: Computation, paths: set[tuple[int, ...]]) -> frozenset[str]:

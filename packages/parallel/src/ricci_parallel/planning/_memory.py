@@ -25,9 +25,9 @@ class Memory:
       donated: the results that lie in the memory of donated arguments.
       temporaries: what it computes on the way; the compiler reuses memory, and leaves gaps.
       code: the program itself, if it is in the device's memory.
-      live: the arrays on the way that are needed at the same time, at most, as found in the text of
-        the program. ``owners`` add up to this, the arguments and the results. It has no gaps, so
-        that it is usually less than ``temporaries``.
+      live: the results and temporaries that are in memory at the same time, at most, as found in
+        the text of the program. ``owners`` add up to this and the arguments. It is to be compared
+        with ``results - donated + temporaries``, which has gaps, and is usually more.
     """
 
     arguments: int
@@ -72,12 +72,13 @@ def owners_of(found: EntryMemory, module: HloModule, sources: Attribution) -> tu
     for buffer in found.arguments:
         name = buffer.instruction.op_name or buffer.instruction.name
         groups.setdefault(("argument", name, None), []).append(buffer)
-    for kind, buffers in (("result", found.results), ("temporary", found.peak.buffers)):
-        for buffer in buffers:
-            origin = _origin(buffer, module, sources)
-            line = module.line_of(origin) if origin is not None else None
-            name = origin.op_name.rpartition("/")[2] if origin is not None else ""
-            groups.setdefault((kind, name, line), []).append(buffer)
+    results = set(map(id, found.results))
+    for buffer in found.peak.buffers:
+        kind = "result" if id(buffer) in results else "temporary"
+        origin = _origin(buffer, module, sources)
+        line = module.line_of(origin) if origin is not None else None
+        name = origin.op_name.rpartition("/")[2] if origin is not None else ""
+        groups.setdefault((kind, name, line), []).append(buffer)
     rows = [
         Owner(
             kind=kind,

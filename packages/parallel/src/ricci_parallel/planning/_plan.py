@@ -135,7 +135,7 @@ def _memory_lines(found: Plan) -> list[str]:
         f"{found.name} on {found.devices} x {kind}",
         f"memory of each device (compiler): {shown_bytes(memory.total)}{of}",
         f"  {parts}",
-        f"  at its peak (estimated from the program: {shown_bytes(memory.live)} of temporaries):",
+        f"  at its peak (estimated: {shown_bytes(memory.live)} of results and temporaries):",
     ]
     rows = _by_argument(found.owners)
     cells = [
