@@ -34,7 +34,7 @@ def step(layers, x, labels):
 
 
 def run():
-    mesh = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Auto,))
+    mesh = jax.make_mesh((jax.device_count(),), ("batch",), axis_types=(AxisType.Auto,))
     whole, divided = NamedSharding(mesh, P()), NamedSharding(mesh, P("batch"))
     key, data = jax.random.split(jax.random.key(0))
     layers = jax.device_put(init(key, (32, 64, 64, 10)), whole)

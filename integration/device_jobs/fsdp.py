@@ -39,7 +39,7 @@ def step(shares, first, second, batch, count):
 
 
 def run():
-    mesh = jax.make_mesh((8,), ("fsdp",), axis_types=(AxisType.Auto,))
+    mesh = jax.make_mesh((jax.device_count(),), ("fsdp",), axis_types=(AxisType.Auto,))
     divided = NamedSharding(mesh, P("fsdp"))
     kw, kx, ky = jax.random.split(jax.random.key(2), 3)
     with jax.set_mesh(mesh):
@@ -60,5 +60,5 @@ def run():
             count = jnp.float32(index + 1)
             shares, first, second, loss = step(shares, first, second, batch, count)
             losses.append(loss)
-    assert shares[0].sharding.shard_shape(shares[0].shape) == (WIDTH // 8, WIDTH)
+    assert shares[0].sharding.shard_shape(shares[0].shape) == (WIDTH // jax.device_count(), WIDTH)
     return losses, {"step": compiled}

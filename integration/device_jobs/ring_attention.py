@@ -54,7 +54,7 @@ def step(weights, x, y):
 
 
 def run():
-    mesh = jax.make_mesh((8,), ("ring",), axis_types=(AxisType.Auto,))
+    mesh = jax.make_mesh((jax.device_count(),), ("ring",), axis_types=(AxisType.Auto,))
     divided = NamedSharding(mesh, P("ring"))
     kw, kx, ky = jax.random.split(jax.random.key(3), 3)
     with jax.set_mesh(mesh):

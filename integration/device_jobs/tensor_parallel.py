@@ -51,7 +51,7 @@ def step(weights, x, y):
 
 
 def run():
-    mesh = jax.make_mesh((8,), ("model",))
+    mesh = jax.make_mesh((jax.device_count(),), ("model",))
     with jax.set_mesh(mesh):
         key, kx, ky = jax.random.split(jax.random.key(1), 3)
         weights = jax.jit(init)(key)
