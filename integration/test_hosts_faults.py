@@ -11,7 +11,8 @@ import hosts
 from host_cases.faults import FAULTS
 
 PROGRAM = Path(__file__).parent / "host_cases" / "program.py"
-BAD = [name for name in FAULTS if name not in ("none", "comes late")]
+GOOD = ("none", "comes late", "preempted")
+BAD = [name for name in FAULTS if name not in GOOD]
 # The coordinator is in rank 0, so that its faults differ.
 OF_RANK_0 = ["kill", "stop", "loop", "raise", "alone"]
 
@@ -56,6 +57,15 @@ def test_a_restart_goes_on_with_the_same_numbers(tmp_path, undisturbed):
     assert before[0].code == 1 and len(steps(before[0].out)) == 3
     after = run(tmp_path, "none")
     assert [end.code for end in after] == [0, 0]
+    assert steps(before[0].out) + steps(after[0].out) == undisturbed[0]
+
+
+def test_all_save_at_one_step_when_one_is_preempted(tmp_path, undisturbed):
+    before = run(tmp_path, "preempted")
+    assert [end.code for end in before] == [0, 0], before[0].err + before[1].err
+    saved = [line for end in before for line in end.out.splitlines() if "saved" in line]
+    assert len(saved) == 2 and len(set(saved)) == 1
+    after = run(tmp_path, "none")
     assert steps(before[0].out) + steps(after[0].out) == undisturbed[0]
 
 

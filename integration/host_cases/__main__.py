@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    names = options.names or [n for n in FAULTS if n not in ("none", "comes late")]
+    names = options.names or [n for n in FAULTS if n not in ("none", "comes late", "preempted")]
     cases = [(name, 1) for name in names] + [(n, 0) for n in OF_RANK_0 if n in names]
     lines = []
     for name, victim in cases:

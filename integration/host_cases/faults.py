@@ -31,6 +31,13 @@ _LATE = 9.0
 FAULTS: dict[str, Fault] = {
     "none": Fault("nothing", ""),
     "kill": Fault("killed (SIGKILL) before a step", _KILL, ("{rank}", "died", "program.py")),
+    "kill at a barrier": Fault(
+        "killed while the others wait at a barrier",
+        f"wait = lambda: {_KILL}; wait()",
+        ("{rank}", "died"),
+        others="wait()",
+        seconds=9.0,
+    ),
     "kill a parent": Fault(
         "killed, and a child that it forked lives on",
         f"child = os.fork()\nif child == 0: time.sleep(8); os._exit(0)\n{_KILL}",
@@ -102,5 +109,8 @@ FAULTS: dict[str, Fault] = {
         "print('alone', other(weights, inputs, targets)[1], flush=True)",
         ("wait for each other", "the first run of <lambda>"),
         seconds=_LATE,
+    ),
+    "preempted": Fault(
+        "told to end (SIGTERM): all save at one step, and end well", "os.kill(os.getpid(), 15)"
     ),
 }

@@ -81,4 +81,9 @@ for number in range(first, 8):
     if rank == 0:
         np.savez(folder / "new.npz", step=number + 1, weights=np.asarray(weights))
         os.replace(folder / "new.npz", checkpoint)
+    if fault == "preempted" and multihost_utils.reached_preemption_sync_point(number):
+        print(f"saved after {number}", flush=True)
+        break
+    if fault == "preempted":
+        time.sleep(0.3)  # the notice takes a while to reach all processes
 print("end", flush=True)
