@@ -5,6 +5,7 @@ import pytest
 from ricci_parallel.processes._meeting import Member
 from ricci_parallel.processes._signs import Sign
 from ricci_parallel.processes._verdict import Heard, Limits, judge
+from ricci_parallel.processes._watch import interval
 
 LIMITS = Limits(heartbeat=10.0, stall=20.0)
 FINE = Sign(0, "train.py:1 in main")
@@ -77,3 +78,8 @@ def test_many_processes_that_wait_are_counted():
     found = judge(heard(*[WAITING] * 20, APART), LIMITS) or ""
     assert "ranks 0, 1, 2, 3, 4, 5 and 14 more." in found
     assert len(found.splitlines()) <= 12
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, 0.5), (100, 0.5), (1000, 1.25), (4000, 1.25)])
+def test_signs_are_sent_less_often_by_many(count, expected):
+    assert interval(LIMITS, count) == pytest.approx(expected)

@@ -130,7 +130,7 @@ def initialize(
         )
         welcome(connections)
     if count > 1:
-        watch = cluster.watch = Watch(rank, members, connections, limits)
+        watch = cluster.watch = Watch(rank, members, connections, limits, count)
         watch.start()
         cluster.guard = AbortGuard(watch)
         cluster.guard.install()

@@ -151,8 +151,15 @@ def _unready() -> Iterator[Array]:
         return
     for client in backends().values():
         for array in client.live_arrays():
-            if not array.is_deleted() and not array.is_ready() and _is_shared(array):
+            if not _is_ready(array) and _is_shared(array):
                 yield array
+
+
+def _is_ready(array: Array) -> bool:
+    try:
+        return array.is_deleted() or array.is_ready()
+    except RuntimeError:  # deleted or donated in between, or its computation failed
+        return True
 
 
 def _is_shared(array: Any) -> bool:

@@ -31,6 +31,8 @@ from ._verdict import Heard, Limits, judge
 # How long the main thread has for its own end (``finally`` blocks, exit handlers), in seconds.
 GRACE = 5.0
 _BARRIER_GRACE = 1.5
+_INTERVAL = 0.5
+_MANY = 100  # processes whose signs rank 0 reads in an interval, which takes it some 4 ms
 _CAUSE_WAIT = 3.0  # seconds that an error of the runtime waits for the failure behind it
 _LINGER = 2.0  # seconds that rank 0 outlives the others
 _ABORT_WAIT = 3.0  # seconds that the runtime's abort is held up for the watch to say why
@@ -45,6 +47,7 @@ class Watch:
       members: all processes by rank; other ranks than 0 need only rank 0.
       connections: as rank 0 a connection to each other rank, else one to rank 0.
       limits: when a process counts as failed.
+      count: the number of all processes.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Watch:
         members: Mapping[int, Member],
         connections: Mapping[int, Connection],
         limits: Limits,
+        count: int,
     ):
         self.rank = rank
         self.members = dict(members)
@@ -61,8 +65,7 @@ class Watch:
         self.observer = Observer(rank)
         self.verdict: str | None = None
         self.all_ended = threading.Event()
-        shortest = min(limits.heartbeat, limits.stall or limits.heartbeat)
-        self._interval = min(0.5, shortest / 8)
+        self._interval = interval(limits, count)
         self._heard = {r: Sign(r, "the start") for r in self.members if r != rank}
         self._times = dict.fromkeys(self._heard, time.monotonic())
         self._gone: set[int] = set()
@@ -121,23 +124,30 @@ class Watch:
                 selector.register(connection.sock, selectors.EVENT_READ, rank)
             due = time.monotonic()
             while not self._stop:
-                left = due - time.monotonic()
-                urgent = False
-                for key, _ in selector.select(max(0.0, left)):
-                    if key.fd == self._wake_read:
-                        os.read(self._wake_read, 4096)
-                        urgent = True
-                    elif not self._listen(key.data):
-                        selector.unregister(key.fileobj)
-                        urgent = True
-                if self._stop:
-                    return
-                if urgent or time.monotonic() >= due:
+                urgent = self._take_in(selector, max(0.0, due - time.monotonic()))
+                if not self._stop and (urgent or time.monotonic() >= due):
                     due = time.monotonic() + self._interval
+                    # This thread may have had no turn for long, while signs were waiting here.
+                    self._take_in(selector, 0.0)
                     self._tell_and_judge()
                 if self.verdict is not None:
                     self._end_process(self.verdict)
                     return
+
+    def _take_in(self, selector: selectors.BaseSelector, seconds: float) -> bool:
+        """Take in what is there, waiting at most some seconds.
+
+        Returns whether there was something that cannot wait: a wish of this process, or an end.
+        """
+        urgent = False
+        for key, _ in selector.select(seconds):
+            if key.fd == self._wake_read:
+                os.read(self._wake_read, 4096)
+                urgent = True
+            elif not self._listen(key.data):
+                selector.unregister(key.fileobj)
+                urgent = True
+        return urgent
 
     def _listen(self, rank: int) -> bool:
         """Take in what a process sent; false if it is gone."""
@@ -229,6 +239,17 @@ class Watch:
         if verdict is not None and self.verdict is None:
             self.verdict = verdict
             self._decided.set()
+
+
+def interval(limits: Limits, count: int) -> float:
+    """How often signs are sent, in seconds: seldom enough for rank 0 to read those of all.
+
+    Args:
+      limits: the time limits, each of which must hold several intervals.
+      count: the number of processes.
+    """
+    shortest = min(limits.heartbeat, limits.stall or limits.heartbeat)
+    return min(_INTERVAL * max(1.0, count / _MANY), shortest / 8)
 
 
 class ProcessFailure(RuntimeError):
