@@ -6,8 +6,8 @@ result over several processes that is not ready after a long time is waited for;
 none has not begun the program that the others are in.
 """
 
+import os
 import sys
-import sysconfig
 import threading
 import time
 import weakref
@@ -16,11 +16,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple, final
 
+import numpy as np
+
 from ricci_ir import Array, is_internal_module
 from ricci_xla import backends, backends_are_made
 
 # Where the standard library and installed packages are: a line in them tells a user little.
-_LIBRARIES = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), "<frozen")
+_LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(np.__path__[0]), "<frozen")
 _SCRIPT_ENDED = "the end of the script"
 
 
