@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+from ricci_parallel.reports._attribution import base_kind
+from ricci_parallel.reports._collective import SENT
 from ricci_parallel.reports._hlo_text import Computation, HloModule, Instruction
 
 from ._buffers import Leaf, leaves, read_shape
@@ -18,6 +20,7 @@ _WINDOW = re.compile(r"window=\{([^}]*)\}")
 _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)")
 _CONTRACTED = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}")
 _GROUPS = re.compile(r"(?:feature|batch)_group_count=(\d+)")
+_UPDATE = "dynamic-update-slice"
 # What takes no time of its own: names of values, and starts and ends of what is counted once.
 _FREE = frozenset(
     "parameter constant get-tuple-element tuple bitcast while conditional call opt-barrier "
@@ -91,14 +94,63 @@ class _Walk:
             return min(read[0], result[1].bytes) + self._main(result[1])
         if opcode in ("dynamic-slice", "slice", "gather"):
             return min(read[0], result[0].bytes) + written
-        if opcode == "dynamic-update-slice":
+        if opcode == _UPDATE:
             return 2 * read[1]
         if opcode.endswith("-start"):
             return written
         if opcode != "fusion":
             return sum(read) + written
-        inner = next((self.module.computations.get(n) for _, n in instruction.called()), None)
-        return sum(read) + written if inner is None else _fusion_bytes(inner, read, written)
+        inner = self._fused(instruction)
+        if inner is None:
+            return sum(read) + written
+        return self._read(inner, read) + self._written(inner, result)
+
+    def _read(self, inner: Computation, sizes: list[int]) -> int:
+        """What a fusion reads of its operands."""
+        total = 0
+        for i, size in enumerate(sizes):
+            parameter = inner.parameter(i)
+            if parameter is None:
+                total += size
+            elif size:
+                total += min(size, self._read_of(inner, parameter, size))
+        return total
+
+    def _read_of(self, inner: Computation, parameter: Instruction, size: int) -> int:
+        """What a fusion reads of an operand: all of it, or the slices that it takes."""
+        total = 0
+        for name, user in _readers(inner, parameter.name):
+            opcode = user.opcode
+            if opcode in ("dynamic-slice", "slice"):
+                total += _size(user)
+            elif opcode == "tuple" or (opcode == _UPDATE and user.operands[0] == name):
+                continue  # it is passed on, or a part of it is written
+            elif opcode == "fusion" and (nested := self._fused(user)) is not None:
+                parts = [nested.parameter(i) for i, o in enumerate(user.operands) if o == name]
+                total += sum(self._read_of(nested, part, size) for part in parts if part)
+            elif base_kind(opcode) not in SENT:  # a collective reads while others compute
+                total += size
+        return total
+
+    def _written(self, inner: Computation, result: list[Leaf]) -> int:
+        """What a fusion writes: of arrays that it updates the parts, and none that it passes on."""
+        root = inner.root
+        names = root.operands if root.opcode == "tuple" else (root.name,)
+        if len(names) != len(result):
+            return sum(map(self._main, result))
+        total = 0
+        for name, leaf in zip(names, result, strict=True):
+            found = inner.instructions[name]
+            while found.opcode == "bitcast":
+                found = inner.instructions[found.operands[0]]
+            if found.opcode == _UPDATE:
+                total += min(self._main(leaf), _size(inner.instructions[found.operands[1]]))
+            elif found.opcode != "parameter" and base_kind(found.opcode) not in SENT:
+                total += self._main(leaf)
+        return total
+
+    def _fused(self, fusion: Instruction) -> Computation | None:
+        return next((self.module.computations.get(n) for _, n in fusion.called()), None)
 
     def _size(self, shape: str) -> int:
         return sum(map(self._main, leaves(read_shape(shape))))
@@ -108,35 +160,17 @@ class _Walk:
         return 0 if self.on_chip and leaf.space else leaf.bytes
 
 
-def _fusion_bytes(inner: Computation, read: list[int], written: int) -> int:
-    """What a fusion reads and writes: of operands of which it takes slices, these alone."""
-    total = 0
-    for i, size in enumerate(read):
-        parameter = inner.parameter(i)
-        users = inner.users(parameter.name) if parameter is not None else []
-        if users and all(u.opcode in ("dynamic-slice", "slice") for u in users):
-            size = min(size, sum(map(_size, users)))
-        elif users and all(_updates(user, parameter) for user in users):
-            size = 0
-        total += size
-    root = inner.root
-    while root.opcode == "bitcast":
-        root = inner.instructions[root.operands[0]]
-    if root.opcode == "dynamic-update-slice":
-        written = min(written, _size(inner.instructions[root.operands[1]]))
-    return total + written
-
-
 def _size(instruction: Instruction) -> int:
     return sum(leaf.bytes for leaf in leaves(read_shape(instruction.shape)))
 
 
-def _updates(user: Instruction, parameter: Instruction | None) -> bool:
-    return (
-        parameter is not None
-        and user.opcode == "dynamic-update-slice"
-        and user.operands[0] == parameter.name
-    )
+def _readers(computation: Computation, name: str) -> list[tuple[str, Instruction]]:
+    """The instructions that read an array, each with the name that it has there."""
+    found: list[tuple[str, Instruction]] = []
+    for user in computation.users(name):
+        bitcast = user.opcode == "bitcast"
+        found.extend(_readers(computation, user.name) if bitcast else [(name, user)])
+    return found
 
 
 def flops_of(computation: Computation, instruction: Instruction) -> float:
