@@ -161,7 +161,9 @@ def integration_cpu(session: nox.Session) -> None:
 def integration_hosts(session: nox.Session) -> None:
     """Run programs of several processes, on CPU devices, and let their processes fail."""
     files = sorted(map(str, Path("integration").glob("test_hosts_*.py")))
-    run_pytest(session, workspace(), *files, "-n", "auto", RICCI_TEST_PLATFORM="cpu")
+    # The tests of a file share the processes that they start.
+    options = ["-n", "auto", "--dist", "loadfile"]
+    run_pytest(session, workspace(), *files, *options, RICCI_TEST_PLATFORM="cpu")
 
 
 @nox.session(name="integration-gpu")

@@ -76,9 +76,12 @@ def of_oracle(end: hosts.Ended, whole: hosts.Ended) -> str:
     if end.code == 0:
         same = whole.out.split("step 2")[0] == end.out.split("step 2")[0]
         return f"goes on, and ends as if nothing had happened ({'' if same else 'other '}values)"
-    named = "task" in end.err and re.search(r"unhealthy.*?:\s*(\d+)", end.err, re.DOTALL)
+    named = re.search(r"stopped sending heartbeats\):\n(\d+)\n", end.err)
+    who = f"names task {named[1]}" if named else "names none"
+    if "leader task" in end.err:
+        who = "names the leader"
     how = "aborts" if end.code < 0 else "error"
-    return f"{how} after {seconds(end)}" + (f", names task {named[1]}" if named else ", names none")
+    return f"{how} after {seconds(end)}, {who}"
 
 
 def row(fault: str, victim: int) -> str:
