@@ -193,8 +193,12 @@ def nonzero(
                 "The number of positions that nonzero or where finds must be known: give it with "
                 "size=..., or use where with three arguments.",
             )
-        integer = python_scalar_dtype(int)
-        return tuple(from_host(i.astype(integer)) for i in np.nonzero(np.asarray(value)))
+        if getattr(value, "is_fully_addressable", True):
+            integer = python_scalar_dtype(int)
+            return tuple(from_host(i.astype(integer)) for i in np.nonzero(np.asarray(value)))
+        # Parts of it are in other processes, so that all of them count by a program.
+        found = lax.convert_element_type(_as_mask(a), np.dtype(np.int32))
+        size = int(lax.reduce_sum(found, tuple(range(np.ndim(a)))))
     size = as_int(size)
     fills = () if fill_value is None else _fills(fill_value, np.ndim(a))
     step = _positions if is_recording() else _positions_step

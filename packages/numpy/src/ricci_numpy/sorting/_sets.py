@@ -124,9 +124,14 @@ def unique(
         along = canonical_axis(axis, len(shape))
         flat, inverse_shape = moveaxis(ar, along, 0), (shape[along],)
     if size is None:
-        known = _known("unique", ar)
-        known = known.ravel() if axis is None else np.moveaxis(known, along, 0)
-        size = _count_unique(known, equal_nan)
+        if np.shape(flat)[0] and not getattr(ar, "is_fully_addressable", True):
+            # Parts of it are in other processes, so that all of them count by a program.
+            first = _sorted_with_firsts(flat, equal_nan=equal_nan)[1]
+            size = int(lax.reduce_sum(lax.convert_element_type(first, _INT32), (0,)))
+        else:
+            known = _known("unique", ar)
+            known = known.ravel() if axis is None else np.moveaxis(known, along, 0)
+            size = _count_unique(known, equal_nan)
     if size and not np.shape(flat)[0] and fill_value is None:
         raise ValueError(
             f"unique: an empty array has no elements to fill size={size} with. Give fill_value=..."
