@@ -195,13 +195,14 @@ def row(topology, fsdp, tensor, found):
     """The plan as a row of a table."""
     memory, time = found.memory, found.time
     sizes = memory.arguments, memory.temporaries, memory.total
-    seconds = time.compute, time.memory, time.communication, time.overlapped, time.serial
+    seconds = () if time is None else (time.compute, time.memory, time.communication)
+    steps = () if time is None else (time.overlapped, time.serial)
     sent = found.sent("fsdp"), found.sent("tensor"), found.sent()
     cells = [
         topology,
         f"{fsdp} x {tensor}",
         *(f"{size / 1e9:.2f}" for size in (*sizes, *sent)),
-        *(f"{x * 1e3:.0f}" for x in seconds),
+        *(f"{x * 1e3:.0f}" for x in (*seconds, *steps)),
     ]
     return f"| {' | '.join(cells)} |"
 
