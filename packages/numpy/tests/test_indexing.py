@@ -191,7 +191,7 @@ NOT_CHECKED = [2, -3, slice(2, 9), (IV + 9,), (1, slice(-9, 9)), np.array(5)]
 
 
 @pytest.mark.parametrize("index", OUTSIDE, ids=repr)
-def test_integers_out_of_bounds_are_an_error_where_the_option_says_so(index):
+def test_integers_out_of_bounds_are_an_error_where_the_option_says_so(index, backend):
     x = jnp.asarray(M)
     with static_indices(True):
         with pytest.raises(IndexError, match="out of bounds for axis"):
