@@ -80,3 +80,33 @@ def test_the_one_of_four_that_dies_is_named(tmp_path):
     assert [end.code for end in ends] == [1, 1, -9, 1]
     for end in (ends[0], ends[1], ends[3]):
         assert "rank 2 (process" in end.err and "died" in end.err
+
+
+LIVE = """
+import os
+import time
+import ricci
+from ricci.experimental.multihost_utils import live_devices, sync_global_devices
+
+ricci.config.update("jax_enable_recoverability", True)
+ricci.distributed.initialize(heartbeat_timeout_seconds=3)
+sync_global_devices("all are here")
+with live_devices(ricci.devices()) as alive:
+    print("alive", len(alive), flush=True)
+if ricci.process_index() == 1:
+    os.kill(os.getpid(), 9)
+while len(alive) == 4:
+    time.sleep(0.2)
+    with live_devices(ricci.devices()) as alive:
+        pass
+print("alive", len(alive), float(ricci.numpy.ones(3).sum()), flush=True)
+"""
+
+
+def test_the_others_go_on_where_processes_may_come_and_go():
+    first, second = hosts.run(LIVE, 2, limit=40)
+    assert (first.code, second.code) == (0, -9), first.err
+    assert [line for line in first.out.splitlines() if "alive" in line] == [
+        "alive 4",
+        "alive 2 3.0",
+    ]

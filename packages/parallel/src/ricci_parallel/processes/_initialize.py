@@ -120,16 +120,19 @@ def initialize(
     limits = Limits(float(heartbeat_timeout_seconds), _stall_limit(stall_timeout_seconds))
     bind = coordinator_bind_address or f"[::]:{split_address(address)[1]}"
     members, connections = _meet(address, bind, count, rank, initialization_timeout)
+    # Where processes may come and go, whoever asks for `live_devices` decides what follows.
+    recoverable = config.jax_enable_recoverability
+    later = heartbeat_timeout_seconds + _MARGIN
     timeouts = {
-        "heartbeat_timeout": 2 * heartbeat_timeout_seconds + _MARGIN,
+        "heartbeat_timeout": heartbeat_timeout_seconds + (0 if recoverable else later),
         "shutdown_timeout": shutdown_timeout_seconds + _MARGIN,
     }
     if rank == 0:
         cluster.service = start_coordination_service(
-            bind, count, security, recoverable=config.jax_enable_recoverability, **timeouts
+            bind, count, security, recoverable=recoverable, **timeouts
         )
         welcome(connections)
-    if count > 1:
+    if count > 1 and not recoverable:
         watch = cluster.watch = Watch(rank, members, connections, limits, count)
         watch.start()
         cluster.guard = AbortGuard(watch)
