@@ -1,12 +1,17 @@
 """How the processes of a cluster find each other, and what they say when some do not come."""
 
+import shutil
 import socket
+import subprocess
 import threading
 
 import pytest
 
 from ricci_parallel.processes import _meeting
 from ricci_parallel.processes._meeting import Connection, gather, join, split_address, welcome
+from ricci_xla import Security
+
+OPEN = Security()
 
 
 @pytest.fixture
@@ -16,7 +21,13 @@ def address():
     return f"127.0.0.1:{port}"
 
 
-def meet(address: str, count: int, *ranks: tuple[int, int], limit: float = 5.0) -> dict:
+def meet(
+    address: str,
+    count: int,
+    *ranks: tuple[int, int],
+    limit: float = 5.0,
+    security: Security = OPEN,
+) -> dict:
     """Let rank 0 and others meet; what each returned or raised, by its position.
 
     Args:
@@ -32,8 +43,8 @@ def meet(address: str, count: int, *ranks: tuple[int, int], limit: float = 5.0) 
         except RuntimeError as error:
             found[position] = str(error)
 
-    calls = [(gather, address, address, count, limit)]
-    calls += [(join, address, rank, of, limit) for rank, of in ranks]
+    calls = [(gather, address, address, count, limit, security)]
+    calls += [(join, address, rank, of, limit, security) for rank, of in ranks]
     threads = [threading.Thread(target=run, args=(i, *c)) for i, c in enumerate(calls)]
     for thread in threads:
         thread.start()
@@ -131,3 +142,60 @@ def _greet_as(address: str, rank: int, count: int) -> Connection:
 def test_what_is_no_address(text):
     with pytest.raises(ValueError, match="HOST:PORT"):
         split_address(text)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """The files of a node's certificate, which names ``spiffe://cluster/worker``."""
+    if shutil.which("openssl") is None:
+        pytest.skip("certificates are made with openssl, which is not installed")
+    folder = tmp_path_factory.mktemp("certificates")
+    (folder / "names").write_text("subjectAltName=URI:spiffe://cluster/worker")
+    new_key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+    for command in (
+        f"req -x509 {new_key} -keyout ca.key -out ca.pem -days 2 -subj /CN=ca",
+        f"req {new_key} -keyout node.key -out node.csr -subj /CN=node",
+        "x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out node.pem -days 2 "
+        "-extfile names",
+    ):
+        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
+    return Security(*(str(folder / name) for name in ("node.pem", "node.key", "ca.pem")))
+
+
+def test_connections_are_encrypted(address, certificates):
+    security = certificates._replace(mtls_peer_uri_prefix="spiffe://cluster/")
+    found = meet(address, 3, (1, 3), (2, 3), security=security)
+    (_, connections), (first, connection) = found[0], found[1]
+    assert first.rank == 0
+    connection.send({"sign": "x" * 100_000})
+    received = []
+    while not received:
+        received = connections[1].receive()
+    assert received == [{"sign": "x" * 100_000}]
+    assert {c.sock.version() for c in connections.values()} == {"TLSv1.3"}
+
+
+def test_a_certificate_of_another_cluster(address, certificates):
+    security = certificates._replace(mtls_peer_uri_prefix="spiffe://other/")
+    found = meet(address, 2, (1, 2), limit=0.5, security=security)
+    assert "rank 1 did not come" in found[0]
+    for text in found.values():
+        assert "names ['spiffe://cluster/worker']" in text and "'spiffe://other/'" in text
+
+
+def test_a_process_without_a_certificate(address, certificates):
+    found: dict[int, str] = {}
+
+    def run(rank: int, call, *args: object) -> None:
+        with pytest.raises(RuntimeError) as error:
+            call(*args)
+        found[rank] = str(error.value)
+
+    rank_0 = threading.Thread(target=run, args=(0, gather, address, address, 2, 1.0, certificates))
+    rank_1 = threading.Thread(target=run, args=(1, join, address, 1, 2, 1.0))
+    rank_0.start()
+    rank_1.start()
+    rank_0.join(20)
+    rank_1.join(20)
+    assert "rank 1 did not come" in found[0] and "A connection was refused" in found[0]
+    assert "did not reach the coordinator" in found[1]

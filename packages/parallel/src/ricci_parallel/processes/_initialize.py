@@ -119,7 +119,7 @@ def initialize(
     )
     limits = Limits(float(heartbeat_timeout_seconds), _stall_limit(stall_timeout_seconds))
     bind = coordinator_bind_address or f"[::]:{split_address(address)[1]}"
-    members, connections = _meet(address, bind, count, rank, initialization_timeout)
+    members, connections = _meet(address, bind, count, rank, initialization_timeout, security)
     # Where processes may come and go, whoever asks for `live_devices` decides what follows.
     recoverable = config.jax_enable_recoverability
     later = heartbeat_timeout_seconds + _MARGIN
@@ -213,14 +213,14 @@ def _stall_limit(given: float | None) -> float | None:
 
 
 def _meet(
-    address: str, bind: str, count: int, rank: int, limit: float
+    address: str, bind: str, count: int, rank: int, limit: float, security: Security
 ) -> tuple[dict[int, Member], dict[int, Connection]]:
     """Wait until all processes have found each other."""
     if count == 1:
         return {0: this_member(0)}, {}
     if rank == 0:
-        return gather(address, bind, count, limit)
-    first, connection = join(address, rank, count, limit)
+        return gather(address, bind, count, limit, security)
+    first, connection = join(address, rank, count, limit, security)
     return {0: first, rank: this_member(rank)}, {0: connection}
 
 

@@ -7,6 +7,7 @@ no word of why. The connections stay open: they carry the signs of life (`_signs
 each, and the end of one says at once that a process has died.
 """
 
+import importlib
 import json
 import os
 import selectors
@@ -16,9 +17,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, final
 
+from ricci_xla import Security
+
 _RETRY = 0.1  # seconds between attempts to reach a coordinator that does not listen yet
 _WORD = 5.0  # seconds that a process waits longer than rank 0, whose reason it wants to hear
 _GREETING = "ricci"
+_OPEN = Security()
 
 
 class Member(NamedTuple):
@@ -83,6 +87,14 @@ class Connection:
         self.sock.close()
 
 
+def _encrypted(sock: socket.socket, security: Security, *, as_server: bool) -> socket.socket:
+    """A connected socket, encrypted where there are certificates for that."""
+    if security.mtls_cert_file is None:
+        return sock
+    secure = importlib.import_module("ricci_parallel.processes._secure")
+    return secure.secured(sock, security, as_server=as_server)
+
+
 def this_member(rank: int) -> Member:
     """This process, as the one with a number."""
     return Member(rank, socket.gethostname(), os.getpid())
@@ -129,6 +141,11 @@ class _Arrivals:
         self.address = address
         self.members = {0: this_member(0)}
         self.connections: dict[int, Connection] = {}
+        self.refused = ""  # why a connection was not taken
+
+    @property
+    def last_refusal(self) -> str:
+        return f"\nA connection was refused: {self.refused}." if self.refused else ""
 
     @property
     def missing(self) -> list[int]:
@@ -192,7 +209,7 @@ def _ranks(ranks: list[int]) -> str:
 
 
 def gather(
-    address: str, bind_address: str, count: int, limit: float
+    address: str, bind_address: str, count: int, limit: float, security: Security = _OPEN
 ) -> tuple[dict[int, Member], dict[int, Connection]]:
     """As rank 0: wait until all other ranks have come.
 
@@ -201,6 +218,7 @@ def gather(
       bind_address: the address to listen at.
       count: the number of processes.
       limit: how long to wait, in seconds.
+      security: how connections are encrypted.
 
     Returns:
       All processes by rank, and a connection to each other rank. They wait for `welcome`.
@@ -220,7 +238,8 @@ def gather(
                 here = ", ".join(map(str, list(arrivals.members.values())[:10]))
                 reason = (
                     f"rank 0 waited {limit:g} s at {address} for {count} processes, and "
-                    f"{_ranks(arrivals.missing)} did not come.\nThese came: {here}.\nStart all "
+                    f"{_ranks(arrivals.missing)} did not come.\nThese came: {here}."
+                    f"{arrivals.last_refusal}\nStart all "
                     "processes with this coordinator_address, or give a longer "
                     "initialization_timeout."
                 )
@@ -230,6 +249,12 @@ def gather(
                 if key.fileobj is listener:
                     sock, _ = listener.accept()
                     sock.settimeout(5.0)
+                    try:
+                        sock = _encrypted(sock, security, as_server=True)
+                    except OSError as error:  # also of strangers, who do not matter
+                        arrivals.refused = str(error)
+                        sock.close()
+                        continue
                     selector.register(sock, selectors.EVENT_READ, Connection(sock))
                     continue
                 _greet(arrivals, key.data, lambda s=key.fileobj: selector.unregister(s))
@@ -269,7 +294,9 @@ def _greet(arrivals: _Arrivals, connection: Connection, forget: Callable[[], obj
         connection.close()
 
 
-def join(address: str, rank: int, count: int, limit: float) -> tuple[Member, Connection]:
+def join(
+    address: str, rank: int, count: int, limit: float, security: Security = _OPEN
+) -> tuple[Member, Connection]:
     """As another rank than 0: find rank 0 and wait until it says that all have come.
 
     Args:
@@ -277,6 +304,7 @@ def join(address: str, rank: int, count: int, limit: float) -> tuple[Member, Con
       rank: the number of this process.
       count: the number of processes.
       limit: how long to wait, in seconds.
+      security: how connections are encrypted.
 
     Returns:
       Rank 0, and the connection to it.
@@ -290,6 +318,7 @@ def join(address: str, rank: int, count: int, limit: float) -> tuple[Member, Con
     while (left := start + limit - time.monotonic()) > 0:
         try:
             sock = socket.create_connection((host, port), timeout=min(left, 5.0))
+            sock = _encrypted(sock, security, as_server=False)
         except OSError as error:
             failure = error.strerror or str(error)
             time.sleep(min(_RETRY, left))
