@@ -1,10 +1,21 @@
 """Which operations may be applied to the terms of a sum that the devices have not done yet."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
-from ricci_ir import ShapedArray, ShardingTypeError, make_type_sharding
-from ricci_ir.traces._sums import sums_of, sums_of_result
+from ricci_ir import (
+    Primitive,
+    ShapedArray,
+    ShardingTypeError,
+    SumsRule,
+    linear_in_all,
+    linear_in_each,
+    make_type_sharding,
+    sum_rules,
+)
+from ricci_ir.traces._sums import sums_of
 
 F32 = np.dtype("float32")
 
@@ -12,7 +23,7 @@ F32 = np.dtype("float32")
 class Mesh:
     """What types read of a mesh: ``z`` is no explicit axis."""
 
-    shape = {"x": 2, "y": 4, "z": 2}
+    shape: ClassVar = {"x": 2, "y": 4, "z": 2}
     explicit_axes = ("x", "y")
 
 
@@ -29,6 +40,23 @@ TERMS, DONE = typed(("x",), (), unreduced={"y"}), typed(("x",), (), reduced={"y"
 SCALAR = ShapedArray((), F32)
 
 
+def primitive(name, rule=None):
+    """An elementwise operation; without a rule of kind ``sums`` if that is ``None``."""
+    made = Primitive(name, lambda *avals, **params: max(avals, key=lambda aval: aval.ndim))
+    if rule is not None:
+        sum_rules[made] = rule
+    return made
+
+
+CURVE = primitive("curve")
+SUM = primitive("sum", linear_in_all)
+PRODUCT = primitive("product", linear_in_each)
+QUOTIENT = primitive("quotient", SumsRule("none"))
+CONTRACTION = primitive("contraction", SumsRule("none", keeps_reduced=False))
+# Linear or not, as a parameter says.
+SCALED = primitive("scaled", lambda *avals, cut: None if cut else linear_in_all)
+
+
 def test_types_say_it_of_explicit_axes_only():
     assert sums_of(TERMS) == ({"y"}, frozenset())
     assert sums_of(typed((), unreduced={"z"})) == (frozenset(), frozenset())
@@ -38,43 +66,49 @@ def test_types_say_it_of_explicit_axes_only():
 
 
 @pytest.mark.parametrize(
-    ("name", "avals", "unreduced", "reduced"),
+    ("operation", "avals", "unreduced", "reduced"),
     [
-        ("transpose", [TERMS], "y", ""),
-        ("reduce_sum", [TERMS], "y", ""),
-        ("add", [TERMS, TERMS], "y", ""),
-        ("mul", [TERMS, DONE], "y", ""),
-        ("mul", [DONE, TERMS], "y", ""),
-        ("sin", [DONE], "", "y"),
-        ("mul", [DONE, DONE], "", "y"),
-        ("mul", [DONE, SCALAR], "", "y"),
-        ("mul", [DONE, DIVIDED], "", ""),
-        ("dot_general", [DIVIDED, DONE], "", ""),
+        (SUM, [TERMS], "y", ""),
+        (SUM, [TERMS, TERMS], "y", ""),
+        (PRODUCT, [TERMS, DONE], "y", ""),
+        (PRODUCT, [DONE, TERMS], "y", ""),
+        (CURVE, [DONE], "", "y"),
+        (PRODUCT, [DONE, DONE], "", "y"),
+        (PRODUCT, [DONE, SCALAR], "", "y"),
+        (PRODUCT, [DONE, DIVIDED], "", ""),
+        (QUOTIENT, [DONE, DONE], "", "y"),
+        (CONTRACTION, [DIVIDED, DONE], "", ""),
+        (CONTRACTION, [DONE, DONE], "", ""),
+        (SUM, [PLAIN, DIVIDED, SCALAR], "", ""),
     ],
 )
-def test_what_becomes_of_sums(name, avals, unreduced, reduced):
-    assert sums_of_result(name, avals) == (frozenset(unreduced), frozenset(reduced))
-
-
-def test_types_without_sums_need_no_rule():
-    assert sums_of_result("anything", [PLAIN, DIVIDED, SCALAR]) is None
+def test_what_becomes_of_sums(operation, avals, unreduced, reduced):
+    result = operation.result_avals(tuple(avals), {})
+    assert sums_of(result) == (frozenset(unreduced), frozenset(reduced))
 
 
 @pytest.mark.parametrize(
-    ("name", "avals", "error"),
+    ("operation", "avals", "error"),
     [
-        ("sin", [TERMS], NotImplementedError),
-        ("max", [TERMS, TERMS], NotImplementedError),
-        ("add", [TERMS, PLAIN], ShardingTypeError),
-        ("add", [TERMS, SCALAR], ShardingTypeError),
-        ("mul", [TERMS, TERMS], ShardingTypeError),
-        ("mul", [TERMS, SCALAR], ShardingTypeError),
-        ("dot_general", [TERMS, DONE], ShardingTypeError),
-        ("add", [DONE, PLAIN], ShardingTypeError),
+        (CURVE, [TERMS], NotImplementedError),
+        (CURVE, [TERMS, TERMS], NotImplementedError),
+        (SUM, [TERMS, PLAIN], ShardingTypeError),
+        (SUM, [TERMS, SCALAR], ShardingTypeError),
+        (PRODUCT, [TERMS, TERMS], ShardingTypeError),
+        (PRODUCT, [TERMS, SCALAR], ShardingTypeError),
+        (QUOTIENT, [TERMS, DONE], ShardingTypeError),
+        (CONTRACTION, [TERMS, DONE], ShardingTypeError),
+        (SUM, [DONE, PLAIN], ShardingTypeError),
     ],
 )
-def test_what_would_be_another_value_is_refused(name, avals, error):
+def test_what_would_be_another_value_is_refused(operation, avals, error):
     with pytest.raises(error, match="'y'") as found:
-        sums_of_result(name, avals)
+        operation.result_avals(tuple(avals), {})
     assert "reshard" in str(found.value)
-    assert name in str(found.value)
+    assert operation.name in str(found.value)
+
+
+def test_a_rule_may_depend_on_the_parameters():
+    assert sums_of(SCALED.result_avals((TERMS,), {"cut": False})) == ({"y"}, frozenset())
+    with pytest.raises(NotImplementedError, match="scaled of f32"):
+        SCALED.result_avals((TERMS,), {"cut": True})

@@ -8,6 +8,7 @@ from ._observe import *
 from ._operation import *
 from ._primitive import *
 from ._sharding_rules import *
+from ._sums import *
 from ._trace import *
 from ._tracer_values import *
 from ._typing import *

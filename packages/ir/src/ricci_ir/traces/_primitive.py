@@ -27,6 +27,7 @@ __all__ = [
     "rule_table",
     "RuleTable",
     "sharding_rules",
+    "sum_rules",
     "unsupported",
 ]
 
@@ -102,10 +103,11 @@ class Primitive:
     def types_of_results(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
         """What ``abstract_eval`` says now, with the shardings that the primitive's rule says."""
         if self.makes_sharding:
-            return result_types(self, sharding_rules[self], avals, params)
+            return result_types(self, sharding_rules[self], avals, params, sum_rules.get(self))
         for aval in avals:
             if aval.type_sharding is not None:
-                return result_types(self, sharding_rules.get(self), avals, params)
+                rule, sums = sharding_rules.get(self), sum_rules.get(self)
+                return result_types(self, rule, avals, params, sums)
         return self.abstract_eval(*avals, **params)
 
     def bind_with_trace(
@@ -246,6 +248,10 @@ reference_rules: RuleTable = rule_table("reference", required=False)
 
 # How shardings and varying axes pass through: see ``_sharding_rules``.
 sharding_rules: RuleTable = rule_table("sharding")
+
+# For primitives that may be applied to terms of a sum that the devices have not done yet: see
+# ``_sums``.
+sum_rules: RuleTable = rule_table("sums", required=False)
 
 primitives: dict[str, Primitive] = {}
 

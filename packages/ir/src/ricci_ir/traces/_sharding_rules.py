@@ -94,6 +94,7 @@ class ShardingRule(Protocol):
         avals: Sequence[Any],
         evaluate: Callable[..., Any],
         params: dict[str, Any],
+        sums: Any = None,
     ) -> Any:
         """The result type, or list of types.
 
@@ -102,6 +103,7 @@ class ShardingRule(Protocol):
           avals: the types of the operands.
           evaluate: the primitive's ``abstract_eval``.
           params: the parameters.
+          sums: the primitive's rule of kind ``sums``, if it has one.
         """
         ...
 
@@ -161,13 +163,19 @@ def varying(aval: AbstractValue) -> AxisNames:
 
 
 def result_types(
-    primitive: Any, rule: ShardingRule | None, avals: Sequence[Any], params: dict[str, Any]
+    primitive: Any,
+    rule: ShardingRule | None,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    sums: Any = None,
 ) -> Any:
     """The result types of an operation, some of whose operands' types have a sharding.
 
     Args:
       primitive: the operation.
       rule: its rule; ``None`` for a primitive that was made outside of Ricci.
+      avals, params: the types of the operands, and the parameters.
+      sums: its rule of kind ``sums``, if it has one.
 
     Raises:
       ShardingTypeError: if the result's sharding is ambiguous, or cannot be.
@@ -182,7 +190,7 @@ def result_types(
                 if not auto_pcast.value:
                     raise _different_axes(primitive.name, avals)
                 raise VaryingMismatch(axes)
-    return rule(primitive.name, avals, primitive.abstract_eval, params)
+    return rule(primitive.name, avals, primitive.abstract_eval, params, sums)
 
 
 def _different_axes(name: str, avals: Sequence[AbstractValue]) -> ValueError:
@@ -208,16 +216,21 @@ class factors:
         self.make: Callable[..., FactorMap] = make
 
     def __call__(
-        self, name: str, avals: Sequence[Any], evaluate: Callable[..., Any], params: dict[str, Any]
+        self,
+        name: str,
+        avals: Sequence[Any],
+        evaluate: Callable[..., Any],
+        params: dict[str, Any],
+        sums: Any = None,
     ) -> Any:
         """See ``ShardingRule``."""
         plain, results, several = _without_shardings(avals, evaluate, params)
         wanted = params.get("out_sharding") or params.get("sharding")
         manual = _manual(avals)
-        sums = sums_of_result(name, avals)
-        if sums is not None:
+        kept = sums_of_result(name, sums, avals, params)
+        if kept is not None:
             explicit = no_axes.union(*(axes for a in avals for axes in sums_of(a)))
-            manual = (manual[0], manual[1] - explicit | sums[0], manual[2] - explicit | sums[1])
+            manual = (manual[0], manual[1] - explicit | kept[0], manual[2] - explicit | kept[1])
         if wanted is not None:
             parts = [wanted.parts] * len(results)
             mesh = wanted.mesh
@@ -472,7 +485,12 @@ class _ByProgram:
     joins: bool = False
 
     def __call__(
-        self, name: str, avals: Sequence[Any], evaluate: Callable[..., Any], params: dict[str, Any]
+        self,
+        name: str,
+        avals: Sequence[Any],
+        evaluate: Callable[..., Any],
+        params: dict[str, Any],
+        sums: Any = None,
     ) -> Any:
         """See ``ShardingRule``."""
         return evaluate(*avals, **params)
@@ -520,7 +538,12 @@ class own_sharding:
         self.joins: bool = joins
 
     def __call__(
-        self, name: str, avals: Sequence[Any], evaluate: Callable[..., Any], params: dict[str, Any]
+        self,
+        name: str,
+        avals: Sequence[Any],
+        evaluate: Callable[..., Any],
+        params: dict[str, Any],
+        sums: Any = None,
     ) -> Any:
         """See ``ShardingRule``."""
         _, results, several = _without_shardings(avals, evaluate, params)
@@ -542,10 +565,15 @@ class makes_sharding:
         self.joins: bool = rule.joins
 
     def __call__(
-        self, name: str, avals: Sequence[Any], evaluate: Callable[..., Any], params: dict[str, Any]
+        self,
+        name: str,
+        avals: Sequence[Any],
+        evaluate: Callable[..., Any],
+        params: dict[str, Any],
+        sums: Any = None,
     ) -> Any:
         """See ``ShardingRule``."""
-        return self.rule(name, avals, evaluate, params)
+        return self.rule(name, avals, evaluate, params, sums)
 
 
 # Each result is one of the operands, as it is.

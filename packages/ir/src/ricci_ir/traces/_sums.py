@@ -2,37 +2,43 @@
 
 A type may say that the devices hold terms of a sum (``f32[8]{U:x}``), or that their cotangents will
 be such terms (``f32[8]{R:x}``). No operation communicates for that: what is linear keeps the terms
-apart, and ``reshard`` adds them.
+apart, and ``reshard`` adds them. A primitive's rule of kind ``sums`` says in which operands it is
+linear.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 from ricci_ir._errors import ShardingTypeError
 from ricci_ir.types._type_sharding import AxisNames, no_axes
 
-# Operations that may be done before a sum as well as after it: in all operands together,
-_TOGETHER = frozenset({"add", "add_any", "sub", "concatenate", "stack"})
-# and in the one operand that they have.
-_ALONE = frozenset(
-    {
-        "broadcast_in_dim",
-        "convert_element_type",
-        "copy",
-        "copy_p",
-        "cumsum",
-        "expand_dims",
-        "imag",
-        "neg",
-        "real",
-        "reduce_sum",
-        "reshape",
-        "rev",
-        "slice",
-        "squeeze",
-        "transpose",
-    }
-)
+__all__ = [
+    "linear_in_all",
+    "linear_in_each",
+    "SumsRule",
+]
+
+
+class SumsRule(NamedTuple):
+    """A rule of kind ``sums``: in which operands an operation may be applied to terms of a sum.
+
+    It must be lowered to one operation: between several, the compiler would have to do the sum, and
+    refuses to.
+
+    Attributes:
+      terms: ``"all"`` if it is linear in all of its operands together, ``"one"`` if it is linear in
+        each of them while the others stay, ``"none"`` if the sum must be done first.
+      keeps_reduced: whether the result of operands that are reduced is reduced, too.
+    """
+
+    terms: Literal["all", "one", "none"]
+    keeps_reduced: bool = True
+
+
+# Sums, and all that moves elements: the operands are terms of sums over the same axes.
+linear_in_all: SumsRule = SumsRule("all")
+# Products of elements: one operand is a term, and the others are reduced along its axes.
+linear_in_each: SumsRule = SumsRule("one")
 
 
 def sums_of(aval: Any) -> tuple[AxisNames, AxisNames]:
@@ -41,12 +47,19 @@ def sums_of(aval: Any) -> tuple[AxisNames, AxisNames]:
     return (no_axes, no_axes) if found is None else found.sums
 
 
-def sums_of_result(name: str, avals: Sequence[Any]) -> tuple[AxisNames, AxisNames] | None:
+def sums_of_result(
+    name: str,
+    rule: SumsRule | Callable[..., SumsRule | None] | None,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+) -> tuple[AxisNames, AxisNames] | None:
     """The axes along which a result is unreduced and reduced; ``None`` if no operand is.
 
     Args:
       name: the operation.
+      rule: its rule of kind ``sums``, or a function of the types and parameters that gives it.
       avals: the types of the operands.
+      params: the parameters.
 
     Raises:
       ShardingTypeError: if operands do not go together.
@@ -57,8 +70,10 @@ def sums_of_result(name: str, avals: Sequence[Any]) -> tuple[AxisNames, AxisName
     reduced = no_axes.union(*(done for _, done in found))
     if not (unreduced or reduced):
         return None
+    if callable(rule):
+        rule = rule(*avals, **params)
     if unreduced:
-        _check_terms(name, avals, found, unreduced)
+        _check_terms(name, rule, avals, found, unreduced)
         return unreduced, reduced - unreduced
     divided: set[Any] = set()
     for aval, (_, done) in zip(avals, found, strict=True):
@@ -72,33 +87,35 @@ def sums_of_result(name: str, avals: Sequence[Any]) -> tuple[AxisNames, AxisName
                 f"jax.sharding.reshard(x, P(..., reduced={{{_axes(wrong)}}})), or move the first "
                 "to a sharding without reduced."
             )
-    return no_axes, no_axes if name == "dot_general" else reduced - divided
+    return no_axes, no_axes if rule is not None and not rule.keeps_reduced else reduced - divided
 
 
 def _check_terms(
-    name: str, avals: Sequence[Any], found: Sequence[Any], unreduced: AxisNames
+    name: str,
+    rule: SumsRule | None,
+    avals: Sequence[Any],
+    found: Sequence[tuple[AxisNames, AxisNames]],
+    unreduced: AxisNames,
 ) -> None:
     """Check that an operation may be applied to terms of a sum."""
-    with_terms = [terms for terms, _ in found if terms]
     advice = "Do the sum first, with jax.sharding.reshard(x, P(...))."
-    if name == "mul" and len(with_terms) == 1 and all(unreduced <= (t | d) for t, d in found):
-        return
-    if name in ("mul", "div", "dot_general"):
-        raise ShardingTypeError(
-            f"{name} of {_types(avals)}: an operand is unreduced along {_axes(unreduced)}; the "
-            f"other must be reduced along it, and the operation a product of elements. {advice}"
+    if rule is None:
+        raise NotImplementedError(
+            f"{name} of {_types(avals)}: an operand is unreduced along {_axes(unreduced)}, and "
+            f"this operation cannot be applied to the terms of a sum. {advice}"
         )
-    if name in _TOGETHER:
+    if rule.terms == "all":
         if any(terms != unreduced for terms, _ in found):
             raise ShardingTypeError(
                 f"{name} of {_types(avals)}: all operands must be unreduced along "
                 f"{_axes(unreduced)}, or none. {advice}"
             )
         return
-    if name not in _ALONE:
-        raise NotImplementedError(
-            f"{name} of {_types(avals)}: an operand is unreduced along {_axes(unreduced)}, and "
-            f"this operation cannot be applied to the terms of a sum. {advice}"
+    several = sum(bool(terms) for terms, _ in found) > 1
+    if several or rule.terms == "none" or any(unreduced - terms - done for terms, done in found):
+        raise ShardingTypeError(
+            f"{name} of {_types(avals)}: an operand is unreduced along {_axes(unreduced)}; the "
+            f"other must be reduced along it, and the operation a product of elements. {advice}"
         )
 
 

@@ -14,6 +14,7 @@ from ricci_ir import (
     FactorMap,
     Primitive,
     ShapedArray,
+    SumsRule,
     define,
     explicit_dtype,
     factors,
@@ -305,6 +306,7 @@ def _dot_general_factors(
 dot_general_p: Primitive = define(
     "dot_general",
     sharding=makes_sharding(factors(_dot_general_factors)),
+    sums=SumsRule("none", keeps_reduced=False),
     abstract_eval=_dot_general_aval,
     **bilinear(_transpose_lhs, _transpose_rhs),
     batch=_dot_general_batch,

@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_space
-from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, ShapedArray, explicit_dtype, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Primitive,
+    ShapedArray,
+    SumsRule,
+    explicit_dtype,
+    issubdtype,
+    linear_in_all,
+    linear_in_each,
+)
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import checks_division, makes_no_nan
 from ricci_lax.rules._law_examples import ANY, UNIT, samples
@@ -129,6 +140,7 @@ add_p: Primitive = nary(
     "stablehlo.add",
     numeric,
     jvp=_sum_jvp(lambda: add_p, negate_rhs=False),
+    sums=linear_in_all,
     transpose=_sum_transpose,
     exact=exact.elementwise(np.add),
     examples=samples(ANY, ANY, specials=True),
@@ -146,6 +158,7 @@ sub_p: Primitive = nary(
     "stablehlo.subtract",
     numeric,
     jvp=_sum_jvp(lambda: sub_p, negate_rhs=True),
+    sums=linear_in_all,
     transpose=partial(_sum_transpose, negate_rhs=True),
     exact=exact.elementwise(np.subtract),
     examples=samples(ANY, ANY, specials=True),
@@ -200,6 +213,11 @@ def _mul_rhs(ct, x, y, *, out_dtype=None):
     return sum_to(mul_p.bind(x, ct, **_factor_dtype(out_dtype, y)), y.shape)
 
 
+def _mul_sums(*avals: ShapedArray, out_dtype: np.dtype | None = None) -> SumsRule:
+    """Terms may be multiplied, but not converted before: see ``SumsRule``."""
+    return linear_in_each if out_dtype is None else SumsRule("none")
+
+
 # The parameter out_dtype is present only if it was given; operands may then differ in dtype.
 mul_p: Primitive = nary(
     "mul",
@@ -208,6 +226,7 @@ mul_p: Primitive = nary(
     abstract_eval=_mul_aval,
     exact=exact.elementwise(np.multiply),
     **bilinear(_mul_lhs, _mul_rhs),
+    sums=_mul_sums,
     examples=samples(ANY, ANY, specials=True),
 )
 
@@ -238,6 +257,7 @@ div_p: Primitive = nary(
     lambda t, x, y: div(t, y),
     lambda t, x, y: mul(mul(neg(t), x), integer_pow(y, -2)),
     transpose=lambda ct, x, y: (sum_to(div(ct, y), x.aval.shape), None),
+    sums=SumsRule("none"),
     exact=exact.divide,
     checkify=checks_division,
     singular=Singular(at_zero=True, operand=1, spellings=("divide", "true_divide")),
@@ -557,6 +577,7 @@ conj_p: Primitive = nary(
     abstract_eval=nary_aval("conj", _conjugated, complex_of),
     jvp=linear,
     transpose=_conj_transpose,
+    sums=None,  # the compiler refuses terms of a sum between its several operations
     checkify=makes_no_nan,
 )
 real: UnaryFunction = unary_function(real_p, "Elementwise real part.", "float(real(1 + 2j)) -> 1.0")

@@ -14,6 +14,7 @@ from ricci_ir import (
     FactorMap,
     Primitive,
     ShapedArray,
+    SumsRule,
     as_array,
     by_element,
     converted_scalar,
@@ -25,6 +26,7 @@ from ricci_ir import (
     is_extended,
     issubdtype,
     itemsize_bits,
+    linear_in_all,
     python_scalar_dtype,
     warn_user,
 )
@@ -80,9 +82,23 @@ def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: An
     return ctx.emit("stablehlo.convert", [x], out)
 
 
+def _convert_sums(x: ShapedArray, *, new_dtype: np.dtype, **params: Any) -> SumsRule | None:
+    """Terms may be converted, but not to what cuts off their fractions, or asks if they are 0.
+
+    Nor if it takes two operations, see ``SumsRule``.
+    """
+    cuts = issubdtype(x.dtype, np.inexact) and not issubdtype(new_dtype, np.inexact)
+    to_real = issubdtype(x.dtype, np.complexfloating) and not issubdtype(
+        new_dtype, np.complexfloating
+    )
+    twice = to_real and new_dtype != real_part(x.dtype)
+    return None if cuts or twice or new_dtype == np.bool_ else linear_in_all
+
+
 convert_element_type_p: Primitive = define(
     "convert_element_type",
     sharding=by_element,
+    sums=_convert_sums,
     abstract_eval=_convert_aval,
     jvp=_convert_jvp,
     transpose=_convert_transpose,

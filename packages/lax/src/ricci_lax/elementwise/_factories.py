@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from ricci_autodiff import not_linear, per_operand, per_operand_with_result, zero_derivative
+from ricci_autodiff import linear, not_linear, per_operand, per_operand_with_result, zero_derivative
 from ricci_batching import elementwise
 from ricci_ir import (
     Array,
@@ -22,6 +22,7 @@ from ricci_ir import (
     by_element,
     define,
     eval_trace,
+    linear_in_all,
     python_scalar_dtype,
     scalar_type_of,
     set_trace,
@@ -250,6 +251,8 @@ def nary(
         rules = {"reference": _composed(composition), **rules}
     if derivatives:
         rules = {"examples": samples(*[ANY] * len(derivatives)), **rules}
+    if rules.get("jvp") is linear:
+        rules = {"sums": linear_in_all, **rules}
     rules = {
         "abstract_eval": nary_aval(name, accepted),
         "jvp": jvp,

@@ -16,6 +16,7 @@ from ricci_ir import (
     define,
     except_dimension,
     issubdtype,
+    linear_in_all,
     no_origin,
     trace_to_jaxpr,
 )
@@ -179,7 +180,9 @@ def _cumsum_transpose(ct, x, *, axis, reverse):
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 
 
-cumsum_p: Primitive = _cumulative("cumsum", add, _zero, jvp=linear, transpose=_cumsum_transpose)
+cumsum_p: Primitive = _cumulative(
+    "cumsum", add, _zero, jvp=linear, transpose=_cumsum_transpose, sums=linear_in_all
+)
 cumprod_p: Primitive = _cumulative("cumprod", mul, _one)
 cummax_p: Primitive = _cumulative("cummax", max, lowest, exempt={**along_an_axis, **no_order})
 cummin_p: Primitive = _cumulative("cummin", min, highest, exempt={**along_an_axis, **no_order})

@@ -16,6 +16,7 @@ from ricci_ir import (
     as_array,
     define,
     factors,
+    linear_in_all,
     same_dimensions,
 )
 from ricci_lax.rules._law_examples import along_an_axis
@@ -121,6 +122,7 @@ def _concatenate_factors(*avals: ShapedArray, dimension: int) -> FactorMap:
 concatenate_p: Primitive = define(
     "concatenate",
     sharding=factors(_concatenate_factors),
+    sums=linear_in_all,
     abstract_eval=_concatenate_aval,
     jvp=linear,
     transpose=_concatenate_transpose,
@@ -456,6 +458,7 @@ def _rev_batch(axis, args, dims, *, dimensions):
 rev_p: Primitive = define(
     "rev",
     sharding=factors(same_dimensions),
+    sums=linear_in_all,
     abstract_eval=_rev_aval,
     jvp=linear,
     transpose=lambda ct, x, *, dimensions: [rev(ct, dimensions)],

@@ -19,6 +19,7 @@ from ricci_ir import (
     define,
     factors,
     is_extended,
+    linear_in_all,
     same_dimensions,
 )
 from ricci_lax.elementwise._arithmetic import sub
@@ -130,6 +131,7 @@ def _slice_factors(x: ShapedArray, **params: Any) -> FactorMap:
 slice_p: Primitive = define(
     "slice",
     sharding=factors(_slice_factors),
+    sums=linear_in_all,
     abstract_eval=_slice_aval,
     jvp=linear,
     transpose=_slice_transpose,

@@ -32,6 +32,7 @@ from ricci_ir import (
     get_aval,
     hides,
     lenient_sharding,
+    linear_in_all,
     makes_sharding,
     sharding_forms,
 )
@@ -292,6 +293,7 @@ def _broadcast_in_dim_factors(
 broadcast_in_dim_p: Primitive = define(
     "broadcast_in_dim",
     sharding=makes_sharding(factors(_broadcast_in_dim_factors)),
+    sums=linear_in_all,
     abstract_eval=_broadcast_in_dim_aval,
     jvp=linear,
     transpose=_broadcast_in_dim_transpose,
@@ -453,6 +455,7 @@ def _reshape_factors(x: ShapedArray, *, new_sizes: Shape, **params: Any) -> Fact
 reshape_p: Primitive = define(
     "reshape",
     sharding=makes_sharding(factors(_reshape_factors)),
+    sums=linear_in_all,
     abstract_eval=_reshape_aval,
     jvp=linear,
     transpose=_reshape_transpose,
@@ -524,6 +527,7 @@ def _squeeze_factors(x: ShapedArray, *, dimensions: Shape) -> FactorMap:
 squeeze_p: Primitive = define(
     "squeeze",
     sharding=factors(_squeeze_factors),
+    sums=linear_in_all,
     abstract_eval=_squeeze_aval,
     jvp=linear,
     transpose=lambda ct, x, *, dimensions: [expand_dims(ct, dimensions)],
@@ -592,6 +596,7 @@ def _transpose_factors(x: ShapedArray, *, permutation: Shape) -> FactorMap:
 transpose_p: Primitive = define(
     "transpose",
     sharding=factors(_transpose_factors),
+    sums=linear_in_all,
     abstract_eval=_transpose_aval,
     jvp=linear,
     transpose=lambda ct, x, *, permutation: [transpose(ct, _inverse(permutation))],
@@ -681,6 +686,7 @@ def reduction_factors(*avals: ShapedArray, axes: Shape, **params: Any) -> Factor
 reduce_sum_p: Primitive = define(
     "reduce_sum",
     sharding=makes_sharding(factors(reduction_factors)),
+    sums=linear_in_all,
     abstract_eval=_reduce_sum_aval,
     jvp=linear,
     transpose=_reduce_sum_transpose,

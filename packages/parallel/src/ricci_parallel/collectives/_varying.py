@@ -167,7 +167,12 @@ class _Sends:
     joins: bool = False
 
     def __call__(
-        self, name: str, avals: Sequence[Any], evaluate: Callable[..., Any], params: dict[str, Any]
+        self,
+        name: str,
+        avals: Sequence[Any],
+        evaluate: Callable[..., Any],
+        params: dict[str, Any],
+        sums: Any = None,
     ) -> Any:
         """See ``ricci_ir.ShardingRule``."""
         require_varying(avals[0], axes_over(params))
