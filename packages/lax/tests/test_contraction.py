@@ -23,7 +23,7 @@ from ricci_lax.contractions._precision import (
     resolve_algorithm,
 )
 from ricci_lax.elementwise._arithmetic import mul
-from ricci_lax.structure._shapes import reduce_sum
+from ricci_lax.structure._broadcasting import reduce_sum
 
 MATMUL = (((1,), (0,)), ((), ()))
 # Two summed pairs and one batch pair, out of order.

@@ -22,7 +22,7 @@ from ricci_lax.contractions._convolution_shape import (
     conv_transpose_shape_tuple,
 )
 from ricci_lax.elementwise._arithmetic import mul
-from ricci_lax.structure._shapes import reduce_sum
+from ricci_lax.structure._broadcasting import reduce_sum
 
 LHS, RHS = (2, 6, 8, 9), (4, 6, 3, 2)
 

@@ -22,7 +22,7 @@ from ricci_lax.shapes._scatter import (
     scatter_sub,
 )
 from ricci_lax.shapes._scatter_apply import scatter_apply
-from ricci_lax.structure._shapes import reduce_sum
+from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_stablehlo import lower_jaxpr
 
 READ = GatherDimensionNumbers((1,), (0,), (0,))

@@ -11,7 +11,8 @@ from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
 from ricci_lax import linalg
 from ricci_lax.elementwise._arithmetic import mul
-from ricci_lax.structure._shapes import reduce_sum, shape_of
+from ricci_lax.structure._broadcasting import reduce_sum
+from ricci_lax.structure._operand_types import shape_of
 from ricci_stablehlo import lower_jaxpr
 
 QR, JACOBI, QDWH = linalg.EighImplementation

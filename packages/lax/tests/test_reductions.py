@@ -21,8 +21,8 @@ from ricci_lax.reductions._axis_reductions import (
 )
 from ricci_lax.reductions._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from ricci_lax.reductions._reduce import reduce
+from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._shapes import reduce_sum
 
 REDUCTIONS = [reduce_max, reduce_min, reduce_prod]
 LOGICAL = [reduce_and, reduce_or, reduce_xor]

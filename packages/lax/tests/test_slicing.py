@@ -27,7 +27,7 @@ from ricci_lax.shapes._joining import (
 )
 from ricci_lax.shapes._slicing import index_in_dim, pad, slice_in_dim
 from ricci_lax.shapes._slicing import slice as slice_at
-from ricci_lax.structure._shapes import reduce_sum
+from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_stablehlo import lower_jaxpr
 
 

@@ -8,7 +8,7 @@ from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.reductions._sorting import sort, sort_key_val, top_k
-from ricci_lax.structure._shapes import reduce_sum
+from ricci_lax.structure._broadcasting import reduce_sum
 
 
 def of(*shape, dtype="float32"):

@@ -6,16 +6,10 @@ import pytest
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
+from ricci_lax.structure._broadcasting import broadcast, broadcast_in_dim, expand_dims, reduce_sum
 from ricci_lax.structure._filling import broadcasted_iota, full, full_like, iota
-from ricci_lax.structure._shapes import (
-    broadcast,
-    broadcast_in_dim,
-    expand_dims,
-    reduce_sum,
-    reshape,
-    squeeze,
-    transpose,
-)
+from ricci_lax.structure._reshaping import reshape, squeeze
+from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import lower_jaxpr
 
 

@@ -10,7 +10,7 @@ from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.reductions._window_shape import padtype_to_pads, reduce_window_shape_tuple
 from ricci_lax.reductions._windows import reduce_window
-from ricci_lax.structure._shapes import reduce_sum
+from ricci_lax.structure._broadcasting import reduce_sum
 
 INFINITY = np.float32(np.inf)
 ZERO, ONE = np.float32(0), np.float32(1)

@@ -49,6 +49,8 @@ from .rules._reading import position_rules as position_rules
 from .rules._singular import Singular as Singular
 from .rules._singular import singular_points as singular_points
 from .structure._operand_types import anything as anything
+from .structure._operand_types import as_sizes as as_sizes
+from .structure._operand_types import canonical_axis as canonical_axis
 from .structure._operand_types import check_dtype as check_dtype
 from .structure._operand_types import floating as floating
 from .structure._operand_types import inexact as inexact
@@ -56,10 +58,8 @@ from .structure._operand_types import integral as integral
 from .structure._operand_types import logical as logical
 from .structure._operand_types import numeric as numeric
 from .structure._operand_types import real_valued as real_valued
+from .structure._operand_types import shape_of as shape_of
+from .structure._placement import place_of as place_of
+from .structure._placement import placement as placement
 from .structure._resharding import reshard_to as reshard_to
 from .structure._resharding import resolved_by as resolved_by
-from .structure._shapes import as_sizes as as_sizes
-from .structure._shapes import canonical_axis as canonical_axis
-from .structure._shapes import place_of as place_of
-from .structure._shapes import placement as placement
-from .structure._shapes import shape_of as shape_of

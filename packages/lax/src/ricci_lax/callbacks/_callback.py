@@ -29,7 +29,9 @@ from ricci_lax.effects._kinds import io_set
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._joining import stack
 from ricci_lax.shapes._slicing import slice_in_dim
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of, squeeze
+from ricci_lax.structure._broadcasting import broadcast_in_dim
+from ricci_lax.structure._operand_types import shape_of
+from ricci_lax.structure._reshaping import squeeze
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, axes_left, host_call, tokens_at
 

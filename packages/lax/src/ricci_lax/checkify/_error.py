@@ -21,7 +21,7 @@ from ricci_ir import (
 from ricci_lax.effects._kinds import AllowedEffect
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._slicing import index_in_dim
-from ricci_lax.structure._shapes import shape_of
+from ricci_lax.structure._operand_types import shape_of
 from ricci_pytree import PyTreeDef, register_pytree_node, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 

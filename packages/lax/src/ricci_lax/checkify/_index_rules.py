@@ -25,8 +25,10 @@ from ricci_lax.shapes._scatter import (
     scatter_p,
     scatter_sub_p,
 )
+from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._shapes import broadcast_in_dim, reshape, shape_of
+from ricci_lax.structure._operand_types import shape_of
+from ricci_lax.structure._reshaping import reshape
 
 from ._exceptions import OOBError
 from ._log import Log

@@ -28,7 +28,7 @@ from ricci_ir import (
 from ricci_lax.elementwise._comparison import bitwise_or, eq, ne
 from ricci_lax.reductions._axis_reductions import reduce_or
 from ricci_lax.rules._checkify import bound, check_rules
-from ricci_lax.structure._shapes import shape_of
+from ricci_lax.structure._operand_types import shape_of
 from ricci_pytree import tree_flatten
 
 from ._error import Error, check_effect, error_of, slots_in

@@ -10,8 +10,10 @@ from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import bitwise_or, select_n
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
 from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
+from ricci_lax.structure._broadcasting import broadcast_in_dim, zeros_of
 from ricci_lax.structure._filling import full, iota
-from ricci_lax.structure._shapes import broadcast_in_dim, reshape, shape_of, zeros_of
+from ricci_lax.structure._operand_types import shape_of
+from ricci_lax.structure._reshaping import reshape
 
 from ._exceptions import JaxException
 

@@ -27,8 +27,11 @@ from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._joining import rev
+from ricci_lax.structure._broadcasting import zeros_of
+from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._reshaping import reshape
 from ricci_lax.structure._resharding import resolved_by
-from ricci_lax.structure._shapes import array_aval, reshape, shape_of, write, zeros_of
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._convolution_shape import (

@@ -12,8 +12,11 @@ from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.reductions._window_shape import dilated
 from ricci_lax.shapes._joining import rev
+from ricci_lax.structure._broadcasting import broadcast
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import array_aval, broadcast, reshape, shape_of, transpose
+from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._reshaping import reshape
+from ricci_lax.structure._transposing import transpose
 
 from ._convolution import conv_general_dilated
 from ._convolution_shape import (

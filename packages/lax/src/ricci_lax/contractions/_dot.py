@@ -27,7 +27,10 @@ from ricci_ir import (
 )
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._shapes import array_aval, bind_placed, shape_of, transpose, write
+from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._placement import bind_placed
+from ricci_lax.structure._transposing import transpose
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._precision import (

@@ -27,8 +27,10 @@ from ricci_lax.elementwise._factories import complex_of, real_part
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice
+from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, write
+from ricci_lax.structure._operand_types import array_aval
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list
 
 __all__ = [

@@ -28,9 +28,11 @@ from ricci_lax.reductions._cumulative import cumsum
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import slice_in_dim
+from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full
+from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._resharding import resolved_by
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of, transpose
+from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, int_list, traced
 
 from ._dot import dot_general

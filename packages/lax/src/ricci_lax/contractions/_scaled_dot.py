@@ -23,8 +23,10 @@ from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.programs._composite import attribute_fields, lower_composite
 from ricci_lax.rules._law_examples import discrete, of_matrices
+from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reshape, shape_of
+from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value
 
 from ._dot import DotDimensionNumbers, dot_general

@@ -32,7 +32,7 @@ from ricci_ir import (
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.programs._inlining import inlined
 from ricci_lax.rules._saving import Saving
-from ricci_lax.structure._shapes import zeros_of
+from ricci_lax.structure._broadcasting import zeros_of
 
 from ._saved_values import SavedValues, saved_values
 

@@ -28,7 +28,9 @@ from ricci_lax.elementwise._comparison import lt_p
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import index_in_dim, slice
-from ricci_lax.structure._shapes import array_aval, expand_dims, reshape, shape_of
+from ricci_lax.structure._broadcasting import expand_dims
+from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._reshaping import reshape
 from ricci_pytree import (
     PyTreeDef,
     argument_paths,

@@ -32,7 +32,7 @@ from ricci_ir import (
 from ricci_lax.programs._inlining import inlined
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import index_in_dim, slice_in_dim
-from ricci_lax.structure._shapes import expand_dims
+from ricci_lax.structure._broadcasting import expand_dims
 
 from ._scan_programs import sections
 

@@ -38,7 +38,8 @@ from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._saving import Saving
 from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
 from ricci_lax.shapes._joining import concatenate
-from ricci_lax.structure._shapes import expand_dims, write, zeros_of
+from ricci_lax.structure._broadcasting import expand_dims, zeros_of
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list, thread_tokens, tokens_at, traced
 
 from ._saved_values import saved_values

@@ -36,7 +36,8 @@ from ricci_ir import (
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.reductions._axis_reductions import reduce_or
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
+from ricci_lax.structure._broadcasting import broadcast_in_dim
+from ricci_lax.structure._operand_types import shape_of
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, thread_tokens, traced, with_tokens
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
 from ricci_ir import Jaxpr, ShapedArray, float0, get_aval
-from ricci_lax.structure._shapes import reduce_sum
+from ricci_lax.structure._broadcasting import reduce_sum
 
 from ._open_call import BatchedOpenCall
 

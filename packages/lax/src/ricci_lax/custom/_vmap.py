@@ -31,7 +31,7 @@ from ricci_ir import (
     set_trace,
     trace_to_jaxpr,
 )
-from ricci_lax.structure._shapes import reduce_sum
+from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_pytree import PyTreeDef, tree_flatten, tree_structure, tree_unflatten, treedef_tuple
 from ricci_stablehlo import Lowering, Value
 

@@ -25,8 +25,9 @@ from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.shapes._joining import split
+from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import reshape, zeros_of
+from ricci_lax.structure._reshaping import reshape
 from ricci_pytree import (
     PyTreeDef,
     argument_paths,

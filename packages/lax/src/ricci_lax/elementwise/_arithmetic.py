@@ -25,8 +25,10 @@ from ricci_lax.rules._checkify import checks_division, makes_no_nan
 from ricci_lax.rules._law_examples import ANY, UNIT, samples
 from ricci_lax.rules._singular import Singular
 from ricci_lax.structure import _exact_rules as exact
+from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import (
     anything,
+    array_aval,
     broadcast_result_shape,
     check_dtype,
     floating,
@@ -34,9 +36,9 @@ from ricci_lax.structure._operand_types import (
     integral,
     numeric,
     real_valued,
+    shape_of,
 )
 from ricci_lax.structure._resharding import as_typed
-from ricci_lax.structure._shapes import array_aval, shape_of, zeros_of
 from ricci_stablehlo import Lowering, Value, tensor_type, traced
 
 from ._comparison import bitwise_or, compare, eq, ge, select_n, write_select

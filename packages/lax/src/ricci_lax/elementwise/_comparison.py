@@ -22,8 +22,16 @@ from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, no_order, samples
 from ricci_lax.structure import _exact_rules as exact
-from ricci_lax.structure._operand_types import anything, check_same_dtype, integral, logical
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of, write, zeros_of
+from ricci_lax.structure._broadcasting import broadcast_in_dim, zeros_of
+from ricci_lax.structure._operand_types import (
+    anything,
+    array_aval,
+    check_same_dtype,
+    integral,
+    logical,
+    shape_of,
+)
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 from ._factories import (

@@ -31,8 +31,8 @@ from ricci_ir import (
     warn_user,
 )
 from ricci_lax.structure import _exact_rules as exact
-from ricci_lax.structure._operand_types import check_dtype, floating
-from ricci_lax.structure._shapes import array_aval, write
+from ricci_lax.structure._operand_types import array_aval, check_dtype, floating
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value
 
 from ._comparison import compare

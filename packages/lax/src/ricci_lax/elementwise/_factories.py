@@ -29,8 +29,15 @@ from ricci_ir import (
 )
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import ANY, samples
-from ricci_lax.structure._operand_types import broadcast_result_shape, check_dtype, check_same_dtype
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reduce_sum, reshape, shape_of
+from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
+from ricci_lax.structure._operand_types import (
+    array_aval,
+    broadcast_result_shape,
+    check_dtype,
+    check_same_dtype,
+    shape_of,
+)
+from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 

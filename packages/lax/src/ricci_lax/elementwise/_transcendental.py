@@ -13,13 +13,14 @@ from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
 from ricci_lax.rules._singular import Singular
 from ricci_lax.structure._operand_types import (
+    array_aval,
     broadcast_result_shape,
     check_dtype,
     floating,
     inexact,
     numeric,
+    shape_of,
 )
-from ricci_lax.structure._shapes import array_aval, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._arithmetic import (

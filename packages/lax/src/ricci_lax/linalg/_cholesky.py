@@ -22,7 +22,7 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._transcendental import sqrt
 from ricci_lax.rules._law_examples import of_matrices
-from ricci_lax.structure._shapes import array_aval
+from ricci_lax.structure._operand_types import array_aval
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (

@@ -36,14 +36,10 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
 from ricci_lax.reductions._axis_reductions import argmax
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
+from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import (
-    array_aval,
-    broadcast_in_dim,
-    reduce_sum,
-    shape_of,
-    transpose,
-)
+from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value
 
 from ._kernels import (

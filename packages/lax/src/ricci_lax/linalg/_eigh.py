@@ -23,7 +23,8 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar, scalar_like
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.shapes._slicing import slice_in_dim
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of
+from ricci_lax.structure._broadcasting import broadcast_in_dim
+from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (

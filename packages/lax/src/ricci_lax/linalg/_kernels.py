@@ -12,8 +12,8 @@ import numpy as np
 from ricci_ir import Array, ArrayLike, ShapedArray
 from ricci_lax.elementwise._comparison import eq, select_n
 from ricci_lax.elementwise._factories import BinaryFunction
+from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import full_like
-from ricci_lax.structure._shapes import broadcast_in_dim
 from ricci_stablehlo import Lowering, Value, traced
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}

@@ -7,7 +7,9 @@ import numpy as np
 from ricci_ir import Array, ArrayLike, ShapedArray
 from ricci_lax.elementwise._comparison import compare
 from ricci_lax.shapes._dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
-from ricci_lax.structure._shapes import expand_dims, shape_of, squeeze
+from ricci_lax.structure._broadcasting import expand_dims
+from ricci_lax.structure._operand_types import shape_of
+from ricci_lax.structure._reshaping import squeeze
 from ricci_stablehlo import Lowering, Value, traced
 
 _COUNTER = ShapedArray((), np.dtype(np.int32))

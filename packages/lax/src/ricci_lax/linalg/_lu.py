@@ -13,8 +13,9 @@ from ricci_lax.elementwise._comparison import eq, ge, select_n
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._slicing import pad
+from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, reduce_sum, shape_of
+from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (

@@ -19,8 +19,10 @@ from ricci_lax.shapes._gather import gather
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._scatter import scatter
 from ricci_lax.shapes._slicing import slice
+from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, iota
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, shape_of, transpose
+from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Value
 
 _INT32 = np.dtype(np.int32)

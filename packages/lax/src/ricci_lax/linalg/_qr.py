@@ -27,9 +27,9 @@ from ricci_lax.reductions._sorting import sort
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import pad
+from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import iota
-from ricci_lax.structure._operand_types import check_same_dtype
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
+from ricci_lax.structure._operand_types import check_same_dtype, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import call_kernel, check_matrices, flag, gpu_kernel, is_gpu, lapack, matrix_dtype

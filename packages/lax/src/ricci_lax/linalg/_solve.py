@@ -10,9 +10,11 @@ from ricci_lax.contractions._dot import dot_general
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._linear_solve import custom_linear_solve
 from ricci_lax.reductions._sorting import sort
+from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims
 from ricci_lax.structure._filling import iota
 from ricci_lax.structure._identity import stop_gradient
-from ricci_lax.structure._shapes import array_aval, broadcast_in_dim, expand_dims, shape_of, squeeze
+from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._reshaping import squeeze
 
 from ._lu import lu
 from ._matrices import rows_at

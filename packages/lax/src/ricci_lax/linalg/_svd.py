@@ -17,7 +17,8 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.shapes._slicing import slice_in_dim
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
+from ricci_lax.structure._broadcasting import broadcast_in_dim
+from ricci_lax.structure._operand_types import shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._eigh import check_in_bounds, check_subset, is_partial

@@ -6,8 +6,9 @@ from ricci_ir import Array, ArrayLike
 from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import ge, select_n
 from ricci_lax.elementwise._factories import filled_like, scalar
+from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
+from ricci_lax.structure._operand_types import shape_of
 
 _INT32 = np.dtype(np.int32)
 

@@ -19,15 +19,16 @@ from ricci_ir import (
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._arithmetic import conj, neg
 from ricci_lax.rules._law_examples import of_matrices
-from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, inexact
-from ricci_lax.structure._shapes import (
+from ricci_lax.structure._broadcasting import expand_dims
+from ricci_lax.structure._operand_types import (
     array_aval,
-    expand_dims,
-    reshape,
+    check_dtype,
+    check_same_dtype,
+    inexact,
     shape_of,
-    squeeze,
-    transpose,
 )
+from ricci_lax.structure._reshaping import reshape, squeeze
+from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import call_kernel, char, flag, has_kernels, lapack

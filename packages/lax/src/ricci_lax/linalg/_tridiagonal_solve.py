@@ -14,7 +14,9 @@ from ricci_lax.shapes._dimension_numbers import GatherScatterMode, ScatterDimens
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._scatter import scatter_add
 from ricci_lax.shapes._slicing import slice
-from ricci_lax.structure._shapes import broadcast_in_dim, expand_dims, reshape, shape_of
+from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims
+from ricci_lax.structure._operand_types import shape_of
+from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import call_kernel, gpu_kernel, is_gpu, lapack, matrix_dtype, nan_where_failed

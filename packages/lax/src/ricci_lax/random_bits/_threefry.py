@@ -8,9 +8,9 @@ import numpy as np
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
 from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, by_element, define
+from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._identity import lower_barrier
-from ricci_lax.structure._operand_types import broadcast_result_shape
-from ricci_lax.structure._shapes import broadcast_in_dim, shape_of
+from ricci_lax.structure._operand_types import broadcast_result_shape, shape_of
 from ricci_stablehlo import Lowering, Value
 
 __all__ = [

@@ -29,7 +29,8 @@ from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ricci_lax.shapes._gather import gather
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import array_aval, reshape, shape_of
+from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, string, tensor_type
 
 __all__ = [

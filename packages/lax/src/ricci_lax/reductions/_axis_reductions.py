@@ -32,20 +32,24 @@ from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._slicing import pad, slice_in_dim
-from ricci_lax.structure._filling import broadcasted_iota, full_like
-from ricci_lax.structure._operand_types import anything, check_dtype, logical, numeric
-from ricci_lax.structure._resharding import resolved_by
-from ricci_lax.structure._shapes import (
-    array_aval,
+from ricci_lax.structure._broadcasting import (
     batched_axes,
-    lower_reduce,
     reduce_sum,
     reduced_aval,
     reduction_factors,
-    reshape,
-    shape_of,
-    squeeze,
 )
+from ricci_lax.structure._filling import broadcasted_iota, full_like
+from ricci_lax.structure._operand_types import (
+    anything,
+    array_aval,
+    check_dtype,
+    logical,
+    numeric,
+    shape_of,
+)
+from ricci_lax.structure._reshaping import reshape, squeeze
+from ricci_lax.structure._resharding import resolved_by
+from ricci_lax.structure._writing import lower_reduce
 from ricci_stablehlo import Lowering, Value, combining_region, int_array
 
 __all__ = [

@@ -28,8 +28,7 @@ from ricci_lax.elementwise._transcendental import exp, log1p
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import along_an_axis, no_order
 from ricci_lax.structure._filling import full_like
-from ricci_lax.structure._operand_types import check_dtype, numeric
-from ricci_lax.structure._shapes import array_aval
+from ricci_lax.structure._operand_types import array_aval, check_dtype, numeric
 from ricci_stablehlo import Lowering, Value
 
 from ._associative_scan import associative_scan

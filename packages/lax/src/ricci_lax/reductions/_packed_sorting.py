@@ -23,8 +23,9 @@ from ricci_lax.elementwise._comparison import (
 from ricci_lax.elementwise._conversion import bitcast_convert_type, convert_element_type
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ricci_lax.shapes._gather import gather
+from ricci_lax.structure._broadcasting import expand_dims
 from ricci_lax.structure._filling import broadcasted_iota, full_like
-from ricci_lax.structure._shapes import expand_dims, shape_of
+from ricci_lax.structure._operand_types import shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 # For shorter arrays the gain does not make up for the longer program.

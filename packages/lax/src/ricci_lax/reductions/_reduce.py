@@ -32,14 +32,9 @@ from ricci_lax.elementwise._arithmetic import add, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, bitwise_xor
 from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._shapes import (
-    array_aval,
-    batched_axes,
-    placement,
-    reduce_sum,
-    reduced_aval,
-    shape_of,
-)
+from ricci_lax.structure._broadcasting import batched_axes, reduce_sum, reduced_aval
+from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._placement import placement
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 

@@ -20,14 +20,11 @@ from ricci_ir import (
     issubdtype,
 )
 from ricci_lax.rules._law_examples import along_an_axis
+from ricci_lax.structure._broadcasting import expand_dims
 from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._shapes import (
-    canonical_axis,
-    expand_dims,
-    lower_transpose,
-    reshape,
-    shape_of,
-)
+from ricci_lax.structure._operand_types import canonical_axis, shape_of
+from ricci_lax.structure._reshaping import reshape
+from ricci_lax.structure._writing import lower_transpose
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 from ._packed_sorting import can_pack, sort_packed, take_along

@@ -26,8 +26,7 @@ from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._joining import stack, unstack
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.shapes._slicing import slice as slice_array
-from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, numeric
-from ricci_lax.structure._shapes import shape_of
+from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, numeric, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._axis_reductions import highest, lowest

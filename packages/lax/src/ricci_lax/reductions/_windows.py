@@ -41,8 +41,8 @@ from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.rules._law_examples import no_order, of_windows
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.shapes._slicing import slice as slice_array
-from ricci_lax.structure._operand_types import anything, check_dtype, numeric
-from ricci_lax.structure._shapes import array_aval, broadcast, shape_of
+from ricci_lax.structure._broadcasting import broadcast
+from ricci_lax.structure._operand_types import anything, array_aval, check_dtype, numeric, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 

@@ -17,7 +17,7 @@ from ricci_ir import (
     issubdtype,
     trace_to_jaxpr,
 )
-from ricci_lax.structure._shapes import write
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list
 
 __all__ = [

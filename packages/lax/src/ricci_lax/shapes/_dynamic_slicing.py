@@ -27,16 +27,10 @@ from ricci_lax.elementwise._arithmetic import add
 from ricci_lax.elementwise._comparison import lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._reading import Positions
-from ricci_lax.structure._shapes import (
-    array_aval,
-    as_sizes,
-    canonical_axis,
-    expand_dims,
-    shape_of,
-    squeeze,
-    write,
-    zeros_of,
-)
+from ricci_lax.structure._broadcasting import expand_dims, zeros_of
+from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_axis, shape_of
+from ricci_lax.structure._reshaping import squeeze
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers

@@ -24,15 +24,9 @@ from ricci_ir import (
 from ricci_lax.elementwise._arithmetic import add, rem
 from ricci_lax.elementwise._comparison import lt, select_n, write_select
 from ricci_lax.rules._reading import Positions, outside_of_gather
-from ricci_lax.structure._shapes import (
-    array_aval,
-    as_sizes,
-    canonical_axis,
-    expand_dims,
-    shape_of,
-    write,
-    zeros_of,
-)
+from ricci_lax.structure._broadcasting import expand_dims, zeros_of
+from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_axis, shape_of
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_array, int_list
 
 from ._dimension_numbers import (

@@ -22,16 +22,10 @@ from ricci_ir import (
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._reading import ALL_OPERANDS
 from ricci_lax.structure import _exact_rules as exact
-from ricci_lax.structure._shapes import (
-    array_aval,
-    broadcast_in_dim,
-    canonical_axis,
-    expand_dims,
-    reduce_sum,
-    reshape,
-    shape_of,
-    write,
-)
+from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims, reduce_sum
+from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
+from ricci_lax.structure._reshaping import reshape
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list
 
 __all__ = [

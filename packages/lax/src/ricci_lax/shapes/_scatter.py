@@ -26,9 +26,10 @@ from ricci_lax.elementwise._comparison import eq, select
 from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.elementwise._factories import BinaryFunction, scalar
 from ricci_lax.rules._reading import Positions, outside_of_scatter
+from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._filling import broadcasted_iota, full
-from ricci_lax.structure._operand_types import check_dtype, numeric
-from ricci_lax.structure._shapes import array_aval, reshape, shape_of, zeros_of
+from ricci_lax.structure._operand_types import array_aval, check_dtype, numeric, shape_of
+from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, combining_region
 
 from ._dimension_numbers import (

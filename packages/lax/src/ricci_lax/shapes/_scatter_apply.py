@@ -15,7 +15,7 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._shapes import array_aval, as_sizes
+from ricci_lax.structure._operand_types import array_aval, as_sizes
 
 from ._dimension_numbers import (
     GatherScatterMode,

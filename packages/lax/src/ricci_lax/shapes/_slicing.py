@@ -26,16 +26,11 @@ from ricci_lax.elementwise._arithmetic import sub
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure import _exact_rules as exact
+from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._shapes import (
-    array_aval,
-    broadcast_in_dim,
-    canonical_axis,
-    reduce_sum,
-    shape_of,
-    squeeze,
-    write,
-)
+from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
+from ricci_lax.structure._reshaping import squeeze
+from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._joining import write_slice

@@ -19,8 +19,7 @@ from ricci_lax.elementwise._factories import (
 )
 from ricci_lax.elementwise._transcendental import exp, sqrt
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, WHOLE, samples
-from ricci_lax.structure._operand_types import floating
-from ricci_lax.structure._shapes import array_aval
+from ricci_lax.structure._operand_types import array_aval, floating
 from ricci_stablehlo import traced
 
 __all__ = [

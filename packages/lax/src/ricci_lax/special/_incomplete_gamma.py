@@ -29,8 +29,7 @@ from ricci_lax.elementwise._rounding import is_finite
 from ricci_lax.elementwise._transcendental import exp, log, log1p
 from ricci_lax.reductions._axis_reductions import reduce_or
 from ricci_lax.rules._law_examples import ABOVE_ONE, FRACTION, POSITIVE, samples
-from ricci_lax.structure._operand_types import floating
-from ricci_lax.structure._shapes import array_aval, shape_of
+from ricci_lax.structure._operand_types import array_aval, floating, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._functions import digamma, lgamma

@@ -1,8 +1,10 @@
 """The base of the other rooms: shapes, constants, copies, and checks of operand types."""
 
+from ._broadcasting import *
 from ._copy import *
 from ._filling import *
 from ._identity import *
 from ._literals import *
+from ._reshaping import *
 from ._resharding import *
-from ._shapes import *
+from ._transposing import *

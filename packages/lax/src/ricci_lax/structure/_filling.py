@@ -33,17 +33,9 @@ from ricci_lax.rules._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 from . import _exact_rules as exact
-from ._operand_types import check_dtype, numeric
-from ._shapes import (
-    array_aval,
-    as_sizes,
-    bind_divided,
-    bind_placed,
-    broadcast_in_dim,
-    broadcast_in_dim_p,
-    check_nonnegative,
-    place_of,
-)
+from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p
+from ._operand_types import array_aval, as_sizes, check_dtype, check_nonnegative, numeric
+from ._placement import bind_divided, bind_placed, place_of
 
 __all__ = [
     "broadcasted_iota",

@@ -31,14 +31,10 @@ from ricci_lax.rules._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value
 
 from . import _exact_rules as exact
+from ._broadcasting import broadcast_in_dim
 from ._filling import full
-from ._shapes import (
-    as_sizes,
-    broadcast_in_dim,
-    check_nonnegative,
-    placement,
-    shape_of,
-)
+from ._operand_types import as_sizes, check_nonnegative, shape_of
+from ._placement import placement
 
 __all__ = [
     "broadcast_like",

@@ -1,10 +1,12 @@
-"""Checks of the dtypes and shapes of operands, shared by families of primitives."""
+"""The types of operands, and the shapes and axes that users give; checks of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any, cast
 
 import numpy as np
 
-from ricci_ir import ShapedArray, issubdtype
+from ricci_ir import ArrayLike, ShapedArray, ShapeLike, get_aval, issubdtype
 
 type _Classes = tuple[type[np.generic], ...]
 
@@ -67,3 +69,49 @@ def check_same_dtype(name: str, *avals: ShapedArray) -> None:
             f"{', '.join(str(aval.dtype) for aval in avals)}. Convert them with astype, or "
             "use ricci.numpy, which promotes."
         )
+
+
+# ``get_aval`` of an array: such a type has a shape and a dtype.
+array_aval = cast(Callable[[Any], ShapedArray], get_aval)
+
+
+def shape_of(x: ArrayLike) -> tuple[int, ...]:
+    """The shape of an array, a tracer or a scalar."""
+    return array_aval(x).shape
+
+
+def as_sizes(shape: ShapeLike) -> tuple[int, ...]:
+    """A shape given by a user as a tuple of ints; a single int is a shape of one dimension.
+
+    Raises:
+      TypeError: if it is not a sequence of concrete integers.
+    """
+    try:
+        return tuple(map(index, shape))  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        try:
+            return (index(shape),)  # pyright: ignore[reportArgumentType]
+        except TypeError:
+            raise TypeError(
+                f"{shape!r} is no shape: give integers that are known while tracing. A size that "
+                "depends on an argument of jit must be computed outside, or be a static "
+                "argument."
+            ) from None
+
+
+def canonical_axis(axis: int, ndim: int) -> int:
+    """An axis counted from the start.
+
+    Raises:
+      ValueError: if the array has no such axis.
+    """
+    axis = index(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for an array of dimension {ndim}.")
+    return axis + ndim if axis < 0 else axis
+
+
+def check_nonnegative(name: str, shape: Sequence[int]) -> None:
+    """Raise ``TypeError`` for a shape with a negative size."""
+    if any(size < 0 for size in shape):
+        raise TypeError(f"{name}: the shape {shape} has a dimension of negative size.")

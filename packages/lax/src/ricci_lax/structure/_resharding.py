@@ -24,7 +24,9 @@ from ricci_ir import (
 from ricci_lax.rules._law_examples import no_examples
 from ricci_stablehlo import Lowering, Value
 
-from ._shapes import broadcast_in_dim, placement, reduce_sum_p, transpose
+from ._broadcasting import broadcast_in_dim, reduce_sum_p
+from ._placement import placement
+from ._transposing import transpose
 
 __all__ = [
     "as_typed",

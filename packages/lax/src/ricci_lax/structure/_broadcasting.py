@@ -1,0 +1,314 @@
+"""Repeating an array along dimensions, and sums over them: each is the other's transpose."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import linear
+from ricci_batching import move_dim
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    FactorMap,
+    Primitive,
+    Shape,
+    ShapedArray,
+    as_array,
+    cast_varying,
+    define,
+    factors,
+    float0,
+    hides,
+    linear_in_all,
+    makes_sharding,
+)
+from ricci_lax.rules._checkify import checks_nan
+from ricci_stablehlo import Lowering, Value, int_list
+
+from . import _exact_rules as exact
+from ._operand_types import (
+    array_aval,
+    as_sizes,
+    canonical_axis,
+    check_dtype,
+    check_nonnegative,
+    numeric,
+    shape_of,
+)
+from ._placement import bind_placed
+from ._transposing import inverse, transpose
+from ._writing import lower_reduce, write
+
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_in_dim_p",
+    "expand_dims",
+    "reduce_sum",
+    "reduce_sum_p",
+]
+
+# broadcast_in_dim
+
+
+def _broadcast_in_dim_aval(
+    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape, sharding
+) -> ShapedArray:
+    dims = broadcast_dimensions
+    check_nonnegative("broadcast_in_dim", shape)
+    if len(dims) != x.ndim:
+        raise TypeError(
+            f"broadcast_in_dim: broadcast_dimensions={dims} does not say where each of the "
+            f"{x.ndim} dimensions of the operand goes."
+        )
+    if x.ndim > len(shape):
+        raise TypeError(
+            f"broadcast_in_dim: an operand of rank {x.ndim} does not fit into a shape of "
+            f"{len(shape)} dimensions, {shape}."
+        )
+    if any(not 0 <= d < len(shape) for d in dims):
+        raise TypeError(
+            f"broadcast_in_dim: broadcast_dimensions={dims} names a dimension that shape "
+            f"{shape} lacks."
+        )
+    if any(size not in (1, shape[d]) for size, d in zip(x.shape, dims, strict=True)):
+        raise TypeError(
+            f"broadcast_in_dim: an operand of shape {x.shape} cannot be laid along "
+            f"dimensions {dims} of {shape}. Sizes must agree there, or be 1 in the operand."
+        )
+    if len(set(dims)) != len(dims):
+        raise TypeError(
+            f"broadcast_in_dim: broadcast_dimensions={dims} must name each dimension only "
+            "once, in increasing order."
+        )
+    return x.update(shape=shape)
+
+
+def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions, sharding):
+    sizes = x.aval.shape
+    repeated = tuple(i for i, size in enumerate(sizes) if size == 1)
+    kept = [d for size, d in zip(sizes, broadcast_dimensions, strict=True) if size != 1]
+    summed = tuple(d for d in range(len(shape)) if d not in kept)
+    total = transpose(reduce_sum(ct, summed), inverse(inverse(kept)))
+    return [expand_dims(total, repeated)]
+
+
+def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sharding):
+    x = move_dim(args[0], dims[0], 0)
+    new_dims = (0, *(d + 1 for d in broadcast_dimensions))
+    new_shape = (shape_of(x)[0], *shape)
+    result = broadcast_in_dim_p.bind(
+        x, shape=new_shape, broadcast_dimensions=new_dims, sharding=sharding
+    )
+    return result, 0
+
+
+def _broadcast_in_dim_lower(
+    ctx: Lowering, x: Value, *, broadcast_dimensions: Shape, **params: Any
+) -> Value:
+    text = f"stablehlo.broadcast_in_dim {x}, dims = {int_list(broadcast_dimensions)}"
+    return write(ctx, text, [x], ctx.out)
+
+
+_broadcast_in_dim_usual = hides(broadcast_dimensions=(), sharding=None)
+
+
+def _broadcast_in_dim_shown(*, shape: Shape, **params: Any) -> dict[str, Any]:
+    return _broadcast_in_dim_usual(**params)  # the result's type says the shape
+
+
+def _broadcast_in_dim_factors(
+    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape, **params: Any
+) -> FactorMap:
+    dims: list[int | None] = [None] * len(shape)
+    for i, d in enumerate(broadcast_dimensions):
+        if x.shape[i] == shape[d]:
+            dims[d] = i
+    return FactorMap((tuple(range(x.ndim)),), (tuple(dims),))
+
+
+broadcast_in_dim_p: Primitive = define(
+    "broadcast_in_dim",
+    sharding=makes_sharding(factors(_broadcast_in_dim_factors)),
+    sums=linear_in_all,
+    abstract_eval=_broadcast_in_dim_aval,
+    jvp=linear,
+    transpose=_broadcast_in_dim_transpose,
+    batch=_broadcast_in_dim_batch,
+    lower=_broadcast_in_dim_lower,
+    shown=_broadcast_in_dim_shown,
+    exact=exact.broadcast_in_dim,
+    follow=1,
+)
+
+
+def broadcast_in_dim(
+    operand: ArrayLike,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: object = None,
+) -> Array:
+    """Repeat an array along new dimensions, and along those of size 1.
+
+    Args:
+      operand: an array of any dtype.
+      shape: the result's shape.
+      broadcast_dimensions: for each dimension of the operand, the dimension of the result that
+        it becomes; their sizes must be equal unless the operand's is 1.
+      out_sharding: the sharding of the result.
+
+    Raises:
+      TypeError: if the dimensions do not fit the shapes.
+
+    Example:
+      >>> broadcast_in_dim(np.arange(3), (2, 3), (1,)).shape
+      (2, 3)
+
+    Source: StableHLO ``broadcast_in_dim``.
+    """
+    shape, dims = as_sizes(shape), tuple(map(index, broadcast_dimensions))
+    if shape_of(operand) == shape and dims == tuple(range(len(shape))) and out_sharding is None:
+        return as_array(operand)
+    if out_sharding is None:
+        return broadcast_in_dim_p.bind(
+            operand, shape=shape, broadcast_dimensions=dims, sharding=None
+        )
+    params = {"shape": shape, "broadcast_dimensions": dims}
+    return bind_placed(broadcast_in_dim_p, (operand,), len(shape), out_sharding, params)
+
+
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
+    """Repeat an array along new leading dimensions of the given sizes.
+
+    Example:
+      >>> broadcast(np.arange(3), (2, 4)).shape
+      (2, 4, 3)
+    """
+    sizes, shape = as_sizes(sizes), shape_of(operand)
+    dims = range(len(sizes), len(sizes) + len(shape))
+    return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
+
+
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Insert dimensions of size 1, at these positions of the result.
+
+    Raises:
+      ValueError: if a position is given twice, or is out of bounds.
+
+    Example:
+      >>> expand_dims(np.ones((2, 3)), (0, -1)).shape
+      (1, 2, 3, 1)
+    """
+    shape, dimensions = shape_of(array), tuple(dimensions)
+    ndim = len(shape) + len(dimensions)
+    inserted = {canonical_axis(d, ndim) for d in dimensions}
+    if len(inserted) != ndim - len(shape):
+        raise ValueError(f"expand_dims: dimensions {dimensions} name one place twice.")
+    if not inserted:
+        return as_array(array)
+    sizes = iter(shape)
+    new_shape = tuple(1 if d in inserted else next(sizes) for d in range(ndim))
+    kept = tuple(d for d in range(ndim) if d not in inserted)
+    return broadcast_in_dim_p.bind(array, shape=new_shape, broadcast_dimensions=kept, sharding=None)
+
+
+# reduce_sum
+
+
+def reduced_aval(x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
+    """The type of a reduction of an array over some of its axes.
+
+    Raises:
+      ValueError: if an axis is given twice or is out of bounds.
+    """
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"reduction: axes={axes} names an axis twice. Name each dimension once.")
+    if not all(0 <= a < x.ndim for a in axes):
+        raise ValueError(
+            f"reduction: axes={axes} names an axis that is out of bounds for the {x.ndim} "
+            f"dimensions of {x.dtype}[{','.join(map(str, x.shape))}]; count from 0."
+        )
+    return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+
+def batched_axes(axes: Sequence[int], dim: int) -> tuple[tuple[int, ...], int]:
+    """The axes to reduce of a batch at ``dim``, and where the result has its batch."""
+    return tuple(a + (a >= dim) for a in axes), dim - sum(a < dim for a in axes)
+
+
+def _reduce_sum_aval(x: ShapedArray, *, axes: Shape, out_sharding) -> ShapedArray:
+    check_dtype("reduce_sum", x, numeric)
+    return reduced_aval(x, axes)
+
+
+def _reduce_sum_transpose(ct, x, *, axes, out_sharding):
+    kept = tuple(d for d in range(x.aval.ndim) if d not in axes)
+    return [broadcast_in_dim(ct, x.aval.shape, kept)]
+
+
+def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
+    axes, dim = batched_axes(axes, dims[0])
+    if out_sharding is not None:
+        found = array_aval(args[0]).type_sharding
+        part = () if found is None else found.parts[dims[0]]
+        out_sharding = out_sharding.insert_dimension(dim, part)
+    return reduce_sum_p.bind(args[0], axes=axes, out_sharding=out_sharding), dim
+
+
+def reduction_factors(*avals: ShapedArray, axes: Shape, **params: Any) -> FactorMap:
+    """The factor map of a reduction over axes, which may be divided."""
+    dims = tuple(range(avals[0].ndim))
+    kept = tuple(i for i in dims if i not in axes)
+    return FactorMap((dims,) * len(avals), (kept,), frozenset(axes))
+
+
+reduce_sum_p: Primitive = define(
+    "reduce_sum",
+    sharding=makes_sharding(factors(reduction_factors)),
+    sums=linear_in_all,
+    abstract_eval=_reduce_sum_aval,
+    jvp=linear,
+    transpose=_reduce_sum_transpose,
+    batch=_reduce_sum_batch,
+    lower=lambda ctx, x, *, axes, out_sharding: lower_reduce(ctx, "stablehlo.add", x, 0, axes),
+    checkify=checks_nan,
+)
+
+
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
+    """The sum of an array over some of its axes, in the array's own dtype.
+
+    Raises:
+      ValueError: if an axis is given twice, is negative or out of bounds.
+      TypeError: if the dtype is boolean.
+
+    Example:
+      >>> reduce_sum(np.ones((2, 3), np.float32), (0,)).shape
+      (3,)
+
+    Source: StableHLO ``reduce``.
+    """
+    axes = tuple(map(index, axes))
+    if out_sharding is None:
+        return reduce_sum_p.bind(operand, axes=axes, out_sharding=None)
+    rank = len(shape_of(operand)) - len(axes)
+    return bind_placed(reduce_sum_p, (operand,), rank, out_sharding, {"axes": axes}, "out_sharding")
+
+
+def zeros_of(aval: ShapedArray) -> Array:
+    """An array of zeros of a given type."""
+    if aval.dtype == float0:
+        return as_array(np.zeros(aval.shape, float0))
+    zero = np.zeros((), aval.dtype)[()]
+    fill = zero.item() if aval.weak_type else zero
+    sharding = aval.type_sharding
+    if sharding is None:
+        return broadcast_in_dim(fill, aval.shape, ())
+    divided = None if sharding.mesh is None else sharding
+    zeros = broadcast_in_dim_p.bind(
+        fill, shape=aval.shape, broadcast_dimensions=(), sharding=divided
+    )
+    return cast_varying(zeros, sharding.varying)

@@ -1,0 +1,221 @@
+"""Another shape for the elements of an array: ``reshape`` and ``squeeze``."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from ricci_autodiff import linear
+from ricci_batching import move_dim
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    FactorMap,
+    Primitive,
+    Shape,
+    ShapedArray,
+    as_array,
+    define,
+    factors,
+    linear_in_all,
+    makes_sharding,
+)
+from ricci_stablehlo import Lowering, Value
+
+from . import _exact_rules as exact
+from ._broadcasting import expand_dims
+from ._operand_types import as_sizes, canonical_axis, shape_of
+from ._placement import bind_placed
+from ._transposing import inverse, transpose
+from ._writing import lower_transpose, write
+
+__all__ = [
+    "reshape",
+    "reshape_p",
+    "squeeze",
+    "squeeze_p",
+]
+
+# reshape
+
+
+def _reshape_aval(
+    x: ShapedArray, *, new_sizes: Shape, dimensions: Shape | None, sharding
+) -> ShapedArray:
+    if any(size < 0 for size in new_sizes):
+        raise TypeError(
+            f"reshape: the new shape {new_sizes} has a negative size. Work the size out "
+            "from those of the operand."
+        )
+    out = x.update(shape=new_sizes)
+    if out.size != x.size:
+        raise TypeError(
+            f"reshape: {x.size} elements, of shape {x.shape}, do not fill shape "
+            f"{new_sizes}, which has {out.size}."
+        )
+    if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
+        raise TypeError(
+            f"reshape: dimensions={dimensions} does not list each dimension of shape "
+            f"{x.shape} once."
+        )
+    return out
+
+
+def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding):
+    shape = x.aval.shape
+    if dimensions is None:
+        return [reshape(ct, shape)]
+    permuted = reshape(ct, tuple(shape[d] for d in dimensions))
+    return [transpose(permuted, inverse(dimensions))]
+
+
+def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
+    x = move_dim(args[0], dims[0], 0)
+    if dimensions is not None:
+        dimensions = (0, *(d + 1 for d in dimensions))
+    sizes = (shape_of(x)[0], *new_sizes)
+    return reshape_p.bind(x, new_sizes=sizes, dimensions=dimensions, sharding=sharding), 0
+
+
+def _reshape_lower(ctx: Lowering, x: Value, *, dimensions: Shape | None, **params: Any) -> Value:
+    out = ctx.out
+    if dimensions is not None:
+        x = lower_transpose(ctx, x, dimensions)
+    return write(ctx, f"stablehlo.reshape {x}", [x], out)
+
+
+def _reshape_factors(x: ShapedArray, *, new_sizes: Shape, **params: Any) -> FactorMap:
+    """Dimensions that are merged bring their axes along; one that is split leaves its to the first.
+
+    Dimensions of size 1 are left out. The others are grouped so that each group of the operand has
+    the size of a group of the result.
+    """
+    given = [i for i, size in enumerate(x.shape) if size != 1]
+    operand: list[int | None] = [None] * x.ndim
+    results: list[int | tuple[int, ...] | None] = [None] * len(new_sizes)
+    made = [i for i, size in enumerate(new_sizes) if size != 1]
+    while given and made:
+        old, new = [given.pop(0)], [made.pop(0)]
+        sizes = [x.shape[old[0]], new_sizes[new[0]]]
+        while sizes[0] != sizes[1] and (given if sizes[0] < sizes[1] else made):
+            if sizes[0] < sizes[1]:
+                old.append(given.pop(0))
+                sizes[0] *= x.shape[old[-1]]
+            else:
+                new.append(made.pop(0))
+                sizes[1] *= new_sizes[new[-1]]
+        if len(old) == 1 or len(new) == 1:
+            for i in old:
+                operand[i] = i
+            results[new[0]] = old[0] if len(old) == 1 else tuple(old)
+    advice = "Say how the result is to be divided: lax.reshape(x, sizes, out_sharding=P(...))."
+    return FactorMap((tuple(operand),), (tuple(results),), advice=advice)
+
+
+reshape_p: Primitive = define(
+    "reshape",
+    sharding=makes_sharding(factors(_reshape_factors)),
+    sums=linear_in_all,
+    abstract_eval=_reshape_aval,
+    jvp=linear,
+    transpose=_reshape_transpose,
+    batch=_reshape_batch,
+    lower=_reshape_lower,
+    exact=exact.reshape,
+    follow=1,
+)
+
+
+def reshape(
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: object = None,
+) -> Array:
+    """Give an array another shape of the same size.
+
+    Args:
+      operand: an array of any dtype.
+      new_sizes: the result's shape.
+      dimensions: the order in which the operand's dimensions are read, by default as they are.
+      out_sharding: the sharding of the result.
+
+    Raises:
+      TypeError: if the sizes differ, or ``dimensions`` is not a permutation.
+
+    Example:
+      >>> reshape(np.ones((2, 3)), (6,)).shape
+      (6,)
+
+    Source: StableHLO ``reshape``.
+    """
+    sizes, shape = as_sizes(new_sizes), shape_of(operand)
+    if dimensions is not None:
+        dimensions = tuple(map(index, dimensions))
+        if dimensions == tuple(range(len(shape))):
+            dimensions = None
+    if sizes == shape and dimensions is None and out_sharding is None:
+        return as_array(operand)
+    if out_sharding is None:
+        return reshape_p.bind(operand, new_sizes=sizes, dimensions=dimensions, sharding=None)
+    params = {"new_sizes": sizes, "dimensions": dimensions}
+    return bind_placed(reshape_p, (operand,), len(sizes), out_sharding, params)
+
+
+# squeeze
+
+
+def _squeeze_aval(x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
+    if not all(0 <= d < x.ndim for d in dimensions):
+        raise ValueError(
+            f"squeeze: dimensions {tuple(dimensions)} are not all dimensions of shape {x.shape}."
+        )
+    return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in dimensions))
+
+
+def _squeeze_batch(axis, args, dims, *, dimensions):
+    x = move_dim(args[0], dims[0], 0)
+    return squeeze_p.bind(x, dimensions=tuple(d + 1 for d in dimensions)), 0
+
+
+def _squeeze_factors(x: ShapedArray, *, dimensions: Shape) -> FactorMap:
+    dims = tuple(range(x.ndim))
+    return FactorMap((dims,), (tuple(i for i in dims if i not in dimensions),))
+
+
+squeeze_p: Primitive = define(
+    "squeeze",
+    sharding=factors(_squeeze_factors),
+    sums=linear_in_all,
+    abstract_eval=_squeeze_aval,
+    jvp=linear,
+    transpose=lambda ct, x, *, dimensions: [expand_dims(ct, dimensions)],
+    batch=_squeeze_batch,
+    lower=lambda ctx, x, *, dimensions: write(ctx, f"stablehlo.reshape {x}", [x], ctx.out),
+    exact=exact.squeeze,
+    follow=1,
+)
+
+
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """Remove dimensions of size 1.
+
+    Raises:
+      ValueError: if a dimension is given twice, is out of bounds or has another size.
+
+    Example:
+      >>> squeeze(np.ones((1, 2, 1)), (0, -1)).shape
+      (2,)
+    """
+    shape = shape_of(array)
+    dims = tuple(canonical_axis(d, len(shape)) for d in dimensions)
+    if len(set(dims)) != len(dims):
+        raise ValueError(f"squeeze: dimensions {dims} name one dimension twice.")
+    if any(shape[d] != 1 for d in dims):
+        raise ValueError(
+            f"squeeze: of dimensions {dims} of shape {shape}, one has a size other than 1, "
+            "which cannot be left out."
+        )
+    if not dims:
+        return as_array(array)
+    return squeeze_p.bind(array, dimensions=dims)

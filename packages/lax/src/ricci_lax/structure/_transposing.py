@@ -1,0 +1,83 @@
+"""Reordering the dimensions of an array."""
+
+from collections.abc import Sequence
+from operator import index
+
+import numpy as np
+
+from ricci_autodiff import linear
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    FactorMap,
+    Primitive,
+    Shape,
+    ShapedArray,
+    as_array,
+    define,
+    factors,
+    linear_in_all,
+)
+
+from . import _exact_rules as exact
+from ._operand_types import shape_of
+from ._writing import lower_transpose
+
+__all__ = [
+    "transpose",
+    "transpose_p",
+]
+
+
+def _transpose_aval(x: ShapedArray, *, permutation: Shape) -> ShapedArray:
+    if sorted(permutation) != list(range(x.ndim)):
+        raise TypeError(
+            f"transpose: permutation={permutation} does not list each dimension of shape "
+            f"{x.shape} once."
+        )
+    return x.update(shape=tuple(x.shape[d] for d in permutation))
+
+
+def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
+def _transpose_batch(axis, args, dims, *, permutation):
+    dim = dims[0]
+    return transpose(args[0], (dim, *(p + (p >= dim) for p in permutation))), 0
+
+
+def _transpose_factors(x: ShapedArray, *, permutation: Shape) -> FactorMap:
+    return FactorMap((tuple(range(x.ndim)),), (tuple(permutation),))
+
+
+transpose_p: Primitive = define(
+    "transpose",
+    sharding=factors(_transpose_factors),
+    sums=linear_in_all,
+    abstract_eval=_transpose_aval,
+    jvp=linear,
+    transpose=lambda ct, x, *, permutation: [transpose(ct, inverse(permutation))],
+    batch=_transpose_batch,
+    lower=lambda ctx, x, *, permutation: lower_transpose(ctx, x, permutation),
+    exact=exact.transpose,
+    follow=1,
+)
+
+
+def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
+    """Reorder an array's dimensions: the result's dimension ``i`` is ``permutation[i]``.
+
+    Raises:
+      TypeError: if it is not a permutation of the operand's dimensions.
+
+    Example:
+      >>> transpose(np.ones((2, 3)), (1, 0)).shape
+      (3, 2)
+
+    Source: StableHLO ``transpose``.
+    """
+    order = tuple(map(index, permutation))
+    if order == tuple(range(len(order))) and len(order) == len(shape_of(operand)):
+        return as_array(operand)
+    return transpose_p.bind(operand, permutation=order)
