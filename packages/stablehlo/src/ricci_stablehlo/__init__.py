@@ -2,22 +2,18 @@
 
 from ._callbacks import host_call as host_call
 from ._combining import combining_region as combining_region
+from ._divisions import parts_text as parts_text
 from ._extension import TracedRule as TracedRule
 from ._extension import lower_fun as lower_fun
 from ._extension import mlir_rules as mlir_rules
 from ._extension import register_lowering as register_lowering
+from ._function_rules import of_function as of_function
+from ._function_rules import traced as traced
 from ._locations import operation_name as operation_name
 from ._locations import without_locations as without_locations
 from ._lower_jaxpr import lower_jaxpr as lower_jaxpr
-from ._lowering import HostCallback as HostCallback
 from ._lowering import Lowering as Lowering
 from ._lowering import Module as Module
-from ._lowering import Value as Value
-from ._lowering import extended_lower_rules as extended_lower_rules
-from ._lowering import lower_rules as lower_rules
-from ._lowering import of_function as of_function
-from ._lowering import parts_text as parts_text
-from ._lowering import traced as traced
 from ._ordering import order_rules as order_rules
 from ._ordering import ordered_among as ordered_among
 from ._ordering import thread_tokens as thread_tokens
@@ -34,6 +30,10 @@ from ._types import int_list as int_list
 from ._types import scalar_literal as scalar_literal
 from ._types import string as string
 from ._types import tensor_type as tensor_type
+from ._values import HostCallback as HostCallback
+from ._values import Value as Value
+from ._values import extended_lower_rules as extended_lower_rules
+from ._values import lower_rules as lower_rules
 
 __all__ = [
     "HostCallback",

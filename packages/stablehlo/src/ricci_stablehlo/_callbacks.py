@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 from ricci_ir import AbstractValue, ArrayLike, ExtendedDType, ShapedArray
 
-from ._lowering import HostCallback, Lowering, Value
+from ._lowering import Lowering
+from ._values import HostCallback, Value
 
 _targets = {
     "cpu": "xla_ffi_python_cpu_callback",

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from ricci_ir import AbstractValue, Jaxpr, Primitive, trace_to_jaxpr
 
-from ._lowering import Lowering, LoweringRule, Value, lower_rules
+from ._lowering import Lowering
+from ._values import LoweringRule, Value, lower_rules
 
 
 class RunMlirRule(Protocol):

@@ -6,9 +6,10 @@ from typing import Any, Literal
 from ricci_ir import Jaxpr, lowerable_effects
 
 from ._locations import Locations, SourceLocations
-from ._lowering import HostCallback, MeshAxes, Module, lower_function
+from ._lowering import MeshAxes, Module, lower_function
 from ._ordering import ordered_among, thread_tokens
 from ._types import string
+from ._values import HostCallback
 
 
 def lower_jaxpr(

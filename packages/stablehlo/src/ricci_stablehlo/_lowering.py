@@ -6,7 +6,7 @@ writes operations through ``ctx`` and returns a ``Value``, or a list of them for
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,75 +19,19 @@ from ricci_ir import (
     Jaxpr,
     Literal,
     Parts,
-    RuleTable,
     SettingsSwitch,
     ShapedArray,
     no_axes,
-    no_origin,
     physical_aval,
-    rule_table,
-    trace_to_jaxpr,
 )
 
+from ._divisions import parts_text
 from ._locations import Locations
 from ._types import dense, int_list, string, tensor_type
-
-lower_rules: RuleTable = rule_table("lower")
-# Rules of primitives that move elements without computing with them, such as a transposition.
-# They are used where the elements are of an extended dtype (random keys), each an array itself.
-extended_lower_rules: RuleTable = rule_table("extended_lower", required=False)
+from ._values import HostCallback, Value, extended_lower_rules, lower_rules
 
 # The names and the sizes of the axes of a device mesh, major to minor.
 type MeshAxes = tuple[tuple[Hashable, int], ...]
-
-
-class Value:
-    """An SSA value: its name in the text, and its type.
-
-    Attributes:
-      aval: the type. It is an ``AbstractToken`` for a token; rules know which of their operands
-        are tokens.
-    """
-
-    __slots__ = ("aval", "name")
-
-    name: str
-    aval: ShapedArray
-
-    def __init__(self, name: str, aval: AbstractValue):
-        self.name = name
-        self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the array, a NumPy dtype or an extended dtype."""
-        return self.aval.dtype
-
-
-# Returns a Value, or a list of them for a primitive with several results.
-type LoweringRule = Callable[..., Any]
-
-
-class HostCallback(NamedTuple):
-    """A Python function that a module calls.
-
-    Attributes:
-      fun: takes an array for each operand, and returns a sequence with an array for each result.
-        Tokens are left out of both.
-      in_avals, out_avals: the types of operands and results, tokens included.
-    """
-
-    fun: Callable[..., Sequence[ArrayLike]]
-    in_avals: tuple[AbstractValue, ...]
-    out_avals: tuple[AbstractValue, ...]
 
 
 class Module:
@@ -489,30 +433,6 @@ class Lowering:
         return [read(atom) for atom in jaxpr.outvars]
 
 
-def parts_text(mesh: Any, parts: Parts, rank: int, unreduced: AxisNames = no_axes) -> str:
-    """How an array is divided over the ``Explicit`` axes of a mesh, as Shardy writes it.
-
-    Where the mesh has ``Auto`` axes as well, the compiler may divide further over those.
-
-    Args:
-      mesh: the abstract mesh.
-      parts: the axes of each dimension; dimensions behind them are not divided.
-      rank: the number of dimensions.
-      unreduced: the axes along which devices hold terms of a sum.
-    """
-    parts = (*parts, *((),) * (rank - len(parts)))
-    further = ["?"] if mesh.auto_axes else []
-    dims = (", ".join([*(string(str(n)) for n in part), *further]) for part in parts)
-    text = f"[{', '.join(f'{{{dim}}}' for dim in dims)}]"
-    used = {*unreduced, *(name for part in parts for name in part)}
-    unused = [n for n in mesh.explicit_axes if n not in used] if further else []
-    terms = [n for n in mesh.axis_names if n in unreduced]
-    for kind, names in (("replicated", unused), ("unreduced", terms)):
-        if names:
-            text += f", {kind}={{{', '.join(string(str(n)) for n in names)}}}"
-    return text
-
-
 def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:
     """Whether a program has extended dtypes, and whether types of its results have shardings."""
     types = {var.aval for eqn in jaxpr.eqns for var in eqn.outvars}
@@ -581,42 +501,3 @@ def lower_function(
         "  }",
     ]
     return "\n".join(lines)
-
-
-def traced(fun: Callable[..., Any]) -> LoweringRule:
-    """A lowering rule that traces a function of arrays and writes its operations.
-
-    Args:
-      fun: ``fun(*operands, **params)``, made of other primitives. It returns an array, or a
-        sequence of arrays for a primitive with several results. Backends without a compiler
-        call it, see ``of_function``.
-    """
-
-    def lower(ctx: Lowering, *operands: Value, **params: Any) -> Any:
-        many = True
-
-        def flat(*xs: Any) -> Sequence[Any]:
-            nonlocal many
-            result = fun(*xs, **params)
-            many = isinstance(result, list | tuple)
-            return result if many else [result]
-
-        avals = [x.aval for x in operands]
-        jaxpr = trace_to_jaxpr(flat, avals, origin=no_origin)  # it stands in the primitive's line
-        results = ctx.inline(jaxpr, operands)
-        return results if many else results[0]
-
-    return of_function(fun, lower)
-
-
-def of_function(fun: Callable[..., Any], lower: LoweringRule) -> LoweringRule:
-    """A lowering rule, with the function of arrays that it writes as its attribute ``function``.
-
-    A backend without a compiler, which has no rule for the primitive, calls that function.
-
-    Args:
-      fun: ``fun(*operands, **params)``, on arrays, as for ``traced``.
-      lower: the rule.
-    """
-    lower.function = fun  # pyright: ignore[reportFunctionMemberAccess]
-    return lower

@@ -7,8 +7,9 @@ import numpy as np
 
 from ricci_ir import AbstractValue, ShapedArray, current_mesh
 
-from ._lowering import Lowering, Value
+from ._lowering import Lowering
 from ._types import string
+from ._values import Value
 
 _UNSIGNED = ShapedArray((), np.dtype("uint32"))
 _BOOL = ShapedArray((), np.dtype("bool"))

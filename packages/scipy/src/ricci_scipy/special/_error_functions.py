@@ -9,7 +9,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike
 
-from . import _coefficients as tables
+from . import _error_coefficients as tables
 from ._elementwise import chebyshev, elementwise, pieces, polynomial
 
 _ROOT_HALF = float(np.sqrt(0.5))

@@ -11,7 +11,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike
 
-from . import _coefficients as tables
+from . import _integral_coefficients as tables
 from ._elementwise import chebyshev, elementwise, pieces, polynomial
 
 _EULER = float(np.euler_gamma)
