@@ -6,7 +6,8 @@ import pytest
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax.elementwise._arithmetic import add, mul
+from ricci_lax.elementwise._addition import add
+from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._extremes import max
 from ricci_lax.reductions._associative_scan import associative_scan
 from ricci_lax.reductions._axis_reductions import (

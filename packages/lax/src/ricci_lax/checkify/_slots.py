@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ricci_ir import Array, ArrayLike, ShapedArray, get_aval
-from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import bitwise_or, select_n
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
 from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim

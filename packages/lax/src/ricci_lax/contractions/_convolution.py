@@ -20,7 +20,8 @@ from ricci_ir import (
     factors,
     issubdtype,
 )
-from ricci_lax.elementwise._arithmetic import add, complex, imag, real, sub
+from ricci_lax.elementwise._addition import add, sub
+from ricci_lax.elementwise._complex_parts import complex, imag, real
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape

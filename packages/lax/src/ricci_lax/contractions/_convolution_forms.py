@@ -7,7 +7,7 @@ from operator import index
 import numpy as np
 
 from ricci_ir import Array, ArrayLike, DTypeLike
-from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.reductions._window_shape import dilated

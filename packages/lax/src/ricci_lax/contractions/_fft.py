@@ -21,7 +21,8 @@ from ricci_ir import (
     issubdtype,
     same_dimensions,
 )
-from ricci_lax.elementwise._arithmetic import conj, div, mul
+from ricci_lax.elementwise._arithmetic import div, mul
+from ricci_lax.elementwise._complex_parts import conj
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
 from ricci_lax.rules._checkify import checks_nan

@@ -21,7 +21,7 @@ from ricci_ir import (
     explicit_dtype,
     unsharded,
 )
-from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.reductions._cumulative import cumsum

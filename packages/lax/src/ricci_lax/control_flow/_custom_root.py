@@ -23,7 +23,7 @@ from ricci_ir import (
 from ricci_lax.custom._call import runs_at_once
 from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.custom._tangent_map import run_with_maps, tangent_map_p
-from ricci_lax.elementwise._arithmetic import neg
+from ricci_lax.elementwise._addition import neg
 from ricci_lax.elementwise._conversion import converted
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 

@@ -37,7 +37,7 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax.custom._call import bind_once
-from ricci_lax.elementwise._arithmetic import neg
+from ricci_lax.elementwise._addition import neg
 from ricci_lax.rules._checkify import checks_nan
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value

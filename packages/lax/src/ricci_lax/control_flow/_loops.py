@@ -23,7 +23,7 @@ from ricci_ir import (
     issubdtype,
     lattice_result_type,
 )
-from ricci_lax.elementwise._arithmetic import add_p
+from ricci_lax.elementwise._addition import add_p
 from ricci_lax.elementwise._comparison import lt_p
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.shapes._joining import concatenate

@@ -21,7 +21,7 @@ from ricci_ir import (
     looks_like,
     result_type,
 )
-from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.shapes._joining import split

@@ -1,13 +1,11 @@
-"""Arithmetic: sums, products, powers, and the parts of complex numbers."""
+"""Arithmetic: products, powers, sign and size."""
 
-from collections.abc import Callable
-from functools import partial
 from operator import index
 from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, bilinear, is_undefined_primal, linear, vector_space
+from ricci_autodiff import Zero, bilinear
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -17,7 +15,6 @@ from ricci_ir import (
     SumsRule,
     explicit_dtype,
     issubdtype,
-    linear_in_all,
     linear_in_each,
 )
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
@@ -25,9 +22,7 @@ from ricci_lax.rules._checkify import checks_division, makes_no_nan
 from ricci_lax.rules._law_examples import ANY, UNIT, samples
 from ricci_lax.rules._singular import Singular
 from ricci_lax.structure import _exact_rules as exact
-from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import (
-    anything,
     array_aval,
     broadcast_result_shape,
     check_dtype,
@@ -36,16 +31,15 @@ from ricci_lax.structure._operand_types import (
     integral,
     numeric,
     real_valued,
-    shape_of,
 )
-from ricci_lax.structure._resharding import as_typed
-from ricci_stablehlo import Lowering, Value, tensor_type, traced
+from ricci_stablehlo import Lowering, Value, traced
 
+from ._addition import add, neg, sub
 from ._comparison import bitwise_or, compare, eq, ge, select_n, write_select
+from ._complex_parts import conj, imag, real
 from ._conversion import converted
 from ._factories import (
     binary_function,
-    complex_of,
     filled_like,
     in_full_shape,
     lower_to,
@@ -62,31 +56,18 @@ from ._factories import (
 __all__ = [
     "abs",
     "abs_p",
-    "add",
-    "add_any_p",
-    "add_p",
-    "complex",
-    "complex_p",
-    "conj",
-    "conj_p",
     "div",
     "div_p",
     "floor",
     "floor_p",
-    "imag",
-    "imag_p",
     "integer_pow",
     "integer_pow_p",
     "mul",
     "mul_p",
     "mulhi",
     "mulhi_p",
-    "neg",
-    "neg_p",
     "one_minus_square",
     "one_minus_square_p",
-    "real",
-    "real_p",
     "reciprocal",
     "rem",
     "rem_p",
@@ -94,91 +75,7 @@ __all__ = [
     "sign_p",
     "square",
     "square_p",
-    "sub",
-    "sub_p",
 ]
-
-# Sums
-
-neg_p: Primitive = nary(
-    "neg",
-    "stablehlo.negate",
-    numeric,
-    jvp=linear,
-    transpose=lambda ct, x: [neg_p.bind(ct)],
-    exact=exact.elementwise(np.negative),
-    checkify=makes_no_nan,
-    examples=samples(ANY),
-)
-neg: UnaryFunction = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0)) -> -2.0")
-
-
-def _sum_jvp(primitive: Callable[[], Primitive], negate_rhs: bool) -> Callable[..., Any]:
-    """The jvp rule of a sum or difference, which repeats a tangent of a smaller operand."""
-
-    def jvp(primals, tangents):
-        result = primitive().bind(*primals)
-        s, t = tangents
-        if type(s) is not Zero and type(t) is not Zero:
-            return result, primitive().bind(s, t)
-        if type(s) is not Zero:
-            return result, repeat_to(s, shape_of(result))
-        if type(t) is not Zero:
-            return result, repeat_to(neg(t) if negate_rhs else t, shape_of(result))
-        return result, Zero.from_primal(result)
-
-    return jvp
-
-
-def _sum_transpose(ct, x, y, *, negate_rhs=False):
-    lhs = sum_to(ct, x.aval.shape) if is_undefined_primal(x) else None
-    if not is_undefined_primal(y):
-        return lhs, None
-    return lhs, sum_to(neg(ct) if negate_rhs else ct, y.aval.shape)
-
-
-add_p: Primitive = nary(
-    "add",
-    "stablehlo.add",
-    numeric,
-    jvp=_sum_jvp(lambda: add_p, negate_rhs=False),
-    sums=linear_in_all,
-    transpose=_sum_transpose,
-    exact=exact.elementwise(np.add),
-    examples=samples(ANY, ANY, specials=True),
-)
-# The sum of two tangents, of one type; booleans are there for tangents of no information.
-add_any_p: Primitive = nary(
-    "add_any",
-    "stablehlo.add",
-    anything,
-    jvp=linear,
-    transpose=lambda ct, x, y: [ct if is_undefined_primal(z) else None for z in (x, y)],
-)
-sub_p: Primitive = nary(
-    "sub",
-    "stablehlo.subtract",
-    numeric,
-    jvp=_sum_jvp(lambda: sub_p, negate_rhs=True),
-    sums=linear_in_all,
-    transpose=partial(_sum_transpose, negate_rhs=True),
-    exact=exact.elementwise(np.subtract),
-    examples=samples(ANY, ANY, specials=True),
-)
-add: BinaryFunction = binary_function(
-    add_p, "Elementwise ``x + y``.", "float(add(1.0, 2.0)) -> 3.0"
-)
-sub: BinaryFunction = binary_function(
-    sub_p, "Elementwise ``x - y``.", "float(sub(1.0, 2.0)) -> -1.0"
-)
-
-
-def add_any(x: ArrayLike, y: ArrayLike) -> Array:
-    """The sum of two tangents of one type."""
-    return add_any_p.bind(x, y)
-
-
-vector_space.register(add=add_any, zeros=zeros_of, typed=as_typed)
 
 # Products
 
@@ -497,110 +394,3 @@ abs_p: Primitive = nary(
     checkify=makes_no_nan,
 )
 abs: UnaryFunction = unary_function(abs_p, "Elementwise absolute value.", "float(abs(-2.0)) -> 2.0")
-
-# The parts of complex numbers
-
-_complex = (np.complexfloating,)
-_parts = (np.float32, np.float64)
-
-
-def _part(name: str, transpose: Callable[..., Any]) -> Primitive:
-    return nary(
-        name,
-        f"stablehlo.{name}",
-        _complex,
-        abstract_eval=nary_aval(name, _complex, real_part),
-        jvp=linear,
-        transpose=transpose,
-        checkify=makes_no_nan,
-        examples=samples(ANY),
-    )
-
-
-real_p: Primitive = _part("real", lambda ct, x: [complex_p.bind(ct, scalar_like(ct, 0))])
-# Cotangents pair with tangents without conjugation, hence the sign.
-imag_p: Primitive = _part("imag", lambda ct, x: [complex_p.bind(scalar_like(ct, 0), neg(ct))])
-
-
-def _complex_transpose(ct, x, y):
-    lhs = sum_to(real(ct), x.aval.shape) if is_undefined_primal(x) else None
-    rhs = sum_to(imag(neg(ct)), y.aval.shape) if is_undefined_primal(y) else None
-    return lhs, rhs
-
-
-def write_complex(ctx: Lowering, x: Value, y: Value, out: ShapedArray) -> Value:
-    """Write ``stablehlo.complex``."""
-    name = ctx.new_name()
-    ctx.write(f"{name} = stablehlo.complex {x}, {y} : {tensor_type(out)}")
-    return Value(name, out)
-
-
-def _complex_lower(ctx: Lowering, x: Value, y: Value) -> Value:
-    out = ctx.out
-    x, y = in_full_shape(ctx, [x, y])
-    return write_complex(ctx, x, y, out)
-
-
-complex_p: Primitive = nary(
-    "complex",
-    _complex_lower,
-    _parts,
-    abstract_eval=nary_aval("complex", _parts, complex_of),
-    jvp=linear,
-    transpose=_complex_transpose,
-    checkify=makes_no_nan,
-    examples=samples(ANY, ANY),
-)
-
-
-def _conj_transpose(ct, x, *, input_dtype):
-    if issubdtype(input_dtype, np.complexfloating):
-        return [conj_p.bind(ct, input_dtype=input_dtype)]
-    return [real(ct)]
-
-
-def _conj_lower(ctx: Lowering, x: Value, *, input_dtype: np.dtype) -> Value:
-    out = ctx.out
-    part = out.update(dtype=real_part(out.dtype))
-    if not issubdtype(x.dtype, np.complexfloating):
-        zero = ctx.broadcast_to(ctx.constant(0, part.update(shape=())), part.shape)
-        return write_complex(ctx, x, zero, out)
-    real_value = ctx.emit("stablehlo.real", [x], part)
-    imaginary = ctx.emit("stablehlo.imag", [x], part)
-    negated = ctx.emit("stablehlo.negate", [imaginary], part)
-    return write_complex(ctx, real_value, negated, out)
-
-
-_conjugated = (*_parts, np.complexfloating)
-conj_p: Primitive = nary(
-    "conj",
-    _conj_lower,
-    _conjugated,
-    abstract_eval=nary_aval("conj", _conjugated, complex_of),
-    jvp=linear,
-    transpose=_conj_transpose,
-    sums=None,  # the compiler refuses terms of a sum between its several operations
-    checkify=makes_no_nan,
-)
-real: UnaryFunction = unary_function(real_p, "Elementwise real part.", "float(real(1 + 2j)) -> 1.0")
-imag: UnaryFunction = unary_function(
-    imag_p, "Elementwise imaginary part.", "float(imag(1 + 2j)) -> 2.0"
-)
-complex: BinaryFunction = binary_function(
-    complex_p,
-    "Complex numbers of real parts and imaginary ones.",
-    "complex(1.0, 2.0).item() -> (1+2j)",
-)
-
-
-def conj(x: ArrayLike) -> Array:
-    """Elementwise complex conjugate; real numbers become complex ones.
-
-    Args:
-      x: an array of complex numbers, float32 or float64.
-
-    Example:
-      >>> conj(1 + 2j).item()
-      (1-2j)
-    """
-    return conj_p.bind(x, input_dtype=array_aval(x).dtype)

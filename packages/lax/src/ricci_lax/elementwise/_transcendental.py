@@ -23,22 +23,11 @@ from ricci_lax.structure._operand_types import (
 )
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._arithmetic import (
-    add,
-    complex,
-    div,
-    imag,
-    integer_pow,
-    mul,
-    neg,
-    one_minus_square,
-    real,
-    replace_zero,
-    square,
-    sub,
-)
+from ._addition import add, neg, sub
+from ._arithmetic import div, integer_pow, mul, one_minus_square, replace_zero, square
 from ._comparison import eq, select
 from ._complex_corners import with_corners
+from ._complex_parts import complex, imag, real
 from ._conversion import converted
 from ._factories import (
     binary_function,

@@ -15,9 +15,11 @@ from ricci_ir import (
     unsharded_matrices,
     unsupported,
 )
+from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import abs as absolute
-from ricci_lax.elementwise._arithmetic import add, complex, div, imag, mul, neg, real, sub
+from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_or, eq, gt, select_n
+from ricci_lax.elementwise._complex_parts import complex, imag, real
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._transcendental import sqrt

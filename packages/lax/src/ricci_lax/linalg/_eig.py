@@ -17,21 +17,11 @@ from ricci_ir import (
     warn_user,
 )
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import (
-    abs,
-    add,
-    complex,
-    conj,
-    div,
-    imag,
-    integer_pow,
-    mul,
-    neg,
-    sub,
-    write_complex,
-)
-from ricci_lax.elementwise._arithmetic import real as real_of
+from ricci_lax.elementwise._addition import add, neg, sub
+from ricci_lax.elementwise._arithmetic import abs, div, integer_pow, mul
 from ricci_lax.elementwise._comparison import eq
+from ricci_lax.elementwise._complex_parts import complex, conj, imag, write_complex
+from ricci_lax.elementwise._complex_parts import real as real_of
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
 from ricci_lax.reductions._axis_reductions import argmax

@@ -17,8 +17,10 @@ from ricci_ir import (
     unsharded_matrices,
 )
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import add, div, integer_pow, mul, real, sub
+from ricci_lax.elementwise._addition import add, sub
+from ricci_lax.elementwise._arithmetic import div, integer_pow, mul
 from ricci_lax.elementwise._comparison import bitwise_or
+from ricci_lax.elementwise._complex_parts import real
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar, scalar_like
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase

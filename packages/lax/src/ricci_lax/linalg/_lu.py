@@ -8,7 +8,7 @@ from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims
 from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded, unsharded_matrices
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import add, sub
+from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._comparison import eq, ge, select_n
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.rules._law_examples import of_matrices

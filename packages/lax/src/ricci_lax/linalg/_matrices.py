@@ -6,8 +6,9 @@ import numpy as np
 
 from ricci_ir import Array, ArrayLike, issubdtype
 from ricci_lax.contractions._dot import dot_general
-from ricci_lax.elementwise._arithmetic import add, conj
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import eq, lt, select_n
+from ricci_lax.elementwise._complex_parts import conj
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar
 from ricci_lax.shapes._dimension_numbers import (

@@ -11,8 +11,9 @@ from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, composite, finfo, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._while import while_loop
+from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._arithmetic import abs as magnitude
-from ricci_lax.elementwise._arithmetic import add, div, mul, sub
+from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_not, eq, gt, lt, select_n
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._extremes import max as larger

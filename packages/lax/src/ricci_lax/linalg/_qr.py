@@ -20,7 +20,9 @@ from ricci_ir import (
     unsupported,
 )
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import add, conj, mul, real, sub
+from ricci_lax.elementwise._addition import add, sub
+from ricci_lax.elementwise._arithmetic import mul
+from ricci_lax.elementwise._complex_parts import conj, real
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar
 from ricci_lax.reductions._sorting import sort

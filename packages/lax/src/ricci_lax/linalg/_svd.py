@@ -11,8 +11,10 @@ from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded_matrices
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import add, div, mul, real, sub
+from ricci_lax.elementwise._addition import add, sub
+from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import eq
+from ricci_lax.elementwise._complex_parts import real
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase

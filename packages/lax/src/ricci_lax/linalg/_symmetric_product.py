@@ -11,7 +11,8 @@ from ricci_ir import (
     unsharded_matrices,
     unsupported,
 )
-from ricci_lax.elementwise._arithmetic import add, mul
+from ricci_lax.elementwise._addition import add
+from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_stablehlo import Lowering, Value, traced

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ricci_ir import Array, ArrayLike
-from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import ge, select_n
 from ricci_lax.elementwise._factories import filled_like, scalar
 from ricci_lax.structure._broadcasting import broadcast_in_dim

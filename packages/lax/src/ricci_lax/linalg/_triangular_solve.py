@@ -17,7 +17,8 @@ from ricci_ir import (
     unsharded_matrices,
 )
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import conj, neg
+from ricci_lax.elementwise._addition import neg
+from ricci_lax.elementwise._complex_parts import conj
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.structure._broadcasting import expand_dims
 from ricci_lax.structure._operand_types import (

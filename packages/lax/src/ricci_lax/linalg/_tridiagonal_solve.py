@@ -7,7 +7,8 @@ import numpy as np
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
 from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded
-from ricci_lax.elementwise._arithmetic import div, mul, neg, sub
+from ricci_lax.elementwise._addition import neg, sub
+from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._dimension_numbers import GatherScatterMode, ScatterDimensionNumbers

@@ -23,7 +23,7 @@ from ricci_ir import (
     staged_call,
     trace_to_jaxpr,
 )
-from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import gt, lt, select_n
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode

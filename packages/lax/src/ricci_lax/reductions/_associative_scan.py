@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ricci_ir import Array, PyTree, issubdtype
-from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import bitwise_or
 from ricci_lax.shapes._joining import concatenate, rev
 from ricci_lax.shapes._slicing import pad, slice_in_dim

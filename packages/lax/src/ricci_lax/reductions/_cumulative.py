@@ -21,8 +21,10 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax.custom._jvp import custom_jvp
-from ricci_lax.elementwise._arithmetic import abs, add, mul, neg, real, sub
+from ricci_lax.elementwise._addition import add, neg, sub
+from ricci_lax.elementwise._arithmetic import abs, mul
 from ricci_lax.elementwise._comparison import eq, ge, ne, select_n
+from ricci_lax.elementwise._complex_parts import real
 from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.elementwise._transcendental import exp, log1p
 from ricci_lax.rules._checkify import checks_nan

@@ -28,7 +28,8 @@ from ricci_ir import (
     trace_to_jaxpr,
     unguarded,
 )
-from ricci_lax.elementwise._arithmetic import add, mul
+from ricci_lax.elementwise._addition import add
+from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, bitwise_xor
 from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.rules._checkify import checks_nan

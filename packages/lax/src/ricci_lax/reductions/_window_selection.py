@@ -20,7 +20,7 @@ from ricci_ir import (
     trace_to_jaxpr,
     unsupported,
 )
-from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import ge_p, select_n
 from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._joining import stack, unstack

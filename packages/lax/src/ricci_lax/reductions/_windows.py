@@ -33,7 +33,7 @@ from ricci_ir import (
     trace_to_jaxpr,
     unguarded,
 )
-from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import ge_p, le_p
 from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.elementwise._factories import scalar_like

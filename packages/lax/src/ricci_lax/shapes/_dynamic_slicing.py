@@ -23,7 +23,7 @@ from ricci_ir import (
     issubdtype,
     python_scalar_dtype,
 )
-from ricci_lax.elementwise._arithmetic import add
+from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._reading import Positions

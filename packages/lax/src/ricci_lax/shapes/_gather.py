@@ -21,7 +21,8 @@ from ricci_ir import (
     issubdtype,
     primitives,
 )
-from ricci_lax.elementwise._arithmetic import add, rem
+from ricci_lax.elementwise._addition import add
+from ricci_lax.elementwise._arithmetic import rem
 from ricci_lax.elementwise._comparison import lt, select_n, write_select
 from ricci_lax.rules._reading import Positions, outside_of_gather
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of

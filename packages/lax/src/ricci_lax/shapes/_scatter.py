@@ -21,7 +21,8 @@ from ricci_ir import (
     factors,
     iinfo,
 )
-from ricci_lax.elementwise._arithmetic import add, div, mul, neg, sub
+from ricci_lax.elementwise._addition import add, neg, sub
+from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import eq, select
 from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.elementwise._factories import BinaryFunction, scalar

@@ -22,7 +22,7 @@ from ricci_ir import (
     linear_in_all,
     same_dimensions,
 )
-from ricci_lax.elementwise._arithmetic import sub
+from ricci_lax.elementwise._addition import sub
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure import _exact_rules as exact

@@ -6,7 +6,8 @@ from math import pi
 import numpy as np
 
 from ricci_ir import Array, ArrayLike, Primitive, finfo, unsupported
-from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sign, square, sub
+from ricci_lax.elementwise._addition import add, neg, sub
+from ricci_lax.elementwise._arithmetic import abs, div, mul, reciprocal, sign, square
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import (

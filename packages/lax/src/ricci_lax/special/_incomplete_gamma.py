@@ -11,7 +11,8 @@ import numpy as np
 
 from ricci_autodiff import jvp
 from ricci_ir import Array, ArrayLike, Primitive, finfo, unsupported
-from ricci_lax.elementwise._arithmetic import abs, add, div, mul, neg, reciprocal, sub
+from ricci_lax.elementwise._addition import add, neg, sub
+from ricci_lax.elementwise._arithmetic import abs, div, mul, reciprocal
 from ricci_lax.elementwise._comparison import (
     bitwise_and,
     bitwise_not,

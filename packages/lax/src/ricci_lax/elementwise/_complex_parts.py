@@ -1,0 +1,143 @@
+"""Complex numbers and their parts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import is_undefined_primal, linear
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, issubdtype
+from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
+from ricci_lax.rules._checkify import makes_no_nan
+from ricci_lax.rules._law_examples import ANY, samples
+from ricci_lax.structure._operand_types import array_aval
+from ricci_stablehlo import Lowering, Value, tensor_type
+
+from ._addition import neg
+from ._factories import (
+    binary_function,
+    complex_of,
+    in_full_shape,
+    nary,
+    nary_aval,
+    real_part,
+    scalar_like,
+    sum_to,
+    unary_function,
+)
+
+__all__ = [
+    "complex",
+    "complex_p",
+    "conj",
+    "conj_p",
+    "imag",
+    "imag_p",
+    "real",
+    "real_p",
+]
+
+_complex = (np.complexfloating,)
+_parts = (np.float32, np.float64)
+
+
+def _part(name: str, transpose: Callable[..., Any]) -> Primitive:
+    return nary(
+        name,
+        f"stablehlo.{name}",
+        _complex,
+        abstract_eval=nary_aval(name, _complex, real_part),
+        jvp=linear,
+        transpose=transpose,
+        checkify=makes_no_nan,
+        examples=samples(ANY),
+    )
+
+
+real_p: Primitive = _part("real", lambda ct, x: [complex_p.bind(ct, scalar_like(ct, 0))])
+# Cotangents pair with tangents without conjugation, hence the sign.
+imag_p: Primitive = _part("imag", lambda ct, x: [complex_p.bind(scalar_like(ct, 0), neg(ct))])
+
+
+def _complex_transpose(ct, x, y):
+    lhs = sum_to(real(ct), x.aval.shape) if is_undefined_primal(x) else None
+    rhs = sum_to(imag(neg(ct)), y.aval.shape) if is_undefined_primal(y) else None
+    return lhs, rhs
+
+
+def write_complex(ctx: Lowering, x: Value, y: Value, out: ShapedArray) -> Value:
+    """Write ``stablehlo.complex``."""
+    name = ctx.new_name()
+    ctx.write(f"{name} = stablehlo.complex {x}, {y} : {tensor_type(out)}")
+    return Value(name, out)
+
+
+def _complex_lower(ctx: Lowering, x: Value, y: Value) -> Value:
+    out = ctx.out
+    x, y = in_full_shape(ctx, [x, y])
+    return write_complex(ctx, x, y, out)
+
+
+complex_p: Primitive = nary(
+    "complex",
+    _complex_lower,
+    _parts,
+    abstract_eval=nary_aval("complex", _parts, complex_of),
+    jvp=linear,
+    transpose=_complex_transpose,
+    checkify=makes_no_nan,
+    examples=samples(ANY, ANY),
+)
+
+
+def _conj_transpose(ct, x, *, input_dtype):
+    if issubdtype(input_dtype, np.complexfloating):
+        return [conj_p.bind(ct, input_dtype=input_dtype)]
+    return [real(ct)]
+
+
+def _conj_lower(ctx: Lowering, x: Value, *, input_dtype: np.dtype) -> Value:
+    out = ctx.out
+    part = out.update(dtype=real_part(out.dtype))
+    if not issubdtype(x.dtype, np.complexfloating):
+        zero = ctx.broadcast_to(ctx.constant(0, part.update(shape=())), part.shape)
+        return write_complex(ctx, x, zero, out)
+    real_value = ctx.emit("stablehlo.real", [x], part)
+    imaginary = ctx.emit("stablehlo.imag", [x], part)
+    negated = ctx.emit("stablehlo.negate", [imaginary], part)
+    return write_complex(ctx, real_value, negated, out)
+
+
+_conjugated = (*_parts, np.complexfloating)
+conj_p: Primitive = nary(
+    "conj",
+    _conj_lower,
+    _conjugated,
+    abstract_eval=nary_aval("conj", _conjugated, complex_of),
+    jvp=linear,
+    transpose=_conj_transpose,
+    sums=None,  # the compiler refuses terms of a sum between its several operations
+    checkify=makes_no_nan,
+)
+real: UnaryFunction = unary_function(real_p, "Elementwise real part.", "float(real(1 + 2j)) -> 1.0")
+imag: UnaryFunction = unary_function(
+    imag_p, "Elementwise imaginary part.", "float(imag(1 + 2j)) -> 2.0"
+)
+complex: BinaryFunction = binary_function(
+    complex_p,
+    "Complex numbers of real parts and imaginary ones.",
+    "complex(1.0, 2.0).item() -> (1+2j)",
+)
+
+
+def conj(x: ArrayLike) -> Array:
+    """Elementwise complex conjugate; real numbers become complex ones.
+
+    Args:
+      x: an array of complex numbers, float32 or float64.
+
+    Example:
+      >>> conj(1 + 2j).item()
+      (1-2j)
+    """
+    return conj_p.bind(x, input_dtype=array_aval(x).dtype)
