@@ -32,9 +32,9 @@ class Cluster:
         self.service: Any = None
         self.preemption_sync_manager: Any = None
         self.coordinator_address: str | None = None
-        self.process_id = 0
-        self.num_processes = 1
-        self.shutdown_timeout = 300.0
+        self.process_id: int = 0
+        self.num_processes: int = 1
+        self.shutdown_timeout: float = 300.0
         # Of the room `processes`, which programs of one process do not import.
         self.watch: Any = None
         self.guard: Any = None
