@@ -84,7 +84,8 @@ def test_calls_that_differ_are_counted_and_named():
 
 def test_every_job_has_calls():
     assert set(JOBS) >= {"optax", "chex", "einops", "equinox", "jaxtyping", "haiku", "distrax"}
-    assert {name.removesuffix("_sharded") for name in JOBS} <= set(CALLS)
+    # The job over processes is of flax, optax and orbax together, each of which has calls.
+    assert {name.removesuffix("_sharded") for name in JOBS} - {"processes"} <= set(CALLS)
 
 
 def test_the_report_says_that_nothing_agrees_where_nothing_ran():
