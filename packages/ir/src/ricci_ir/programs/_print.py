@@ -43,7 +43,7 @@ _in = Styled("in ", *_bold_blue)
 _address = re.compile(r" at 0x[0-9a-f]+")
 
 
-def hides(**defaults: Any) -> Callable[..., Any]:
+def hides(**defaults: Any) -> Callable[..., dict[str, Any]]:
     """A ``shown`` rule that omits parameters with these default values.
 
     Example:

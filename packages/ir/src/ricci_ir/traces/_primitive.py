@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ricci_ir._cache import Cache
 from ricci_ir._current_mesh import lenient_sharding
+from ricci_ir.types._aval import AbstractValue
 
 from ._sharding_rules import makes_sharding, result_types
 from ._trace import Trace, context
@@ -82,7 +83,7 @@ class Primitive:
         """Apply the primitive in the current trace."""
         return context.trace.process(self, args, params)
 
-    def result_avals(self, avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def result_avals(self, avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
         """The types of the results, worked out once for each combination of arguments."""
         memo = self.aval_memo
         if memo is None:
@@ -100,7 +101,7 @@ class Primitive:
                     memo.add(key, result)
         return result
 
-    def types_of_results(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def types_of_results(self, avals: Sequence[AbstractValue], params: dict[str, Any]) -> Any:
         """What ``abstract_eval`` says now, with the shardings that the primitive's rule says."""
         if self.makes_sharding:
             return result_types(self, sharding_rules[self], avals, params, sum_rules.get(self))

@@ -29,8 +29,8 @@ from ricci_ir.types._type_sharding import (
 )
 
 from ._observe import current_source
-from ._sums import sums_of, sums_of_result
-from ._trace import context
+from ._sums import SumsOfBlock, sums_of, sums_of_result
+from ._trace import Trace, context
 
 __all__ = [
     "by_element",
@@ -52,6 +52,8 @@ __all__ = [
     "VaryingMismatch",
 ]
 
+# What ``abstract_eval`` gives: a type, or a list of them for a primitive with several results.
+type ResultTypes = AbstractValue | Sequence[AbstractValue]
 # The factor of each dimension. Several factors make a dimension that merges those of the operands.
 type Factors = tuple[int | tuple[int, ...] | None, ...]
 
@@ -91,11 +93,11 @@ class ShardingRule(Protocol):
     def __call__(
         self,
         name: str,
-        avals: Sequence[Any],
+        avals: Sequence[AbstractValue],
         evaluate: Callable[..., Any],
         params: dict[str, Any],
-        sums: Any = None,
-    ) -> Any:
+        sums: SumsOfBlock = None,
+    ) -> ResultTypes:
         """The result type, or list of types.
 
         Args:
@@ -118,7 +120,7 @@ class VaryingMismatch(Exception):
         super().__init__(axes)
         self.axes: AxisNames = axes
 
-    def cast(self, trace: Any, args: Sequence[Any], avals: Sequence[AbstractValue]) -> list[Any]:
+    def cast(self, trace: Trace, args: Sequence[Any], avals: Sequence[AbstractValue]) -> list[Any]:
         """The operands, all varying along ``axes``."""
         return [
             vary(trace, x, aval, self.axes) if isinstance(aval, ShapedArray) else x
@@ -147,7 +149,7 @@ def cast_varying(x: Any, axes: AxisNames) -> Any:
     return vary(context.trace, x, get_aval(x), axes)
 
 
-def vary(trace: Any, x: Any, aval: Any, axes: AxisNames) -> Any:
+def vary(trace: Trace, x: Any, aval: AbstractValue, axes: AxisNames) -> Any:
     """``x`` varying along ``axes`` as well, cast in a trace."""
     missing = axes - varying(aval)
     if not missing:
@@ -165,10 +167,10 @@ def varying(aval: AbstractValue) -> AxisNames:
 def result_types(
     primitive: Any,
     rule: ShardingRule | None,
-    avals: Sequence[Any],
+    avals: Sequence[AbstractValue],
     params: dict[str, Any],
-    sums: Any = None,
-) -> Any:
+    sums: SumsOfBlock = None,
+) -> ResultTypes:
     """The result types of an operation, some of whose operands' types have a sharding.
 
     Args:
@@ -218,11 +220,11 @@ class factors:
     def __call__(
         self,
         name: str,
-        avals: Sequence[Any],
+        avals: Sequence[AbstractValue],
         evaluate: Callable[..., Any],
         params: dict[str, Any],
-        sums: Any = None,
-    ) -> Any:
+        sums: SumsOfBlock = None,
+    ) -> ResultTypes:
         """See ``ShardingRule``."""
         plain, results, several = _without_shardings(avals, evaluate, params)
         wanted = params.get("out_sharding") or params.get("sharding")
@@ -274,7 +276,9 @@ def _without_shardings(
     return plain, list(found) if several else [found], several
 
 
-def _check_terms(name: str, avals: Sequence[Any], map_: FactorMap, wanted: TypeSharding) -> None:
+def _check_terms(
+    name: str, avals: Sequence[AbstractValue], map_: FactorMap, wanted: TypeSharding
+) -> None:
     """Check that the devices have terms of a sum over the axes that are to be unreduced."""
     kept = {f for dims in map_.results for entry in dims for f in _members(entry)}
     dims = [
@@ -487,11 +491,11 @@ class _ByProgram:
     def __call__(
         self,
         name: str,
-        avals: Sequence[Any],
+        avals: Sequence[AbstractValue],
         evaluate: Callable[..., Any],
         params: dict[str, Any],
-        sums: Any = None,
-    ) -> Any:
+        sums: SumsOfBlock = None,
+    ) -> ResultTypes:
         """See ``ShardingRule``."""
         return evaluate(*avals, **params)
 
@@ -540,11 +544,11 @@ class own_sharding:
     def __call__(
         self,
         name: str,
-        avals: Sequence[Any],
+        avals: Sequence[AbstractValue],
         evaluate: Callable[..., Any],
         params: dict[str, Any],
-        sums: Any = None,
-    ) -> Any:
+        sums: SumsOfBlock = None,
+    ) -> ResultTypes:
         """See ``ShardingRule``."""
         _, results, several = _without_shardings(avals, evaluate, params)
         shardings = self.make(avals, results, **params)
@@ -567,11 +571,11 @@ class makes_sharding:
     def __call__(
         self,
         name: str,
-        avals: Sequence[Any],
+        avals: Sequence[AbstractValue],
         evaluate: Callable[..., Any],
         params: dict[str, Any],
-        sums: Any = None,
-    ) -> Any:
+        sums: SumsOfBlock = None,
+    ) -> ResultTypes:
         """See ``ShardingRule``."""
         return self.rule(name, avals, evaluate, params, sums)
 

@@ -6,15 +6,17 @@ apart, and ``reshard`` adds them. A primitive's rule of kind ``sums`` says in wh
 linear.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ricci_ir._errors import ShardingTypeError
+from ricci_ir.types._aval import AbstractValue
 from ricci_ir.types._type_sharding import AxisNames, no_axes
 
 __all__ = [
     "linear_in_all",
     "linear_in_each",
+    "SumsOfBlock",
     "SumsRule",
 ]
 
@@ -41,7 +43,12 @@ linear_in_all: SumsRule = SumsRule("all")
 linear_in_each: SumsRule = SumsRule("one")
 
 
-def sums_of(aval: Any) -> tuple[AxisNames, AxisNames]:
+# What a block says: a rule, a function of the operands' types and the parameters that gives one, or
+# nothing.
+type SumsOfBlock = SumsRule | Callable[..., SumsRule | None] | None
+
+
+def sums_of(aval: AbstractValue) -> tuple[AxisNames, AxisNames]:
     """The ``Explicit`` axes along which values of a type are unreduced and reduced."""
     found = aval.type_sharding
     return (no_axes, no_axes) if found is None else found.sums
@@ -49,15 +56,15 @@ def sums_of(aval: Any) -> tuple[AxisNames, AxisNames]:
 
 def sums_of_result(
     name: str,
-    rule: SumsRule | Callable[..., SumsRule | None] | None,
-    avals: Sequence[Any],
+    rule: SumsOfBlock,
+    avals: Sequence[AbstractValue],
     params: dict[str, Any],
 ) -> tuple[AxisNames, AxisNames] | None:
     """The axes along which a result is unreduced and reduced; ``None`` if no operand is.
 
     Args:
       name: the operation.
-      rule: its rule of kind ``sums``, or a function of the types and parameters that gives it.
+      rule: what its block says by ``sums=``.
       avals: the types of the operands.
       params: the parameters.
 
@@ -75,7 +82,7 @@ def sums_of_result(
     if unreduced:
         _check_terms(name, rule, avals, found, unreduced)
         return unreduced, reduced - unreduced
-    divided: set[Any] = set()
+    divided: set[Hashable] = set()
     for aval, (_, done) in zip(avals, found, strict=True):
         parts = {n for part in getattr(aval.type_sharding, "parts", ()) for n in part}
         divided |= parts
@@ -93,7 +100,7 @@ def sums_of_result(
 def _check_terms(
     name: str,
     rule: SumsRule | None,
-    avals: Sequence[Any],
+    avals: Sequence[AbstractValue],
     found: Sequence[tuple[AxisNames, AxisNames]],
     unreduced: AxisNames,
 ) -> None:
@@ -123,5 +130,5 @@ def _axes(names: AxisNames) -> str:
     return ", ".join(sorted(map(repr, names)))
 
 
-def _types(avals: Sequence[Any]) -> str:
+def _types(avals: Sequence[AbstractValue]) -> str:
     return ", ".join(aval.str_short(True) for aval in avals)

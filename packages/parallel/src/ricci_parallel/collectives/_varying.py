@@ -12,6 +12,7 @@ from ricci_ir import (
     AxisNames,
     ShapedArray,
     ShardingTypeError,
+    SumsOfBlock,
     TypeSharding,
     VaryingMismatch,
     current_mesh,
@@ -172,7 +173,7 @@ class _Sends:
         avals: Sequence[Any],
         evaluate: Callable[..., Any],
         params: dict[str, Any],
-        sums: Any = None,
+        sums: SumsOfBlock = None,
     ) -> Any:
         """See ``ricci_ir.ShardingRule``."""
         require_varying(avals[0], axes_over(params))
