@@ -3,7 +3,7 @@
 import pytest
 
 import ricci_lax  # noqa: F401  (defines the primitives)
-from ricci_ir import primitives, use_backend
+from ricci_ir import linear_in_all, linear_in_each, primitives, sum_rules, use_backend
 from ricci_reference import missing_rule, reference_backend
 from ricci_testing import LAWS, check_laws, examples
 
@@ -21,3 +21,11 @@ def test_law(law, name):
         pytest.skip("see test_the_reference_backend_computes_every_primitive")
     with use_backend(reference_backend):
         check_laws(primitives[name], laws=[law])
+
+
+@pytest.mark.parametrize(("name", "rule"), [("sin", linear_in_all), ("div", linear_in_each)])
+def test_what_is_not_linear_may_not_say_so(monkeypatch, name, rule):
+    monkeypatch.setitem(sum_rules, primitives[name], rule)
+    laws = ["what may be applied to terms of sums is linear"]
+    with use_backend(reference_backend), pytest.raises(AssertionError, match="results of terms"):
+        check_laws(primitives[name], laws=laws)

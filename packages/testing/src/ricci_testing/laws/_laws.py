@@ -19,6 +19,7 @@ from ._derivatives import (
 )
 from ._programs import check_well_formed
 from ._shardings import check_shardings
+from ._sums import check_sums
 from ._types import Law, check_abstract_type
 
 # The laws that need no compiler, by the statements that they check.
@@ -34,6 +35,7 @@ LAWS: dict[str, Law] = {
     "vmap of derivatives is the loop": check_batched_derivatives,
     "programs are well formed": check_well_formed,
     "shardings pass through or are refused": check_shardings,
+    "what may be applied to terms of sums is linear": check_sums,
 }
 
 
