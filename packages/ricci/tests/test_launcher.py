@@ -37,6 +37,14 @@ def script(tmp_path):
     return write
 
 
+@pytest.fixture(autouse=True)
+def default_signals():
+    """What started the tests may ignore signals, as nohup does, and children inherit that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def launch(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
     options = {"capture_output": True, "text": True, "timeout": 60, **options}
     return subprocess.run([*COMMAND, *arguments], **options)
