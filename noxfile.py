@@ -67,12 +67,16 @@ def oracle_variables() -> dict[str, str]:
 def run_pytest(
     session: nox.Session, environment: Environment, *arguments: str, **variables: str
 ) -> None:
-    """Run pytest from the root, with the session's own arguments behind the given ones."""
+    """Run pytest from the root, with the session's own arguments behind the given ones.
+
+    Bytecode is kept, as in an install: many tests start processes, which would compile it anew.
+    """
+    bytecode = {"PYTHONDONTWRITEBYTECODE": ""}
     session.run(
         environment.program("pytest"),
         *arguments,
         *session.posargs,
-        env={**CPU_DEVICES, **oracle_variables(), **variables},
+        env={**CPU_DEVICES, **oracle_variables(), **bytecode, **variables},
         external=True,
     )
 
