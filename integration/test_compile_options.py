@@ -131,9 +131,9 @@ def test_plugins_are_given_their_options(no_devices, setting, monkeypatch):
     monkeypatch.setattr(_plugins.runtime, "pjrt_plugin_loaded", lambda name: True)
     monkeypatch.setattr(_plugins.runtime, "pjrt_plugin_initialized", lambda name: True)
     setting("jax_pjrt_client_create_options", "a:1")
-    _plugins.make_plugin_client(_plugins.Plugin("own", None))
+    _plugins.make_plugin_client(_plugins.Plugin("own", None), {})
     setting("jax_cuda_visible_devices", "1")
-    _plugins.make_plugin_client(_plugins.Plugin("cuda", None))
+    _plugins.make_plugin_client(_plugins.Plugin("cuda", None), {})
     assert given[0] == {"a": "1"}
     assert given[1]["visible_devices"] == [1] and given[1]["a"] == "1"
 

@@ -225,7 +225,7 @@ def test_the_overview_names_what_there_is():
     named = documents.names_in_links(documents.text("notes-overview.md"))
     assert {"lax.psum", "local_devices", "pmap", "process_count", "vmap"} <= named
     missing = [name for name in sorted(named) if not _found(name)]
-    assert missing == ["distributed.initialize"]  # programs of several processes
+    assert missing == []
 
 
 def _found(name):

@@ -7,6 +7,7 @@ from typing import Any
 from ricci_xla.devices._errors import DuplicateSpecError
 from ricci_xla.devices._registration import introduce_spec_check
 from ricci_xla.devices._runtime_types import Device, DeviceList
+from ricci_xla.devices._topologies import is_described
 
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
@@ -196,8 +197,11 @@ def _memory_kind(self: Any) -> str | None:
         return kind
     try:
         return self._internal_device_list.default_memory_kind
-    except ValueError:  # the runtime knows no memories of CPU devices that are described
-        return "device"
+    except ValueError:
+        # The runtime knows no memories of CPU devices that are described.
+        if all(isinstance(d, Device) and is_described(d) for d in self._internal_device_list):
+            return "device"
+        raise
 
 
 def _reduce_sharding(self: Sharding) -> tuple[Any, ...]:
