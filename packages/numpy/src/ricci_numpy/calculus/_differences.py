@@ -171,6 +171,8 @@ def gradient(
         raise ValueError(
             f"gradient: along axes {axes} of shape {np.shape(f)} there must be 2 samples or more."
         )
+    if not given:  # narrow integers become narrow floats, which a distance of 1.0 would widen
+        (f,) = promote_dtypes_inexact(f)
     distances = given or [1.0]
     if len(distances) == 1:
         distances = distances * len(axes)

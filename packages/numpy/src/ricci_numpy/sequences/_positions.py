@@ -14,6 +14,7 @@ from ricci_ir import (
     DTypeLike,
     ShapeLike,
     Tracer,
+    canonicalize_dtype,
     composite,
     get_aval,
     iinfo,
@@ -215,7 +216,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
         if dtype_of(x) == BOOL:
             (x,) = nonzero(x)
         x = asarray(x)
-        if not x.size:
-            x = convert(x, x.dtype)
+        if not x.size:  # as in NumPy, which takes an empty list for indices
+            x = convert(x, canonicalize_dtype(np.int64))
         found.append(lax.expand_dims(x, [i for i in range(count) if i != d]))
     return tuple(found)
