@@ -15,7 +15,6 @@ from ricci_ir import PyTree, ShapedArray, canonicalize_dtype, get_aval, is_exten
 from ricci_parallel._cluster import cluster
 from ricci_pytree import keystr, tree_flatten_with_path
 from ricci_xla import (
-    JaxRuntimeError,
     Sharding,
     across_processes,
     can_be_read,
@@ -24,8 +23,8 @@ from ricci_xla import (
     process_index,
 )
 
-# How long one request to the store waits. In between, this process can be interrupted.
-_POLL_MS = 500
+from ._store import wait_for
+
 _PREVIEW = 60  # characters of a value in an error
 
 # How often each group of processes has exchanged values: the same number in each of them.
@@ -61,26 +60,16 @@ def collect(value: str, ranks: Sequence[int] | None = None) -> list[str]:
     with cluster.waiting():
         if rank != first:
             client.key_value_set(f"{folder}/{number}/{rank}", value)
-            return json.loads(_read(client, f"{folder}/{number}/all"))
+            return json.loads(wait_for(client.blocking_key_value_get, f"{folder}/{number}/all"))
         found = [value]
         for other in group[1:]:
             key = f"{folder}/{number}/{other}"
-            found.append(_read(client, key))
+            found.append(wait_for(client.blocking_key_value_get, key))
             client.key_value_delete(key)
         # All have come here, so that they have read what was stored in the round before.
         client.key_value_delete(f"{folder}/{number - 1}/all")
         client.key_value_set(f"{folder}/{number}/all", json.dumps(found))
     return found
-
-
-def _read(client: Any, key: str) -> str:
-    """The value of a key, once there is one. How long that may take is the watch's business."""
-    while True:
-        try:
-            return client.blocking_key_value_get(key, _POLL_MS)
-        except JaxRuntimeError as error:
-            if "DEADLINE_EXCEEDED" not in str(error):
-                raise
 
 
 def by_value(ranks: Sequence[int], values: Sequence[str]) -> str:

@@ -14,13 +14,13 @@ import re
 import zlib
 from typing import Any, NamedTuple, final
 
-from ricci_xla import JaxRuntimeError, SharedProgram
+from ricci_xla import SharedProgram
 
 from ._signs import Observer, main_thread_line
+from ._store import wait_for
 
 # How much of a program is stored, for finding the first difference; the digest is of all of it.
 _STORED = 1 << 15
-_SLICE_MS = 1_000
 # The watch ends the process when the others do not come.
 _FOREVER_MS = 365 * 24 * 3600 * 1000
 # Where an operation comes from, which is said at its end; and what such names stand for.
@@ -91,20 +91,12 @@ class ProgramCheck:
             if self.rank == program.processes[0]:
                 self.client.key_value_set_bytes(key, mine.to_bytes())
             else:
-                theirs = _Fingerprint.from_bytes(self._stored(key))
+                theirs = _Fingerprint.from_bytes(
+                    wait_for(self.client.blocking_key_value_get_bytes, key)
+                )
                 if theirs.digest != digest:
                     raise ProgramMismatch(_explained(mine, theirs, number + 1, program.processes))
             self.client.wait_at_barrier(key, _FOREVER_MS, program.processes)
-
-    def _stored(self, key: str) -> bytes:
-        """What the first of the processes stores, once it has come to this program."""
-        while True:
-            try:
-                return self.client.blocking_key_value_get_bytes(key, _SLICE_MS)
-            except JaxRuntimeError as error:
-                # Between two requests the watch can interrupt this thread.
-                if "DEADLINE_EXCEEDED" not in str(error):
-                    raise
 
 
 def _group(processes: tuple[int, ...]) -> str:

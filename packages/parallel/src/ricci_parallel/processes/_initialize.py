@@ -139,6 +139,9 @@ def initialize(
         cluster.guard.install()
         cluster.main_thread = MainThread(watch)
         cluster.main_thread.install()
+    else:
+        for connection in connections.values():
+            connection.close()
     with cluster.waiting():
         cluster.client = connect_to_coordinator(
             address, rank, security, init_timeout=initialization_timeout + _MARGIN, **timeouts
@@ -261,11 +264,16 @@ def shutdown() -> None:
         cluster.service.shutdown()
     if watch is not None:
         watch.stop()
+    _give_signals_back()
+    cluster.forget()
+
+
+def _give_signals_back() -> None:
+    """Leave signals and uncaught exceptions to whoever had them before."""
     if cluster.guard is not None:
         cluster.guard.remove()
     if cluster.main_thread is not None:
         cluster.main_thread.remove()
-    cluster.forget()
 
 
 def _after_fork() -> None:
@@ -277,10 +285,7 @@ def _after_fork() -> None:
     if cluster.client is None:
         return
     atexit.unregister(_end)
-    if cluster.main_thread is not None:
-        cluster.main_thread.remove()
-    if cluster.guard is not None:
-        cluster.guard.remove()
+    _give_signals_back()
     if watch is not None:
         for connection in watch.connections.values():
             connection.close()

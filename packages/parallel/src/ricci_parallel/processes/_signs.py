@@ -142,9 +142,11 @@ class Observer:
     def joining(self, what: str) -> Iterator[None]:
         """Say that this process waits for others to begin something inside the block."""
         self._joining = what
-        with self.waiting():
-            yield
-        self._joining = ""
+        try:
+            with self.waiting():
+                yield
+        finally:
+            self._joining = ""
 
 
 def _unready() -> Iterator[Array]:
