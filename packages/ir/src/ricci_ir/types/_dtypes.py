@@ -1,5 +1,6 @@
 """Element types of arrays: their names, their families, and their canonical (32-bit) forms."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -18,8 +19,10 @@ __all__ = [
     "coerce_to_array_dtype",
     "COMPLEXES",
     "dtype",
+    "dtype_named",
     "explicit_dtype",
     "extended",
+    "extended_dtypes",
     "ExtendedDType",
     "finfo",
     "float0",
@@ -171,6 +174,30 @@ class ExtendedDType:
 
     def __repr__(self) -> str:
         return self.name
+
+
+_named = {dtype.name: dtype for dtype in (*array_dtypes, float0)}
+
+extended_dtypes: list[Callable[[str], ExtendedDType | None]] = []
+"""Functions that find an extended dtype by its name; a package that defines some adds one."""
+
+
+def dtype_named(name: str) -> Any:
+    """The dtype whose attribute ``name`` is ``name``.
+
+    Raises:
+      TypeError: if there is none.
+
+    Example:
+      >>> dtype_named("bfloat16")
+      dtype(bfloat16)
+    """
+    found = _named.get(name)
+    if found is None:
+        found = next((d for find in extended_dtypes if (d := find(name)) is not None), None)
+    if found is None:
+        raise TypeError(f"there is no dtype named {name!r}")
+    return found
 
 
 # The dtype of each Python scalar type, and the canonical one by whether 64-bit types are on.

@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import Array, ExtendedDType, Shape, ShapedArray, default_prng_impl, prng_key
+from ricci_ir import (
+    Array,
+    ExtendedDType,
+    Shape,
+    ShapedArray,
+    default_prng_impl,
+    extended_dtypes,
+    prng_key,
+)
 
 __all__ = [
     "KeyType",
@@ -146,6 +154,15 @@ def key_type(generator: Generator) -> KeyType:
 
 def _key_type_named(spec: str | GeneratorSpec) -> KeyType:
     return key_type(find_generator(spec))
+
+
+def _type_named(name: str) -> KeyType | None:
+    """The dtype of keys that has a name, as programs print it and files hold it."""
+    types = map(key_type, _generators.values())
+    return next((found for found in types if found.name == name), None)
+
+
+extended_dtypes.append(_type_named)
 
 
 def find_generator(spec: GeneratorLike | None) -> Generator:

@@ -1,0 +1,173 @@
+"""Records of shardings, in which a device is its position among those of the program."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ricci_ir import UnreducedKind
+from ricci_xla.devices._runtime_types import Device, DeviceList
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._serialized import (
+    get_hlo_sharding_from_serialized_proto,
+    get_serialized_proto_from_hlo_sharding,
+)
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import (
+    GSPMDSharding,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
+from ricci_xla.meshes._spec import UNCONSTRAINED, PartitionSpec
+
+from ._container import FileError
+from ._plain import PlainRecord, decode_plain, encode_plain
+from ._types import MeshAxesRecord, decode_axes, encode_axes
+
+__all__ = [
+    "decode_sharding",
+    "decode_spec",
+    "encode_sharding",
+    "encode_spec",
+    "ShardingRecord",
+    "SpecRecord",
+]
+
+
+class SpecRecord(msgspec.Struct, frozen=True):
+    """A partition spec. The part of a dimension is ``None`` if the compiler may choose it."""
+
+    parts: list[PlainRecord | None]
+    unreduced: PlainRecord
+    reduced: PlainRecord
+    unreduced_kind: str | None = None
+
+
+class SingleDeviceRecord(msgspec.Struct, frozen=True, tag="single"):
+    """A sharding on one device."""
+
+    device: int
+    memory_kind: str | None = None
+
+
+class NamedRecord(msgspec.Struct, frozen=True, tag="named"):
+    """A sharding over a mesh."""
+
+    axes: MeshAxesRecord
+    devices: list[int]
+    spec: SpecRecord
+    memory_kind: str | None = None
+
+
+class TiledRecord(msgspec.Struct, frozen=True, tag="tiled"):
+    """A sharding as XLA writes it, over all devices in their order."""
+
+    devices: list[int]
+    proto: bytes
+    memory_kind: str | None = None
+
+
+type ShardingRecord = SingleDeviceRecord | NamedRecord | TiledRecord
+"""A sharding of one of the three classes."""
+
+
+def encode_spec(spec: PartitionSpec) -> SpecRecord:
+    """A record of a partition spec.
+
+    Raises:
+      TypeError: if a mesh axis is named by what is no plain value.
+    """
+    kind = spec.unreduced_kind
+    return SpecRecord(
+        [None if part is UNCONSTRAINED else encode_plain(part) for part in spec.partitions],
+        encode_plain(frozenset(spec.unreduced)),
+        encode_plain(frozenset(spec.reduced)),
+        None if kind is None else kind.name,
+    )
+
+
+def decode_spec(record: SpecRecord) -> PartitionSpec:
+    """The partition spec that a record describes.
+
+    Raises:
+      FileError: if there is no such spec.
+    """
+    parts = [UNCONSTRAINED if r is None else decode_plain(r) for r in record.parts]
+    try:
+        return PartitionSpec(
+            *parts,
+            unreduced=decode_plain(record.unreduced),
+            reduced=decode_plain(record.reduced),
+            unreduced_kind=None
+            if record.unreduced_kind is None
+            else UnreducedKind[record.unreduced_kind],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"the record describes no partition spec: {error}") from error
+
+
+def encode_sharding(sharding: Sharding, devices: Sequence[Device]) -> ShardingRecord:
+    """A record of a sharding.
+
+    Args:
+      sharding: the sharding.
+      devices: the devices of the program, among which its own are.
+
+    Raises:
+      TypeError: if it is of another class than jaxlib's, or a mesh axis has no plain name.
+      ValueError: if it has a device that is not among ``devices``.
+    """
+    position = {device: i for i, device in enumerate(devices)}
+    try:
+        if isinstance(sharding, SingleDeviceSharding):
+            return SingleDeviceRecord(position[sharding._device], sharding._memory_kind)
+        if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
+            places = [position[device] for device in sharding.mesh.devices.flat]
+            spec = encode_spec(sharding.spec)
+            return NamedRecord(encode_axes(sharding.mesh), places, spec, sharding._memory_kind)
+        if isinstance(sharding, GSPMDSharding):
+            places = [position[device] for device in sharding._device_assignment]
+            proto = get_serialized_proto_from_hlo_sharding(sharding._to_xla_hlo_sharding(0))
+            return TiledRecord(places, proto, sharding.memory_kind)
+    except KeyError as error:
+        raise ValueError(f"{sharding} has {error}, where the program does not run") from error
+    raise TypeError(f"the sharding {sharding} cannot be written to a file")
+
+
+def decode_sharding(record: ShardingRecord, devices: Sequence[Device]) -> Sharding:
+    """The sharding that a record describes, on the given devices.
+
+    Raises:
+      FileError: if there is no such sharding, or it has more devices than are given.
+    """
+    try:
+        if isinstance(record, SingleDeviceRecord):
+            device = devices[_position(record.device)]
+            if record.memory_kind is None:
+                return single_device_sharding(device)
+            return SingleDeviceSharding(device, record.memory_kind)
+        there = [devices[_position(i)] for i in record.devices]
+        if isinstance(record, NamedRecord):
+            names, types = decode_axes(record.axes)
+            grid: Any = np.empty(len(there), object)
+            grid[:] = there
+            mesh = Mesh(grid.reshape(record.axes.sizes), names, types)
+            return NamedSharding(mesh, decode_spec(record.spec), record.memory_kind)
+        form = get_hlo_sharding_from_serialized_proto(record.proto)
+        return GSPMDSharding(DeviceList(tuple(there)), form, record.memory_kind)
+    except IndexError as error:
+        raise FileError(
+            f"the record has a sharding over more than the {len(devices)} devices that are here"
+        ) from error
+    except (TypeError, ValueError, RuntimeError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"the record describes no sharding: {error}") from error
+
+
+def _position(i: int) -> int:
+    if i < 0:
+        raise FileError(f"the record has a device at position {i}")
+    return i

@@ -1,0 +1,150 @@
+"""Records of types: shapes, dtypes, and how types lie on meshes."""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import msgspec
+
+from ricci_ir import (
+    AbstractToken,
+    AbstractValue,
+    ShapedArray,
+    TypeSharding,
+    abstract_token,
+    dtype_named,
+)
+from ricci_xla.meshes._abstract_mesh import AbstractMesh
+from ricci_xla.meshes._axes import AxisType
+
+from ._container import FileError
+from ._plain import PlainRecord, decode_plain, encode_plain
+
+__all__ = [
+    "decode_axes",
+    "decode_type",
+    "encode_axes",
+    "encode_type",
+    "MeshAxesRecord",
+    "TypeRecord",
+]
+
+
+class MeshAxesRecord(msgspec.Struct, frozen=True):
+    """The axes of a mesh: their names, sizes and types."""
+
+    names: list[PlainRecord]
+    sizes: list[int]
+    types: list[str]
+
+
+class TypeShardingRecord(msgspec.Struct, frozen=True):
+    """What a type says of devices: a ``TypeSharding``."""
+
+    mesh: MeshAxesRecord | None
+    parts: list[list[PlainRecord]]
+    varying: PlainRecord
+    unreduced: PlainRecord
+    reduced: PlainRecord
+
+
+class TypeRecord(msgspec.Struct, frozen=True):
+    """The type of a value. A token has no shape; a symbolic dimension is written as text."""
+
+    shape: list[int | str] | None
+    dtype: str = ""
+    weak_type: bool = False
+    sharding: TypeShardingRecord | None = None
+
+
+def encode_axes(mesh: Any) -> MeshAxesRecord:
+    """A record of a mesh's axes, with devices or without.
+
+    Raises:
+      TypeError: if an axis is named by what is no plain value.
+    """
+    return MeshAxesRecord(
+        [encode_plain(name) for name in mesh.axis_names],
+        list(mesh.axis_sizes),
+        [kind.name for kind in mesh.axis_types],
+    )
+
+
+def decode_axes(record: MeshAxesRecord) -> tuple[tuple[Hashable, ...], tuple[AxisType, ...]]:
+    """The names and the types of a mesh's axes.
+
+    Raises:
+      FileError: if an axis has no such type.
+    """
+    try:
+        types = tuple(AxisType[name] for name in record.types)
+    except KeyError as error:
+        raise FileError(f"the record has a mesh axis of unknown type {error}") from error
+    return tuple(map(decode_plain, record.names)), types
+
+
+def encode_type(aval: AbstractValue) -> TypeRecord:
+    """A record of a type.
+
+    Raises:
+      TypeError: if the type is that of neither an array nor a token.
+    """
+    if isinstance(aval, AbstractToken):
+        return TypeRecord(None)
+    if not isinstance(aval, ShapedArray):
+        raise TypeError(f"the type {aval} cannot be written to a file")
+    shape: list[int | str] = [n if isinstance(n, int) else str(n) for n in aval.shape]
+    return TypeRecord(
+        shape, aval.dtype.name, aval.weak_type, _encode_type_sharding(aval.type_sharding)
+    )
+
+
+def decode_type(record: TypeRecord, dimension: Callable[[str], Any] | None = None) -> AbstractValue:
+    """The type that a record describes.
+
+    Args:
+      record: the record.
+      dimension: reads a symbolic dimension; without it there may be none.
+
+    Raises:
+      FileError: if there is no such type.
+    """
+    if record.shape is None:
+        return abstract_token
+    shape: list[Any] = []
+    for size in record.shape:
+        if isinstance(size, str):
+            if dimension is None:
+                raise FileError(f"the record has the size {size!r} where a number is expected")
+            shape.append(dimension(size))
+        elif size < 0:
+            raise FileError(f"the record has a dimension of size {size}")
+        else:
+            shape.append(size)
+    try:
+        dtype = dtype_named(record.dtype)
+        sharding = _decode_type_sharding(record.sharding)
+        return ShapedArray(shape, dtype, record.weak_type, sharding=sharding)
+    except (TypeError, ValueError) as error:
+        raise FileError(f"the record describes no type: {error}") from error
+
+
+def _encode_type_sharding(sharding: TypeSharding | None) -> TypeShardingRecord | None:
+    if sharding is None:
+        return None
+    return TypeShardingRecord(
+        None if sharding.mesh is None else encode_axes(sharding.mesh),
+        [[encode_plain(name) for name in part] for part in sharding.parts],
+        *(encode_plain(axes) for axes in sharding.manual),
+    )
+
+
+def _decode_type_sharding(record: TypeShardingRecord | None) -> TypeSharding | None:
+    if record is None:
+        return None
+    mesh = None
+    if record.mesh is not None:
+        names, types = decode_axes(record.mesh)
+        mesh = AbstractMesh(tuple(record.mesh.sizes), names, types)
+    parts = tuple(tuple(map(decode_plain, part)) for part in record.parts)
+    axes = [decode_plain(r) for r in (record.varying, record.unreduced, record.reduced)]
+    return TypeSharding(mesh, parts, *axes)
