@@ -215,4 +215,4 @@ def test_classes_are_never_looked_up():
     with pytest.raises(FileError, match="'subprocess:Popen', which is not registered here"):
         decode_tree(TreeRecord("subprocess:Popen", b"", []), forms())
     with pytest.raises(ValueError, match="cannot be registered as 'box'"):
-        forms().add(NodeForm(Note, "box", str, str))
+        forms().add(NodeForm(Note, "box", str.encode, bytes.decode))
