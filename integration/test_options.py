@@ -12,6 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from ricci_ir import OPTIONS, Status
 from ricci_parallel.processes import _initialize
 from ricci_stablehlo import lower_jaxpr
 from ricci_xla import Mesh, compile_options
+from ricci_xla.cache import reset_cache, use_xla_caches
 from ricci_xla.devices import _client, _plugins
 from ricci_xla.devices._jaxlib import runtime, xla_client
 
@@ -243,6 +245,59 @@ def dumped_anywhere(tools: Tools) -> bool:
     return set(tools.folder.rglob("*.mlir")) != before
 
 
+def cached(least_seconds: float | None = 0.0) -> Callable[[Tools], int]:
+    """How many programs are kept on disk of two that differ in the names of operations alone."""
+
+    def observe(tools: Tools) -> int:
+        folder = tools.folder / "cache"
+        with ExitStack() as stack:
+            stack.enter_context(config.state("jax_compilation_cache_dir")(str(folder)))
+            if least_seconds is not None:
+                name = "jax_persistent_cache_min_compile_time_secs"
+                stack.enter_context(config.state(name)(least_seconds))
+            for scope in "ab":
+
+                def scaled(x, scope=scope):
+                    with ricci.named_scope(scope):
+                        return x * 11
+
+                jit(scaled)(1.0)
+        found = list(folder.glob("*.program"))
+        for file in found:
+            file.unlink()
+        return len(found)
+
+    return observe
+
+
+def cached_in_a_folder(tools: Tools) -> bool:
+    """Whether a program is kept where the option says, as seen from the current folder."""
+    tools.monkeypatch.chdir(tools.folder)
+    with config.state("jax_persistent_cache_min_compile_time_secs")(0):
+        jit(lambda x: x * 12)(1.0)
+    found = list(tools.folder.rglob("*.program"))
+    for file in found:
+        file.unlink()
+    return bool(found)
+
+
+def broken_cache(tools: Tools) -> str:
+    """What comes of a folder for compiled programs that is a file."""
+    path = tools.folder / "file"
+    path.touch()
+    reset_cache()
+    with config.state("jax_compilation_cache_dir")(str(path)):
+        with config.state("jax_persistent_cache_min_compile_time_secs")(0):
+            return outcome(lambda: jit(lambda x: x * 13)(1.0))
+
+
+def autotuning_folder(tools: Tools) -> str:
+    """Where XLA keeps what it has found out about fusions on a GPU."""
+    options = compile_options(ricci.devices()[:1])
+    use_xla_caches(options, "cuda", "kept")
+    return options.executable_build_options.debug_options.xla_gpu_per_fusion_autotune_cache_dir
+
+
 def compiled_with(attribute: str) -> Callable[[Tools], Any]:
     """What XLA is told about how to compile."""
 
@@ -442,6 +497,17 @@ DEMONSTRATIONS: dict[str, Row] = {
         "rematerialization",
     ),
     "jax_xla_profile_version": Row(3, compiled_with("profile_version"), 0, 3),
+    # what is kept on disk
+    "jax_compilation_cache_dir": Row("kept", cached_in_a_folder, False, True),
+    "jax_enable_compilation_cache": Row(False, cached(), 1, 0),
+    "jax_persistent_cache_min_compile_time_secs": Row(0, cached(None), 0, 1),
+    "jax_persistent_cache_min_entry_size_bytes": Row(10**9, cached(), 1, 0),
+    "jax_compilation_cache_max_size": Row(0, cached(), 1, 0),
+    "jax_compilation_cache_include_metadata_in_key": Row(True, cached(), 1, 2),
+    "jax_raise_persistent_cache_errors": Row(True, broken_cache, "UserWarning", "FileExistsError"),
+    "jax_persistent_cache_enable_xla_caches": Row(
+        "none", autotuning_folder, "kept/xla_gpu_per_fusion_autotune_cache_dir", ""
+    ),
     # devices
     "jax_platforms": Row(
         "nowhere",

@@ -54,7 +54,16 @@ def test_unknown_attribute():
 
 
 @pytest.mark.parametrize(
-    "module", ["jax", "scipy", "ricci_check", "ricci_parallel.reports", "ricci_testing"]
+    "module",
+    [
+        "jax",
+        "scipy",
+        "ricci_check",
+        "ricci_parallel.reports",
+        "ricci_testing",
+        "ricci_xla.cache",
+        "ricci_xla.files",
+    ],
 )
 def test_import_does_not_load(module):
     program = f"import sys, ricci; print({module!r} in sys.modules)"

@@ -92,7 +92,6 @@ def _unsupported(kind: Kind, default: Any, note: str) -> Option:
 _NO_CONVERTER = "there is no converter to TensorFlow"
 _NO_EXPORT = "programs cannot be exported yet; keep the text of jit(f).lower(x).as_text()"
 _ONE_IMPLEMENTATION = "it chooses between two implementations, of which there is one here"
-_NO_CACHE = "compiled programs are not kept on disk yet; each process compiles its own"
 _NO_FILES = "the locations in a lowered program are names of scopes, not source files"
 _NO_REFS = "there are no mutable arrays"
 _NO_PROFILES = "programs are not compiled again by profile; leave it off"
@@ -146,7 +145,9 @@ OPTIONS: Mapping[str, Option] = {
         BOOL, False, "raise an error for an infinity in a result, and find where"
     ),
     "jax_log_compiles": _honoured(BOOL, False, "log what is traced and compiled as warnings"),
-    "jax_explain_cache_misses": _honoured(BOOL, False, "log why a function is traced again"),
+    "jax_explain_cache_misses": _honoured(
+        BOOL, False, "log why a function is traced again, or is not in the compilation cache"
+    ),
     "jax_log_checkpoint_residuals": _honoured(
         BOOL, False, "log what checkpoint saves for the backward pass as warnings"
     ),
@@ -189,13 +190,24 @@ OPTIONS: Mapping[str, Option] = {
     "jax_softmax_custom_jvp": _traced(
         BOOL, False, "differentiate softmax by its own rule, from its result"
     ),
-    "jax_raise_persistent_cache_errors": _unsupported(BOOL, False, _NO_CACHE),
-    "jax_persistent_cache_min_compile_time_secs": _unsupported(FLOAT, 1.0, _NO_CACHE),
-    "jax_persistent_cache_min_entry_size_bytes": _unsupported(INT, 0, _NO_CACHE),
-    "jax_persistent_cache_enable_xla_caches": _unsupported(
-        STR, "xla_gpu_per_fusion_autotune_cache_dir", _NO_CACHE
+    "jax_raise_persistent_cache_errors": _honoured(
+        BOOL, False, "what is wrong with the compilation cache raises an error instead of a warning"
     ),
-    "jax_compilation_cache_include_metadata_in_key": _unsupported(BOOL, False, _NO_CACHE),
+    "jax_persistent_cache_min_compile_time_secs": _honoured(
+        FLOAT, 1.0, "programs that compile in less than so many seconds are not kept in the cache"
+    ),
+    "jax_persistent_cache_min_entry_size_bytes": _honoured(
+        INT, 0, "compiled programs of fewer bytes are not kept in the cache"
+    ),
+    "jax_persistent_cache_enable_xla_caches": _honoured(
+        STR,
+        "xla_gpu_per_fusion_autotune_cache_dir",
+        "which caches of XLA's own for GPUs are put into the cache's folder: all, none, or names "
+        "with commas",
+    ),
+    "jax_compilation_cache_include_metadata_in_key": _honoured(
+        BOOL, False, "programs whose operations have other names in profiles are compiled apart"
+    ),
     "jax_hlo_source_file_canonicalization_regex": _meaningless(STR, None, _NO_FILES),
     "jax_source_url_schema": _meaningless(STR, None, _NO_FILES),
     "jax_include_full_tracebacks_in_locations": _meaningless(BOOL, True, _NO_FILES),
@@ -205,12 +217,24 @@ OPTIONS: Mapping[str, Option] = {
     "jax_enable_pgle": _unsupported(BOOL, False, _NO_PROFILES),
     "jax_pgle_profiling_runs": _unsupported(INT, 3, _NO_PROFILES),
     "jax_pgle_aggregation_percentile": _unsupported(INT, 90, _NO_PROFILES),
-    "jax_enable_compilation_cache": _meaningless(BOOL, True, _NO_CACHE),
-    "jax_compilation_cache_dir": _unsupported(STR, None, _NO_CACHE),
-    "jax_compilation_cache_check_contents": _unsupported(BOOL, False, _NO_CACHE),
-    "jax_compilation_cache_expect_pgle": _unsupported(BOOL, False, _NO_CACHE),
-    "jax_compilation_cache_max_size": _unsupported(INT, -1, _NO_CACHE),
-    "jax_remove_custom_partitioning_ptr_from_cache_key": _unsupported(BOOL, False, _NO_CACHE),
+    "jax_enable_compilation_cache": _honoured(
+        BOOL, True, "whether the compilation cache is used, if it has a folder"
+    ),
+    "jax_compilation_cache_dir": _honoured(
+        STR, None, "the folder in which compiled programs are kept for the next process"
+    ),
+    "jax_compilation_cache_check_contents": _meaningless(
+        BOOL, False, "what is read from the cache is always checked, by its digest and by its key"
+    ),
+    "jax_compilation_cache_expect_pgle": _unsupported(BOOL, False, _NO_PROFILES),
+    "jax_compilation_cache_max_size": _honoured(
+        INT,
+        -1,
+        "how many bytes the cache may have: what was not used for long is removed; -1: any number",
+    ),
+    "jax_remove_custom_partitioning_ptr_from_cache_key": _meaningless(
+        BOOL, False, "programs that call Python functions while they are compiled are not kept"
+    ),
     "jax_explicit_x64_dtypes": _traced(
         Member(ExplicitX64Mode),
         ExplicitX64Mode.WARN,

@@ -1,5 +1,6 @@
 """Clients of the runtime, and devices."""
 
+from ricci_ir import clear_caches as clear_in_memory_compilation_cache
 from ricci_ir import export_names as _export_names
 from ricci_xla import backends as backends
 from ricci_xla import clear_backends as clear_backends

@@ -14,6 +14,7 @@ try:
     from jaxlib import cpu_sparse as cpu_sparse
     from jaxlib import lapack as lapack
     from jaxlib import xla_client as xla_client
+    from jaxlib.version import __version__ as jaxlib_version
 except (ImportError, AttributeError, OSError) as _error:
     raise explain_jaxlib(_error) from _error
 check_jaxlib()
@@ -43,4 +44,12 @@ def load_mlir() -> tuple[Any, Any]:
     return ir, context
 
 
-__all__ = ["cpu_sparse", "hlo", "lapack", "load_mlir", "runtime", "xla_client"]
+__all__ = [
+    "cpu_sparse",
+    "hlo",
+    "jaxlib_version",
+    "lapack",
+    "load_mlir",
+    "runtime",
+    "xla_client",
+]

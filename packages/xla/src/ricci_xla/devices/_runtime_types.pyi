@@ -219,6 +219,13 @@ class CompileOptions:
     executable_build_options: Any
     env_option_overrides: list[tuple[str, str | bool | int | float]]
 
+    def SerializeAsString(self) -> bytes:
+        """The options as a protocol buffer."""
+
+    @staticmethod
+    def ParseFromString(data: bytes, /) -> CompileOptions:
+        """The options that a protocol buffer holds."""
+
 class LoadedExecutable:
     """A compiled program on the devices that it runs on."""
 

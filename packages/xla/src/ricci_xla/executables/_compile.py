@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,8 @@ class CompilerEffortLevel(Enum):
 
 _optimization_level = config.state("jax_optimization_level")
 _memory_fitting_level = config.state("jax_memory_fitting_level")
+_cache_folder = config.state("jax_compilation_cache_dir")
+_cache_enabled = config.state("jax_enable_compilation_cache")
 
 
 def compile_options(
@@ -142,6 +145,8 @@ def compile_text(
       host_callbacks: the Python functions that the program calls, by index.
       configure: called with jaxlib's ``CompileOptions`` before compiling, to set further ones.
 
+    The program comes from the persistent compilation cache, if there is one that has it.
+
     Returns:
       jaxlib's ``LoadedExecutable``; its ``Executable``, which cannot run, for a topology's devices.
 
@@ -177,6 +182,10 @@ def compile_text(
     if host_callbacks:
         functions = host_functions(host_callbacks)
         return client.compile_and_load(parse_module(text), where, found, functions)
+    if _cache_folder.value and _cache_enabled.value:
+        cache = import_module("ricci_xla.cache")  # few programs have a folder for it
+        compile = lambda options: client.compile_and_load(text, where, options)
+        return cache.cached_compile(text, devices, found, compile)
     return client.compile_and_load(text, where, found)
 
 

@@ -1,0 +1,7 @@
+"""Compiled programs in a folder, for the next process. ``docs/starting.md`` says how."""
+
+from ricci_ir import export_names as _export_names
+
+from . import compilation_cache as compilation_cache
+
+_export_names(globals(), "compilation_cache")

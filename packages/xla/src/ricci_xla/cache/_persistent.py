@@ -1,0 +1,240 @@
+"""Looking programs up before they are compiled, and keeping those that were.
+
+Nothing that is wrong with the folder keeps a program from running: it is compiled, with a warning
+that names the path. With ``jax_raise_persistent_cache_errors`` it is an error instead.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+from ricci_ir import (
+    config,
+    explain_cache_misses,
+    record_event,
+    record_event_duration_secs,
+    warn_user,
+)
+from ricci_xla.devices._runtime_types import (
+    CompileOptions,
+    Device,
+    DeviceList,
+    JaxRuntimeError,
+    LoadedExecutable,
+)
+from ricci_xla.files import FileError
+
+from ._entry import read_entry, write_entry
+from ._explain import explain_miss
+from ._folder import CacheFolder
+from ._key import ProgramKey, program_key
+
+__all__ = ["cached_compile", "reset_cache", "set_cache_dir", "use_xla_caches"]
+
+_folder = config.state("jax_compilation_cache_dir")
+_raises = config.state("jax_raise_persistent_cache_errors")
+_with_names = config.state("jax_compilation_cache_include_metadata_in_key")
+_min_seconds = config.state("jax_persistent_cache_min_compile_time_secs")
+_min_bytes = config.state("jax_persistent_cache_min_entry_size_bytes")
+_max_bytes = config.state("jax_compilation_cache_max_size")
+_xla_caches = config.state("jax_persistent_cache_enable_xla_caches")
+
+_log = logging.getLogger("ricci.compilation_cache")
+
+# Such operations call Python functions while a program is compiled.
+_CALLS_OF_THE_COMPILER = ("@CustomSPMDPartitioning", "@InspectSharding")
+_GPUS = ("cuda", "gpu", "rocm")
+# XLA's own caches, which are files and folders inside of the cache's, by the name of the flag.
+_XLA_CACHES = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir")
+
+
+class _State:
+    """What is known of the cache's folder since the last ``reset_cache``."""
+
+    __slots__ = ("used", "warned")
+
+    def __init__(self):
+        self.used = False
+        self.warned: set[tuple[str, str]] = set()
+
+
+_state = _State()
+
+
+def reset_cache() -> None:
+    """Forget which warnings were given; the folder and its files stay."""
+    _state.__init__()
+
+
+def set_cache_dir(path: str | os.PathLike[str]) -> None:
+    """Set the folder of the compilation cache: the option ``jax_compilation_cache_dir``."""
+    config.update("jax_compilation_cache_dir", os.fspath(path))
+
+
+def cached_compile(
+    text: str | bytes,
+    devices: Sequence[Device],
+    options: CompileOptions,
+    compile: Callable[[CompileOptions], LoadedExecutable],
+) -> LoadedExecutable:
+    """The compiled program from the cache; else it is compiled, and kept if that took long.
+
+    Args:
+      text: the StableHLO module.
+      devices: the devices that it is compiled for.
+      options: how it is compiled.
+      compile: compiles it.
+    """
+    folder = _usable_folder()
+    if folder is None or not _is_cacheable(text):
+        return compile(options)
+    if not _state.used:
+        _state.used = True
+        record_event("/jax/compilation_cache/tasks_using_cache")
+    record_event("/jax/compilation_cache/compile_requests_use_cache")
+    start = perf_counter()
+    key = program_key(text, devices, options, with_names=_with_names.value)
+    if not options.executable_build_options.debug_options.xla_dump_to:  # a hit would write nothing
+        loaded = _load(folder, key, devices, options, start)
+        if loaded is not None:
+            return loaded
+    if explain_cache_misses.value:
+        _explain(folder, key)
+    use_xla_caches(options, devices[0].platform, folder.path)
+    start = perf_counter()
+    loaded = compile(options)
+    _keep(folder, key, devices, loaded, perf_counter() - start)
+    return loaded
+
+
+def _usable_folder() -> CacheFolder | None:
+    path = _folder.value
+    if "://" in path:
+        _fail(
+            f"jax_compilation_cache_dir={path!r} is an address, and the compilation cache is kept "
+            "in local folders only. Mount the storage, and name the folder where it is mounted.",
+            path,
+            ValueError,
+        )
+        return None
+    return CacheFolder(path)
+
+
+def _is_cacheable(text: str | bytes) -> bool:
+    if isinstance(text, bytes):
+        return not any(name.encode() in text for name in _CALLS_OF_THE_COMPILER)
+    return not any(name in text for name in _CALLS_OF_THE_COMPILER)
+
+
+def _load(
+    folder: CacheFolder,
+    key: ProgramKey,
+    devices: Sequence[Device],
+    options: CompileOptions,
+    start: float,
+) -> LoadedExecutable | None:
+    path = folder.path_of(key)
+    try:
+        data = folder.read(key)
+        if data is None:
+            return None
+        entry = read_entry(data, path, key)
+        client = devices[0].client
+        loaded = client.deserialize_executable(
+            entry.program(path), DeviceList(tuple(devices)), options
+        )
+    except FileError as error:
+        _fail(f"{error} {key.name} is compiled instead.", path, cause=error)
+        return None
+    except (OSError, JaxRuntimeError) as error:
+        _fail(
+            f"{path}: the entry of the compilation cache cannot be read: {error}. {key.name} is "
+            "compiled instead.",
+            path,
+            cause=error,
+        )
+        return None
+    took = perf_counter() - start
+    record_event("/jax/compilation_cache/cache_hits")
+    record_event_duration_secs(
+        "/jax/compilation_cache/compile_time_saved_sec", entry.seconds - took
+    )
+    record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", took)
+    _log.debug("%s was found in the compilation cache: %s", key.name, path)
+    return loaded
+
+
+def _keep(
+    folder: CacheFolder,
+    key: ProgramKey,
+    devices: Sequence[Device],
+    loaded: LoadedExecutable,
+    seconds: float,
+) -> None:
+    if seconds < _min_seconds.value or _max_bytes.value == 0:
+        return
+    processes = {device.process_index for device in devices}
+    if devices[0].client.process_index() != min(
+        processes
+    ):  # one of those that share a program writes it
+        return
+    path = folder.path_of(key)
+    try:
+        program = _serialized(loaded)
+    except (JaxRuntimeError, NotImplementedError) as error:
+        _fail(
+            f"{key.name} cannot be kept in the compilation cache: the runtime does not serialize "
+            f"it: {error}",
+            f"{folder.path}: not serialized",
+            cause=error,
+        )
+        return
+    if len(program) < _min_bytes.value:
+        return
+    try:
+        if not folder.write(key, write_entry(key, program, seconds), _max_bytes.value):
+            return
+    except OSError as error:
+        _fail(
+            f"{path}: {key.name} cannot be kept in the compilation cache: {error}. Programs run "
+            "all the same, and the next process compiles this one again.",
+            f"{folder.path}: not written",
+            cause=error,
+        )
+        return
+    record_event("/jax/compilation_cache/cache_misses")
+    _log.debug("%s was written to the compilation cache: %s", key.name, path)
+
+
+def _serialized(loaded: LoadedExecutable) -> bytes:
+    return loaded.client.serialize_executable(loaded)
+
+
+def _fail(
+    message: str,
+    what: str,
+    kind: type[Exception] = RuntimeError,
+    cause: Exception | None = None,
+) -> None:
+    """Warn once of what is wrong with the folder or a file, or raise it as an error."""
+    if _raises.value:
+        raise cause if cause is not None else kind(message)
+    if (what, kind.__name__) not in _state.warned:
+        _state.warned.add((what, kind.__name__))
+        warn_user(message)
+
+
+def _explain(folder: CacheFolder, key: ProgramKey) -> None:
+    _log.warning("%s", explain_miss(folder, key))
+
+
+def use_xla_caches(options: CompileOptions, platform: str, folder: str) -> None:
+    """Set the paths of XLA's own caches for GPUs, unless ``XLA_FLAGS`` sets them."""
+    if platform not in _GPUS:
+        return
+    wanted = (_xla_caches.value or "none").replace(" ", "").split(",")
+    debug = options.executable_build_options.debug_options
+    for name in _XLA_CACHES:
+        if (name in wanted or "all" in wanted) and getattr(debug, name, None) == "":
+            setattr(debug, name, os.path.join(folder, name))
