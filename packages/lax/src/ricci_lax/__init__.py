@@ -18,6 +18,7 @@ from .custom import *
 from .derivatives import *
 from .effects import *
 from .elementwise import *
+from .ffi import *
 from .nan import *
 from .programs import *
 from .random_bits import *

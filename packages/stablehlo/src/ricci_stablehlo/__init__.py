@@ -1,7 +1,11 @@
 """StableHLO: lowering jaxprs to its text, and the tools with which primitives' rules write it."""
 
+from ._attributes import attribute as attribute
+from ._batched_calls import batch_annotations as batch_annotations
+from ._batched_calls import batch_partitionable as batch_partitionable
 from ._callbacks import host_call as host_call
 from ._combining import combining_region as combining_region
+from ._custom_calls import custom_call_attributes as custom_call_attributes
 from ._divisions import parts_text as parts_text
 from ._extension import TracedRule as TracedRule
 from ._extension import lower_fun as lower_fun
@@ -41,8 +45,12 @@ __all__ = [
     "Module",
     "TracedRule",
     "Value",
+    "attribute",
     "axes_left",
+    "batch_annotations",
+    "batch_partitionable",
     "combining_region",
+    "custom_call_attributes",
     "dense",
     "element_type",
     "extended_lower_rules",

@@ -25,6 +25,7 @@ from ricci_ir import (
     physical_aval,
 )
 
+from ._custom_calls import custom_call_attributes
 from ._divisions import parts_text
 from ._locations import Locations
 from ._types import dense, int_list, string, tensor_type
@@ -307,7 +308,7 @@ class Lowering:
         operands: Sequence[Value],
         outs: Sequence[AbstractValue],
         *,
-        backend_config: Mapping[str, str] | None = None,
+        backend_config: Mapping[str, str] | str | None = None,
         api_version: int = 4,
         has_side_effect: bool = False,
         operand_layouts: Sequence[Sequence[int]] | None = None,
@@ -322,7 +323,8 @@ class Lowering:
           target: the registered name of the kernel.
           operands: the operands.
           outs: the types of the results.
-          backend_config: attribute texts by name, such as ``{"uplo": "76 : ui8"}``.
+          backend_config: attribute texts by name, such as ``{"uplo": "76 : ui8"}``; for calling
+            conventions before 4 a string.
           api_version: the calling convention; 4 is the typed FFI.
           has_side_effect: whether the call stays even if nothing uses its results.
           operand_layouts, result_layouts: minor-to-major orders; given together.
@@ -330,25 +332,17 @@ class Lowering:
           extra: the text of further attributes.
           annotations: see ``generic``.
         """
-        attrs = [f"api_version = {api_version} : i32", f"call_target_name = {string(target)}"]
-        if backend_config is not None:
-            fields = ", ".join(f"{k} = {v}" for k, v in backend_config.items())
-            attrs.append(f"backend_config = {{{fields}}}")
-        if has_side_effect:
-            attrs.append("has_side_effect = true")
-        if operand_layouts is not None:
-            attrs.append(f"operand_layouts = [{', '.join(map(_layout, operand_layouts))}]")
-        if result_layouts is not None:
-            attrs.append(f"result_layouts = [{', '.join(map(_layout, result_layouts))}]")
-        if output_operand_aliases:
-            single = len(outs) == 1
-            aliases = ", ".join(
-                "#stablehlo.output_operand_alias<"
-                f"output_tuple_indices = [{'' if single else out}], "
-                f"operand_index = {operand}, operand_tuple_indices = []>"
-                for out, operand in output_operand_aliases.items()
-            )
-            attrs.append(f"output_operand_aliases = [{aliases}]")
+        written = custom_call_attributes(
+            target,
+            len(outs),
+            backend_config=backend_config,
+            api_version=api_version,
+            has_side_effect=has_side_effect,
+            operand_layouts=operand_layouts,
+            result_layouts=result_layouts,
+            output_operand_aliases=output_operand_aliases,
+        )
+        attrs = [f"{name} = {text}" for name, text in written.items()]
         if extra:
             attrs.append(extra)
         return self.generic(
@@ -442,11 +436,6 @@ def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:
 
 def _any_extended(types: Iterable[AbstractValue]) -> bool:
     return any(isinstance(getattr(aval, "dtype", None), ExtendedDType) for aval in types)
-
-
-def _layout(order: Sequence[int]) -> str:
-    values = ", ".join(map(str, order))
-    return f"dense<{'[' + values + ']' if len(order) else ''}> : tensor<{len(order)}xindex>"
 
 
 def lower_function(

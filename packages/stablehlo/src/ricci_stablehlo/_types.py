@@ -120,9 +120,11 @@ def int_list(values: Sequence[int]) -> str:
     return f"[{', '.join(map(str, values))}]"
 
 
-def string(text: str) -> str:
+def string(text: str | bytes) -> str:
     """A string attribute, quoted and escaped."""
-    if not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
+    if isinstance(text, bytes):
+        text = "".join([_plain_or_escaped[byte] for byte in text])
+    elif not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
         text = "".join([_plain_or_escaped[byte] for byte in text.encode()])
     return f'"{text}"'
 

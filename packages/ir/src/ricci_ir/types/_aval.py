@@ -58,7 +58,7 @@ class AbstractToken(AbstractValue):
         return "Tok"
 
     def __repr__(self) -> str:
-        return "Tok"
+        return "AbstractToken()"
 
 
 abstract_token: AbstractToken = AbstractToken()

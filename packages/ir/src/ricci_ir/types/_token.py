@@ -17,7 +17,7 @@ class Token:
 
     Example:
       >>> Token(None).aval
-      Tok
+      AbstractToken()
     """
 
     __slots__ = ("__weakref__", "buffer")

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from ricci_batching import Axis, batched_at
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -16,24 +15,17 @@ from ricci_ir import (
     api_boundary,
     backend,
     canonicalize_dtype,
-    context,
     define,
-    eval_trace,
     get_aval,
-    trace_to_jaxpr,
     unsupported,
     without_sharding,
 )
-from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.effects._kinds import io_set
 from ricci_lax.rules._law_examples import no_examples
-from ricci_lax.shapes._joining import stack
-from ricci_lax.shapes._slicing import slice_in_dim
-from ricci_lax.structure._broadcasting import broadcast_in_dim
-from ricci_lax.structure._operand_types import shape_of
-from ricci_lax.structure._reshaping import squeeze
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, axes_left, host_call, tokens_at
+
+from ._vmap_methods import by_vmap_method, check_vmap_method, sequentially, vmap_methods
 
 __all__ = [
     "io_callback",
@@ -206,85 +198,16 @@ def _device_of(sharding: Any) -> int:
 # Batching
 
 
-def unrolled(
-    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], apply: Callable[..., list[Any]]
-) -> list[list[Any]]:
-    """Apply a function to each example of a batch in turn; returns the results of each."""
-    every = []
-    for i in range(axis.size):
-        example = [
-            x if d is None else squeeze(slice_in_dim(x, i, i + 1, axis=d), (d,))
-            for x, d in zip(args, dims, strict=True)
-        ]
-        every.append(apply(*example))
-    return every
-
-
-def sequentially(
-    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], apply: Callable, unroll: bool
-) -> tuple[list[Any], list[int]]:
-    """The result of a batching rule that applies a function in a loop over the examples."""
-    if context.trace is eval_trace:
-        every = unrolled(axis, args, dims, apply)
-        results = [stack(rows) for rows in zip(*every, strict=True)]
-        return results, [0] * len(results)
-    fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
-    xs = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True) if d is not None]
-
-    def body(*flat: Array) -> list[Any]:
-        consts, rows = iter(flat[: len(fixed)]), iter(flat[len(fixed) :])
-        return apply(*(next(consts) if d is None else next(rows) for d in dims))
-
-    avals: list[Any] = [get_aval(x) for x in xs]
-    slices = [ShapedArray(a.shape[1:], a.dtype, a.weak_type) for a in avals]
-    jaxpr = trace_to_jaxpr(body, [*map(get_aval, fixed), *slices])
-    outs = scan_p.bind(
-        *fixed,
-        *xs,
-        jaxpr=jaxpr,
-        length=axis.size,
-        reverse=False,
-        unroll=axis.size if unroll else 1,
-        num_consts=len(fixed),
-        num_carry=0,
-        _split_transpose=False,
-    )
-    return outs, [0] * len(outs)
-
-
-_methods = (
-    "sequential",
-    "sequential_unrolled",
-    "expand_dims",
-    "broadcast_all",
-    "legacy_vectorized",
-)
-
-
 def _pure_batch(axis, args, dims, *, callback, result_avals, sharding, vmap_method):
     params = {"callback": callback, "sharding": sharding, "vmap_method": vmap_method}
     if vmap_method is None:
         raise NotImplementedError(
             "pure_callback has no vmap_method, which says how vmap calls "
             f"{name_of(callback.callback_func)} for a batch. Pass one of "
-            f"{', '.join(map(repr, _methods))}."
+            f"{', '.join(map(repr, vmap_methods))}."
         )
-    if vmap_method.startswith("sequential"):
-        apply = lambda *xs: pure_callback_p.bind(*xs, result_avals=result_avals, **params)
-        return sequentially(axis, args, dims, apply, vmap_method.endswith("unrolled"))
-    size = axis.size
-    operands = []
-    for x, d in zip(args, dims, strict=True):
-        if d is not None:
-            x = batched_at(x, d, axis, 0)
-        elif vmap_method != "legacy_vectorized":
-            shape = shape_of(x)
-            rows = 1 if vmap_method == "expand_dims" else size
-            x = broadcast_in_dim(x, (rows, *shape), tuple(range(1, len(shape) + 1)))
-        operands.append(x)
-    avals = tuple(a.update(shape=(size, *a.shape)) for a in result_avals)
-    outs = pure_callback_p.bind(*operands, result_avals=avals, **params)
-    return outs, [0] * len(outs)
+    apply = lambda avals, _, *xs: pure_callback_p.bind(*xs, result_avals=avals, **params)
+    return by_vmap_method(axis, args, dims, vmap_method, result_avals, apply)
 
 
 def _io_batch(axis, args, dims, *, ordered, **params):
@@ -430,11 +353,7 @@ def pure_callback(
       >>> print(pure_callback(np.sort, struct, np.array([3, 1, 2], np.float32)))
       [1. 2. 3.]
     """
-    if vmap_method not in (None, *_methods):
-        raise ValueError(
-            f"pure_callback: vmap_method={vmap_method!r} is none of "
-            f"{', '.join(map(repr, _methods))}, None."
-        )
+    check_vmap_method("pure_callback", vmap_method)
     leaves, tree = _operands("pure_callback", callback, args, kwargs)
     avals, out_tree = _result_types("pure_callback", result_shape_dtypes)
     outs = pure_callback_p.bind(

@@ -29,7 +29,8 @@ from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, axes_left, host_call, once_along, tokens_at
 
-from ._callback import FlatCallback, host_arrays, unrolled, with_static
+from ._callback import FlatCallback, host_arrays, with_static
+from ._vmap_methods import unrolled
 
 __all__ = [
     "debug_callback",

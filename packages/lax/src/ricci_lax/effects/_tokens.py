@@ -54,7 +54,7 @@ def create_token(_: Any = None) -> Any:
 
     Example:
       >>> create_token().aval
-      Tok
+      AbstractToken()
 
     Source: StableHLO ``create_token``.
     """
@@ -100,7 +100,7 @@ def after_all(*operands: Any) -> Any:
 
     Example:
       >>> after_all(create_token(), create_token()).aval
-      Tok
+      AbstractToken()
 
     Source: StableHLO ``after_all``.
     """

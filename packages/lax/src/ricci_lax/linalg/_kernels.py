@@ -5,7 +5,6 @@ dimensions that all operands and results share.
 """
 
 from collections.abc import Mapping, Sequence
-from string import ascii_lowercase
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ricci_lax.elementwise._comparison import eq, select_n
 from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import full_like
-from ricci_stablehlo import Lowering, Value, traced
+from ricci_stablehlo import Lowering, Value, batch_annotations, traced
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _GPU_PREFIXES = {"cuda": "cu", "rocm": "hip"}
@@ -99,10 +98,6 @@ def call_kernel(
       row_major: whether the kernel gets row-major matrices, which to it are the transposed ones.
     """
     avals = [x.aval for x in operands]
-    extra = (
-        f'mhlo.frontend_attributes = {{num_batch_dims = "{batch_rank}"}}, '
-        f"sdy.sharding_rule = {_sharding_rule(avals, outs, batch_rank)}"
-    )
     return ctx.custom_call(
         target,
         operands,
@@ -111,7 +106,7 @@ def call_kernel(
         operand_layouts=[_layout(a, batch_rank, row_major) for a in avals],
         result_layouts=[_layout(a, batch_rank, row_major) for a in outs],
         output_operand_aliases=aliases,
-        annotations=extra,
+        annotations=batch_annotations(avals, outs, batch_rank),
     )
 
 
@@ -132,28 +127,6 @@ def _layout(aval: ShapedArray, batch_rank: int, row_major: bool) -> tuple[int, .
     if rank == batch_rank + 2 and not row_major:
         order[:2] = reversed(order[:2])
     return tuple(order)
-
-
-def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batch_rank: int) -> str:
-    """How the call may be divided over devices: along the batch only."""
-    sizes: list[int] = []
-
-    def factor(size: int) -> str:
-        sizes.append(size)
-        return _factor_name(len(sizes) - 1)
-
-    batch = [factor(size) for size in (ins[0] if ins else outs[0]).shape[:batch_rank]]
-    shared = lambda aval: batch if len(aval.shape) >= batch_rank else []
-    dims = lambda aval: f"[{', '.join([*shared(aval), *map(factor, aval.shape[batch_rank:])])}]"
-    operands, results = (", ".join(map(dims, avals)) for avals in (ins, outs))
-    factors = ", ".join(f"{_factor_name(i)}={size}" for i, size in enumerate(sizes))
-    return f"#sdy.op_sharding_rule<({operands})->({results}) {{{factors}}}, custom>"
-
-
-def _factor_name(i: int) -> str:
-    """Shardy names factors i, j, … z, then z_1, z_2, …"""
-    letters = ascii_lowercase[8:]
-    return letters[i] if i < len(letters) else f"z_{i - len(letters) + 1}"
 
 
 def nan_where_failed(

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+from functools import cache
 from typing import Any
 
 # jaxlib reads this when it is loaded; without it every new client logs its devices to stderr.
@@ -24,6 +25,7 @@ hlo: Any = _hlo
 runtime: Any = _jax
 
 
+@cache
 def load_mlir() -> tuple[Any, Any]:
     """MLIR's Python bindings, and a context that knows the dialects of our programs.
 

@@ -1,6 +1,5 @@
 """Host callbacks: the Python functions that programs call, in the form that jaxlib takes."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,14 +16,9 @@ from ricci_xla.meshes._sharding import single_device_sharding
 from ._effects import runtime_tokens
 
 
-@functools.cache
-def _mlir() -> tuple[Any, Any]:
-    return load_mlir()
-
-
 def parse_module(text: str | bytes) -> Any:
     """Parse a module into an MLIR object, which is what jaxlib compiles together with callbacks."""
-    ir, context = _mlir()
+    ir, context = load_mlir()
     with context:
         return ir.Module.parse(text)
 

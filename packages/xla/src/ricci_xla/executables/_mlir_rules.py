@@ -5,7 +5,6 @@ results as results. The text of that function is then added to the module that i
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,17 +39,12 @@ class RuleContext:
 
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
         """Write a call of the function that a jaxpr is lowered to; returns the call's results."""
-        ir, _ = _mlir()
+        ir, _ = load_mlir()
         symbol = self._lowering.module.function_for(jaxpr, self.primitive.name)
         types = [ir.Type.parse(tensor_type(aval)) for aval in jaxpr.out_avals]
         attributes = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
         call = ir.Operation.create("func.call", types, list(operands), attributes)
         return list(call.results)
-
-
-@cache
-def _mlir() -> tuple[Any, Any]:
-    return load_mlir()
 
 
 def run_mlir_rule(
@@ -65,7 +59,7 @@ def run_mlir_rule(
     Raises:
       TypeError: if the rule does not return a value for each result of the primitive.
     """
-    ir, context = _mlir()
+    ir, context = load_mlir()
     outs = list(lowering.outs)
     symbol = lowering.module.unique_name(primitive.name)
     with context, ir.Location.unknown():
@@ -86,7 +80,7 @@ def run_mlir_rule(
         with ir.InsertionPoint(block):
             ctx = RuleContext(primitive, lowering, [x.aval for x in operands], module)
             built = rule(ctx, *block.arguments, **params)
-            built = list(built) if isinstance(built, list | tuple) else [built]
+            built = [built] if isinstance(built, ir.Value) else list(built)
             if len(built) != len(outs):
                 raise TypeError(
                     f"the lowering rule of {primitive.name!r} returned {len(built)} values; the "

@@ -1,0 +1,122 @@
+"""How ``vmap`` calls what is no program: for each example in turn, or once for the whole batch."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_batching import Axis, batched_at
+from ricci_ir import (
+    Array,
+    ShapedArray,
+    context,
+    eval_trace,
+    get_aval,
+    trace_to_jaxpr,
+)
+from ricci_lax.control_flow._scan import scan_p
+from ricci_lax.shapes._joining import stack
+from ricci_lax.shapes._slicing import slice_in_dim
+from ricci_lax.structure._broadcasting import broadcast_in_dim
+from ricci_lax.structure._operand_types import shape_of
+from ricci_lax.structure._reshaping import squeeze
+
+vmap_methods = (
+    "sequential",
+    "sequential_unrolled",
+    "expand_dims",
+    "broadcast_all",
+    "legacy_vectorized",
+)
+
+
+def check_vmap_method(what: str, method: object) -> None:
+    """Check the argument ``vmap_method`` of a function.
+
+    Raises:
+      ValueError: if it is neither ``None`` nor one of ``vmap_methods``.
+    """
+    if method not in (None, *vmap_methods):
+        raise ValueError(
+            f"{what}: vmap_method={method!r} is none of {', '.join(map(repr, vmap_methods))}, None."
+        )
+
+
+def by_vmap_method(
+    axis: Axis,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    method: str,
+    result_avals: Sequence[Any],
+    apply: Callable[..., list[Any]],
+) -> tuple[list[Any], list[int]]:
+    """The result of a batching rule.
+
+    Args:
+      axis, args, dims: what the rule was given.
+      method: one of ``vmap_methods``.
+      result_avals: the types of the results for one example.
+      apply: ``apply(result_avals, has_batch, *operands)``, which makes the call; ``has_batch`` is
+        empty for one example, and else says for each operand whether it has the batch's dimension,
+        the first, as all results then have.
+    """
+    if method.startswith("sequential"):
+        one = lambda *xs: apply(result_avals, (), *xs)
+        return sequentially(axis, args, dims, one, method.endswith("unrolled"))
+    has_batch = [d is not None or method != "legacy_vectorized" for d in dims]
+    operands = []
+    for x, d in zip(args, dims, strict=True):
+        if d is not None:
+            x = batched_at(x, d, axis, 0)
+        elif method != "legacy_vectorized":
+            shape = shape_of(x)
+            rows = 1 if method == "expand_dims" else axis.size
+            x = broadcast_in_dim(x, (rows, *shape), tuple(range(1, len(shape) + 1)))
+        operands.append(x)
+    avals = tuple(a.insert_dimension(0, axis.size) for a in result_avals)
+    outs = apply(avals, has_batch, *operands)
+    return outs, [0] * len(outs)
+
+
+def unrolled(
+    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], apply: Callable[..., list[Any]]
+) -> list[list[Any]]:
+    """Apply a function to each example of a batch in turn; returns the results of each."""
+    every = []
+    for i in range(axis.size):
+        example = [
+            x if d is None else squeeze(slice_in_dim(x, i, i + 1, axis=d), (d,))
+            for x, d in zip(args, dims, strict=True)
+        ]
+        every.append(apply(*example))
+    return every
+
+
+def sequentially(
+    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], apply: Callable, unroll: bool
+) -> tuple[list[Any], list[int]]:
+    """The result of a batching rule that applies a function in a loop over the examples."""
+    if context.trace is eval_trace:
+        every = unrolled(axis, args, dims, apply)
+        results = [stack(rows) for rows in zip(*every, strict=True)]
+        return results, [0] * len(results)
+    fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
+    xs = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True) if d is not None]
+
+    def body(*flat: Array) -> list[Any]:
+        consts, rows = iter(flat[: len(fixed)]), iter(flat[len(fixed) :])
+        return apply(*(next(consts) if d is None else next(rows) for d in dims))
+
+    avals: list[Any] = [get_aval(x) for x in xs]
+    slices = [ShapedArray(a.shape[1:], a.dtype, a.weak_type) for a in avals]
+    jaxpr = trace_to_jaxpr(body, [*map(get_aval, fixed), *slices])
+    outs = scan_p.bind(
+        *fixed,
+        *xs,
+        jaxpr=jaxpr,
+        length=axis.size,
+        reverse=False,
+        unroll=axis.size if unroll else 1,
+        num_consts=len(fixed),
+        num_carry=0,
+        _split_transpose=False,
+    )
+    return outs, [0] * len(outs)

@@ -1,0 +1,333 @@
+"""``ffi_call``: a primitive whose work is done by a function that is registered with XLA."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    AbstractToken,
+    AbstractValue,
+    ArrayLike,
+    AxisNames,
+    ExtendedDType,
+    Primitive,
+    ShapedArray,
+    api_boundary,
+    define,
+    get_aval,
+    make_type_sharding,
+    no_axes,
+    own_sharding,
+    physical_aval,
+)
+from ricci_lax.callbacks._vmap_methods import by_vmap_method, check_vmap_method, vmap_methods
+from ricci_lax.effects._kinds import AllowedEffect
+from ricci_lax.rules._law_examples import no_examples
+from ricci_stablehlo import Lowering, Value, batch_annotations, batch_partitionable
+
+from ._layouts import MinorToMajor, batched_layout, read_layouts
+from ._static_attributes import Attribute, static_attributes
+
+__all__ = [
+    "FfiEffect",
+    "ffi_call",
+    "ffi_call_p",
+]
+
+
+class FfiEffect(AllowedEffect):
+    """What a registered function does besides computing its results."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "FfiEffect()"
+
+
+_effects: dict[bool, frozenset] = {False: frozenset(), True: frozenset({FfiEffect()})}
+
+# The calling convention by which attributes are passed.
+_TYPED = 4
+
+
+# The rules
+
+
+def _no_derivative(*args: Any, target_name: str, **params: Any) -> Any:
+    raise ValueError(
+        f"The FFI call to {target_name!r} cannot be differentiated: what it computes is not known. "
+        "Wrap the function that makes the call in custom_jvp or custom_vjp, and give its "
+        "derivative there."
+    )
+
+
+def _sharding(avals: Sequence[Any], results: Sequence[Any], **params: Any) -> list[Any]:
+    """Results vary along the axes of the operands, and are divided as ``result_avals`` says."""
+    said = [aval.type_sharding for aval in avals if aval.type_sharding is not None]
+    for sharding in said:
+        if sharding.unreduced:
+            raise NotImplementedError(
+                f"ffi_call of {params['target_name']!r}: an operand is unreduced along "
+                f"{', '.join(map(repr, sharding.unreduced))}: its sum is not done yet. Do it "
+                "before the call, with psum or reshard."
+            )
+    varying = no_axes.union(*(sharding.varying for sharding in said))
+    return [_varying(result, varying) for result in results]
+
+
+def _varying(result: AbstractValue, axes: AxisNames) -> Any:
+    own = result.type_sharding
+    if not (axes and isinstance(result, ShapedArray)):
+        return own
+    if own is None:
+        return make_type_sharding(None, ((),) * result.ndim, axes)
+    return own.update(varying=own.varying | axes)
+
+
+def _batch(axis, args, dims, *, result_avals, batch_rank, **params):
+    target, method = params["target_name"], params["vmap_method"]
+    if method is None:
+        raise NotImplementedError(
+            f"ffi_call of {target!r} has no vmap_method, which says how vmap makes the call for a "
+            f"batch. Pass one of {', '.join(map(repr, vmap_methods))}."
+        )
+    whole = method == "broadcast_all" or None not in dims
+
+    def apply(avals: Sequence[Any], has_batch: Sequence[bool], *operands: Any) -> list[Any]:
+        options = {**params, "result_avals": avals, "batch_rank": batch_rank}
+        if has_batch:
+            _check_aliases(params["input_output_aliases"], list(map(get_aval, operands)), avals)
+            options["batch_rank"] = batch_rank + 1 if whole else 0
+            if whole and target in batch_partitionable:
+                options["result_avals"] = tuple(axis.batched_aval(a, 0) for a in result_avals)
+            options["input_layouts"] = tuple(
+                batched_layout(layout) if batched else layout
+                for layout, batched in zip(params["input_layouts"], has_batch, strict=True)
+            )
+            options["output_layouts"] = tuple(map(batched_layout, params["output_layouts"]))
+        return ffi_call_p.bind(*operands, **options)
+
+    return by_vmap_method(axis, args, dims, method, result_avals, apply)
+
+
+def _lower(
+    ctx: Lowering,
+    *operands: Value,
+    target_name: str,
+    attributes: tuple[tuple[str, Attribute], ...],
+    custom_call_api_version: int,
+    has_side_effect: bool,
+    input_layouts: tuple[MinorToMajor, ...],
+    input_output_aliases: tuple[tuple[int, int], ...],
+    legacy_backend_config: str | None,
+    output_layouts: tuple[MinorToMajor, ...],
+    batch_rank: int,
+    **params: Any,
+) -> list[Value]:
+    outs = list(ctx.outs)
+    typed = custom_call_api_version >= _TYPED
+    config = {name: value.text for name, value in attributes}
+    annotations = ""
+    if batch_rank and target_name in batch_partitionable:
+        avals = [physical_aval(x.aval) for x in operands]
+        annotations = batch_annotations(avals, list(map(physical_aval, outs)), batch_rank)
+    return ctx.custom_call(
+        target_name,
+        operands,
+        outs,
+        backend_config=config if typed else legacy_backend_config or "",
+        api_version=min(custom_call_api_version, _TYPED),
+        has_side_effect=has_side_effect,
+        operand_layouts=input_layouts,
+        result_layouts=output_layouts,
+        output_operand_aliases={out: operand for operand, out in input_output_aliases},
+        annotations=annotations,
+    )
+
+
+ffi_call_p: Primitive = define(
+    "ffi_call",
+    abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
+    multiple_results=True,
+    effects=lambda params: _effects[params["has_side_effect"]],
+    sharding=own_sharding(_sharding),
+    jvp=_no_derivative,
+    linearize=_no_derivative,
+    transpose=_no_derivative,
+    batch=_batch,
+    lower=_lower,
+    # How many dimensions come from vmap is for the compiler.
+    shown=lambda *, batch_rank, **params: params,
+    examples=no_examples("what it computes is registered with the compiler by its users"),
+)
+
+
+# The function
+
+
+def _result_types(given: Any) -> tuple[tuple[AbstractValue, ...], type | None]:
+    """The types of the results; and the sequence that they are returned in, if it is one."""
+    several = type(given) if isinstance(given, list | tuple) else None
+    leaves = given if several else (given,)
+    return tuple(_result_type(i, leaf) for i, leaf in enumerate(leaves)), several
+
+
+def _result_type(position: int, given: Any) -> AbstractValue:
+    if isinstance(given, AbstractToken | ShapedArray):
+        return given.strip_weak_type() if isinstance(given, ShapedArray) else given
+    if not (hasattr(given, "shape") and hasattr(given, "dtype")):
+        raise ValueError(
+            "ffi_call: all elements of result_shape_dtypes must have a shape and a dtype, got "
+            f"{given!r:.60} at position {position}. Pass ShapeDtypeStruct(shape, dtype), or a "
+            "sequence of such for several results."
+        )
+    dtype = given.dtype if isinstance(given.dtype, ExtendedDType) else np.dtype(given.dtype)
+    return ShapedArray(tuple(given.shape), dtype, sharding=getattr(given, "sharding", None))
+
+
+def _check_options(
+    target_name: object, has_side_effect: object, api_version: object, legacy_config: object
+) -> None:
+    for name, value, kind, shown in (
+        ("target_name", target_name, str, "a string"),
+        ("has_side_effect", has_side_effect, bool | np.bool_, "true or false"),
+        ("custom_call_api_version", api_version, int, "an int, 1 to 4"),
+    ):
+        if not isinstance(value, kind):
+            raise TypeError(f"ffi_call: {name} must be {shown}, got {value!r}.")
+    if api_version < 0:  # pyright: ignore[reportOperatorIssue]
+        raise ValueError(f"ffi_call: custom_call_api_version must be 1 to 4, got {api_version}.")
+    if legacy_config is None:
+        return
+    if api_version >= _TYPED:  # pyright: ignore[reportOperatorIssue]
+        raise ValueError(
+            "ffi_call: legacy_backend_config is for custom_call_api_version < 4, which is "
+            f"{api_version}. Pass the values as attributes: ffi_call(...)(*operands, name=value)."
+        )
+    if not isinstance(legacy_config, str):
+        raise ValueError(
+            f"ffi_call: legacy_backend_config must be a string, got {legacy_config!r}."
+        )
+
+
+def _aliases(
+    given: Mapping[int, int] | None, ins: Sequence[Any], outs: Sequence[Any]
+) -> tuple[tuple[int, int], ...]:
+    pairs = tuple((int(i), int(o)) for i, o in (given or {}).items())
+    for i, o in pairs:
+        for index, avals, kind in ((i, ins, "input"), (o, outs, "output")):
+            if not 0 <= index < len(avals):
+                raise ValueError(
+                    f"ffi_call: input_output_aliases contains {i}: {o}, with the {kind} index "
+                    f"{index} outside of the range [0, {len(avals)})."
+                )
+    _check_aliases(pairs, ins, outs)
+    return pairs
+
+
+def _check_aliases(
+    pairs: Sequence[tuple[int, int]], ins: Sequence[Any], outs: Sequence[Any]
+) -> None:
+    for i, o in pairs:
+        x, y = ins[i], outs[o]
+        same = (getattr(t, name, None) for name in ("shape", "dtype") for t in (x, y))
+        shape_in, shape_out, dtype_in, dtype_out = same
+        if (shape_in, dtype_in) != (shape_out, dtype_out):
+            raise ValueError(
+                f"ffi_call: input_output_aliases contains {i}: {o}, but the operand is "
+                f"{x.str_short()} and the result {y.str_short()}. They can share memory if their "
+                "types are the same. (Under vmap an operand that is not mapped gets the batch's "
+                "dimension only with vmap_method='broadcast_all'.)"
+            )
+
+
+def _operand_type(position: int, x: Any) -> AbstractValue:
+    try:
+        return get_aval(x)
+    except TypeError:
+        raise TypeError(
+            f"ffi_call: operand {position} is {x!r:.60}, of type {type(x).__name__}, which is no "
+            "array. Pass values that are no arrays by keyword: they are attributes of the call."
+        ) from None
+
+
+@api_boundary
+def ffi_call(
+    target_name: str,
+    result_shape_dtypes: Any,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
+    input_layouts: Sequence[Any] | None = None,
+    output_layouts: Any = None,
+    input_output_aliases: Mapping[int, int] | None = None,
+    custom_call_api_version: int = 4,
+    legacy_backend_config: str | None = None,
+) -> Callable[..., Any]:
+    """Make a function of arrays that calls a compiled function registered with XLA.
+
+    Args:
+      target_name: the name that ``register_ffi_target`` registered.
+      result_shape_dtypes: the type of the result, with a ``shape`` and a ``dtype``, or
+        ``abstract_token``; or a list or tuple of such.
+      has_side_effect: whether the call stays in programs even if nothing uses its results.
+      vmap_method: how ``vmap`` makes the call; see ``pure_callback``.
+      input_layouts: the order of each operand's elements in memory: a ``Layout``, the dimensions
+        from the slowest varying to the fastest, or ``None`` for row-major.
+      output_layouts: likewise of the result; of several results a sequence.
+      input_output_aliases: maps operands to the results that are to use their memory.
+      custom_call_api_version: the calling convention; 4 is the typed one, of ``xla/ffi/api/ffi.h``.
+      legacy_backend_config: a string for the function, in conventions before 4.
+
+    Returns:
+      ``call(*operands, **attributes)``. Attributes are written into the program: a Python number
+      as an int64 or float64, a NumPy scalar as its own type; strings, NumPy arrays, dtypes, and
+      dictionaries of them.
+
+    Raises:
+      ValueError: for types, layouts, aliases or conventions that cannot be; when differentiated.
+      TypeError: for an operand that is no array, an attribute of another type.
+      JaxRuntimeError: when run, if no such target is registered, it takes other arguments, or it
+        returns an error or throws an exception.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_ir import ShapeDtypeStruct, make_jaxpr
+      >>> norm = ffi_call("my_norm", ShapeDtypeStruct((), np.dtype("float32")))
+      >>> make_jaxpr(lambda x: norm(x, eps=1e-6))(np.ones(3, np.float32)).out_avals
+      [ShapedArray(float32[])]
+
+    Source: StableHLO ``custom_call``.
+    """
+    _check_options(target_name, has_side_effect, custom_call_api_version, legacy_backend_config)
+    check_vmap_method("ffi_call", vmap_method)
+    outs, several = _result_types(result_shape_dtypes)
+    out_layouts = output_layouts if several or output_layouts is None else (output_layouts,)
+
+    @api_boundary
+    def call(*operands: ArrayLike, **attributes: Any) -> Any:
+        """Call the registered function."""
+        if attributes and custom_call_api_version < _TYPED:
+            raise ValueError(
+                "ffi_call: attributes need custom_call_api_version >= 4, which is "
+                f"{custom_call_api_version}. Pass legacy_backend_config, a string."
+            )
+        ins = [_operand_type(i, x) for i, x in enumerate(operands)]
+        results = ffi_call_p.bind(
+            *operands,
+            attributes=static_attributes(target_name, attributes),
+            custom_call_api_version=int(custom_call_api_version),
+            has_side_effect=bool(has_side_effect),
+            input_layouts=read_layouts("input_layouts", input_layouts, ins),
+            input_output_aliases=_aliases(input_output_aliases, ins, outs),
+            legacy_backend_config=legacy_backend_config,
+            output_layouts=read_layouts("output_layouts", out_layouts, outs),
+            result_avals=outs,
+            target_name=target_name,
+            vmap_method=vmap_method,
+            batch_rank=0,
+        )
+        return several(results) if several else results[0]
+
+    return call

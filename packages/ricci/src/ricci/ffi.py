@@ -1,0 +1,18 @@
+"""Calls of compiled functions from programs: registering them, and calling them by name."""
+
+from ricci_ir import abstract_token as abstract_token
+from ricci_ir import export_names as _export_names
+from ricci_lax import ffi_call as ffi_call
+from ricci_xla.ffi import TypeRegistration as TypeRegistration
+from ricci_xla.ffi import build_ffi_lowering_function as build_ffi_lowering_function
+from ricci_xla.ffi import ffi_lowering as ffi_lowering
+from ricci_xla.ffi import include_dir as include_dir
+from ricci_xla.ffi import pycapsule as pycapsule
+from ricci_xla.ffi import register_ffi_target as register_ffi_target
+from ricci_xla.ffi import (
+    register_ffi_target_as_batch_partitionable as register_ffi_target_as_batch_partitionable,
+)
+from ricci_xla.ffi import register_ffi_type as register_ffi_type
+from ricci_xla.ffi import register_ffi_type_id as register_ffi_type_id
+
+_export_names(globals())

@@ -1,0 +1,8 @@
+"""Compiled functions that programs call: registering them, and lowering rules that call them."""
+
+from ricci_ir import export_names as _export_names
+
+from ._lowering_rules import *
+from ._targets import *
+
+_export_names(globals())

@@ -1,0 +1,241 @@
+"""Registration of compiled functions, which programs call by their names."""
+
+import ctypes
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+import jaxlib
+
+from ricci_ir import api_boundary
+from ricci_stablehlo import batch_partitionable
+from ricci_xla.devices._jaxlib import runtime, xla_client
+
+__all__ = [
+    "TypeRegistration",
+    "include_dir",
+    "pycapsule",
+    "register_ffi_target",
+    "register_ffi_target_as_batch_partitionable",
+    "register_ffi_type",
+    "register_ffi_type_id",
+]
+
+_STAGES = ("instantiate", "prepare", "initialize", "execute")
+_TYPE_FIELDS = ("type_id", "type_info")
+
+
+class TypeRegistration(TypedDict):
+    """What ``register_ffi_type`` registers.
+
+    Attributes:
+      type_id: a capsule with a pointer to an ``XLA_FFI_TypeId``.
+      type_info: a capsule with a pointer to an ``XLA_FFI_TypeInfo``.
+    """
+
+    type_id: Any
+    type_info: NotRequired[Any]
+
+
+def _python_api(name: str, result: Any, *arguments: Any) -> Any:
+    function = getattr(ctypes.pythonapi, name)
+    function.restype, function.argtypes = result, list(arguments)
+    return function
+
+
+_new = _python_api(
+    "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)
+_name_of = _python_api("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
+_pointer_of = _python_api(
+    "PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p
+)
+_Capsule = type(_new(1, None, None))
+
+# What was registered, so that a name that is taken is told of at once. XLA tells of it when the
+# first client is made, and then no client can be made any more.
+_registered: dict[tuple[str, str], tuple[Any, ...]] = {}
+
+
+@api_boundary
+def pycapsule(funcptr: Any) -> Any:
+    """Put the address of a compiled function into a capsule, as ``register_ffi_target`` takes it.
+
+    Args:
+      funcptr: a function of a library that ``ctypes`` loaded, a pointer of ``ctypes``, or an
+        address.
+
+    Raises:
+      ValueError: for a null pointer.
+      TypeError: for anything else.
+
+    Example:
+      >>> import ctypes
+      >>> type(pycapsule(ctypes.pythonapi.Py_GetVersion)).__name__
+      'PyCapsule'
+    """
+    pointers = (ctypes._CFuncPtr, ctypes._Pointer, ctypes.c_void_p)  # pyright: ignore
+    if isinstance(funcptr, pointers):
+        funcptr = ctypes.cast(funcptr, ctypes.c_void_p).value
+    elif funcptr is not None and (not isinstance(funcptr, int) or isinstance(funcptr, bool)):
+        raise TypeError(
+            f"pycapsule: expected a function of a library that ctypes loaded, got {funcptr!r:.60} "
+            f"of type {type(funcptr).__name__}."
+        )
+    if not funcptr:
+        raise ValueError("pycapsule: the pointer is null, so that there is nothing to call.")
+    return _new(funcptr, None, None)
+
+
+@api_boundary
+def include_dir() -> str:
+    """The folder with the headers that compiled functions include, such as ``xla/ffi/api/ffi.h``.
+
+    Example:
+      >>> from pathlib import Path
+      >>> Path(include_dir(), "xla", "ffi", "api", "ffi.h").exists()
+      True
+    """
+    return str(Path(jaxlib.__path__[0], "include"))
+
+
+@api_boundary
+def register_ffi_target(
+    name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
+) -> None:
+    """Register a compiled function, so that ``ffi_call`` finds it by name.
+
+    The same function may be registered again; another one under the same name may not.
+
+    Args:
+      name: the name.
+      fn: a capsule with its address, as ``pycapsule`` makes; or a dictionary of capsules with the
+        stages ``execute``, and where they are needed ``instantiate``, ``prepare`` and
+        ``initialize``.
+      platform: ``"cpu"``, ``"cuda"``, ``"rocm"``, or the name that a plugin gives.
+      api_version: 1 for the typed convention of ``xla/ffi/api/ffi.h``; 0 for the older ones.
+      kwargs: ``traits``, a number: 1 if what it does on a GPU may be recorded and replayed.
+
+    Raises:
+      TypeError: for arguments of other types.
+      JaxRuntimeError: if what is to be registered is no function, or the name is taken.
+
+    Example:
+      >>> from jaxlib import lapack
+      >>> _, handler, _ = lapack.registrations()["cpu"][0]  # or pycapsule(library.function)
+      >>> register_ffi_target("doc_target", handler, platform="cpu")
+    """
+    _check_name("register_ffi_target", "name", name)
+    _check_name("register_ffi_target", "platform", platform)
+    unknown = sorted(kwargs.keys() - {"traits"})
+    if unknown:
+        raise TypeError(
+            f"register_ffi_target got an unexpected keyword argument {unknown[0]!r}; it takes "
+            "name, fn, platform, api_version and traits."
+        )
+    if api_version not in (0, 1):
+        raise runtime.JaxRuntimeError(
+            f"register_ffi_target: api_version={api_version!r} of {name!r} is not known. Pass 1 "
+            "for the typed convention, or 0 for functions of (out, ins)."
+        )
+    key, found = (platform.lower(), name), (_checked(name, fn), api_version)
+    if _registered.setdefault(key, found) != found:
+        raise runtime.JaxRuntimeError(
+            f"register_ffi_target: another function is registered as {name!r} for {platform}. A "
+            "name stands for one function as long as the process lives: choose another one."
+        )
+    xla_client.register_custom_call_target(
+        name, fn, platform=platform, api_version=api_version, **kwargs
+    )
+
+
+def _check_name(function: str, what: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"{function}: {what} must be a string, got {name!r:.60}.")
+
+
+def _checked(name: str, fn: Any) -> tuple[Any, ...]:
+    """The addresses of a function's stages, by which two registrations are compared."""
+    if fn is None:
+        raise TypeError(f"register_ffi_target: the function of {name!r} is None.")
+    if not isinstance(fn, Mapping):
+        fn = {"execute": fn}
+    elif "execute" not in fn or not set(fn) <= set(_STAGES):
+        raise runtime.JaxRuntimeError(
+            f"register_ffi_target: {name!r} must have the stage 'execute', and may have "
+            f"{', '.join(map(repr, _STAGES[:-1]))}; it has {', '.join(map(repr, fn)) or 'none'}."
+        )
+    for stage, capsule in fn.items():
+        if not isinstance(capsule, _Capsule):
+            raise runtime.JaxRuntimeError(
+                f"register_ffi_target: the function of {name!r} ({stage}) must be a capsule, got "
+                f"{capsule!r:.60} of type {type(capsule).__name__}. Pass "
+                "pycapsule(library.function), of a library that ctypes loaded."
+            )
+    return tuple((s, _pointer_of(fn[s], _name_of(fn[s]))) for s in _STAGES if s in fn)
+
+
+@api_boundary
+def register_ffi_target_as_batch_partitionable(name: str) -> None:
+    """Say that a registered function treats the examples of a batch independently of each other.
+
+    Calls that ``vmap`` made for a whole batch (``vmap_method="broadcast_all"``, or
+    ``"expand_dims"`` if all operands are mapped) are then divided over devices along the batch, and
+    nothing is gathered.
+
+    Args:
+      name: the name under which the function is registered.
+
+    Raises:
+      TypeError: if it is no string.
+
+    Example:
+      >>> register_ffi_target_as_batch_partitionable("doc_target")
+    """
+    _check_name("register_ffi_target_as_batch_partitionable", "name", name)
+    xla_client.register_custom_call_as_batch_partitionable(name)
+    batch_partitionable.add(name)
+
+
+@api_boundary
+def register_ffi_type(
+    name: str, type_registration: TypeRegistration, platform: str = "cpu"
+) -> None:
+    """Register a C++ type of which functions keep objects between calls, as their state.
+
+    Args:
+      name: the type's name.
+      type_registration: a dictionary with the capsule ``type_id``, and ``type_info`` if it has one.
+      platform: as for ``register_ffi_target``.
+
+    Raises:
+      TypeError: if a name is no string.
+      JaxRuntimeError: for anything but such a dictionary.
+    """
+    _check_name("register_ffi_type", "name", name)
+    _check_name("register_ffi_type", "platform", platform)
+    fields: Any = type_registration
+    if (
+        not isinstance(fields, Mapping)
+        or "type_id" not in fields
+        or not set(fields) <= set(_TYPE_FIELDS)
+        or not all(isinstance(capsule, _Capsule) for capsule in fields.values())
+    ):
+        raise runtime.JaxRuntimeError(
+            f"register_ffi_type: the registration of {name!r} must be a dictionary of capsules "
+            f"with 'type_id', and 'type_info' if it has one; got {fields!r:.80}."
+        )
+    xla_client.register_custom_type(name, fields, platform=platform)
+
+
+@api_boundary
+def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
+    """Was replaced by ``register_ffi_type``.
+
+    Raises:
+      ValueError: always.
+    """
+    raise ValueError(
+        "register_ffi_type_id is not supported by this jaxlib. Call "
+        f"register_ffi_type({name!r}, {{'type_id': ...}}, platform={platform!r})."
+    )
