@@ -4,6 +4,8 @@
 and with another value. An option that nobody reads gives the same twice, and fails.
 """
 
+import dataclasses
+import importlib
 import json
 import logging
 import os
@@ -23,6 +25,7 @@ import pytest
 import ricci
 import ricci.numpy as jnp
 from ricci import config, grad, jit, lax, make_jaxpr, nn, random
+from ricci.export import deserialize, export
 from ricci.extend.core import Primitive
 from ricci_ir import OPTIONS, Status
 from ricci_parallel.processes import _initialize
@@ -355,6 +358,20 @@ def decomposition_on_gpu(tools: Tools) -> str:
     return text.partition("magma = ")[2].split('"')[1]
 
 
+def writes_the_newest(tools: Tools) -> bool:
+    """Whether functions are exported with the newest version of StableHLO."""
+    stablehlo = importlib.import_module("jaxlib.mlir._mlir_libs._stablehlo")
+    module = export(jit(lambda x: x + 1))(1.0).mlir_module_serialized
+    return f"StableHLO_v{stablehlo.get_current_version()}".encode() in module
+
+
+def read_old_export() -> None:
+    """Read a function as JAX wrote them with the calling convention 8."""
+    exported = export(jit(jnp.sin))(1.0)
+    old = dataclasses.replace(exported, calling_convention_version=8)
+    deserialize(old.serialize(format="jax"))
+
+
 def joining(what: str) -> Callable[[Tools], Any]:
     """What ``distributed.initialize`` asks of the runtime, which is not reached."""
 
@@ -393,6 +410,13 @@ DEMONSTRATIONS: dict[str, Row] = {
     "jax_captured_constants_warn_bytes": Row(1000, raising(close_over), "ok", "UserWarning"),
     "jax_debug_nans": Row(True, raising(lambda: jnp.log(-1.0)), "ok", "FloatingPointError"),
     "jax_debug_infs": Row(True, raising(lambda: jnp.exp(1e3)), "ok", "FloatingPointError"),
+    "jax_export_calling_convention_version": Row(
+        9, lambda tools: export(jit(jnp.sin))(1.0).calling_convention_version, 10, 9
+    ),
+    "jax_export_ignore_forward_compatibility": Row(True, writes_the_newest, False, True),
+    "jax_export_deserialize_expired_versions": Row(
+        True, raising(read_old_export), "FileError", "ok"
+    ),
     "jax_error_checking_behavior_nan": Row(
         "raise", raising(lambda: jit(lambda x: jnp.log(x))(-1.0)), "ok", "ValueError"
     ),

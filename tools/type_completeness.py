@@ -35,6 +35,7 @@ FLOORS = {
     "ricci_autodiff": Floor(unknown=0, typed=100.0),
     "ricci_batching": Floor(unknown=0, typed=100.0),
     "ricci_check": Floor(unknown=0, typed=100.0),
+    "ricci_export": Floor(unknown=0, typed=100.0),
     "ricci_ir": Floor(unknown=0, typed=99.5),
     "ricci_lax": Floor(unknown=0, typed=98.0),
     "ricci_nn": Floor(unknown=0, typed=100.0),

@@ -59,6 +59,7 @@ def test_unknown_attribute():
         "jax",
         "scipy",
         "ricci_check",
+        "ricci_export",
         "ricci_parallel.reports",
         "ricci_testing",
         "ricci_xla.cache",

@@ -90,7 +90,6 @@ def _unsupported(kind: Kind, default: Any, note: str) -> Option:
 
 
 _NO_CONVERTER = "there is no converter to TensorFlow"
-_NO_EXPORT = "programs cannot be exported yet; keep the text of jit(f).lower(x).as_text()"
 _ONE_IMPLEMENTATION = "it chooses between two implementations, of which there is one here"
 _NO_FILES = "the locations in a lowered program are names of scopes, not source files"
 _NO_REFS = "there are no mutable arrays"
@@ -106,9 +105,15 @@ OPTIONS: Mapping[str, Option] = {
     "jax2tf_associative_scan_reductions": _meaningless(BOOL, False, _NO_CONVERTER),
     "jax2tf_default_native_serialization": _meaningless(BOOL, True, _NO_CONVERTER),
     "jax_serialization_version": _meaningless(INT, 0, _NO_CONVERTER),
-    "jax_export_calling_convention_version": _unsupported(INT, 10, _NO_EXPORT),
-    "jax_export_ignore_forward_compatibility": _unsupported(BOOL, False, _NO_EXPORT),
-    "jax_export_deserialize_expired_versions": _unsupported(BOOL, False, _NO_EXPORT),
+    "jax_export_calling_convention_version": _honoured(
+        INT, 10, "the calling convention of exported functions: 9 or 10, which are the same here"
+    ),
+    "jax_export_ignore_forward_compatibility": _honoured(
+        BOOL, False, "export with the newest version of StableHLO, not one four weeks old"
+    ),
+    "jax_export_deserialize_expired_versions": _honoured(
+        BOOL, False, "read functions that JAX exported with older calling conventions than 9"
+    ),
     "jax_platforms": _honoured(
         STR, None, "which platforms to start, by name with commas, the default one first"
     ),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from . import dtypes as dtypes
     from . import errors as errors
     from . import experimental as experimental
+    from . import export as export
     from . import extend as extend
     from . import flatten_util as flatten_util
     from . import image as image

@@ -146,6 +146,7 @@ if _typing.TYPE_CHECKING:
     from ricci_check import check as check
 
     from . import distributed as distributed
+    from . import export as export
     from . import ffi as ffi
     from . import interpreters as interpreters
     from . import parallel as parallel
@@ -166,6 +167,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "__version__": "._version:__version__",
             "check": "ricci_check:check",
             "distributed": ".distributed",
+            "export": ".export",
             "ffi": ".ffi",
             "interpreters": ".interpreters",
             "parallel": ".parallel",

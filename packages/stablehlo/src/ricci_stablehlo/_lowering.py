@@ -379,11 +379,17 @@ class Lowering:
         )
         return Value(name, x.aval)
 
+    def _closed_over(self, const: Any, aval: ShapedArray) -> Value:
+        """A constant of a program; of an extended dtype, such as a random key, its words."""
+        if not isinstance(aval.dtype, ExtendedDType):
+            return self.constant(np.asarray(const), aval)
+        return Value(self.constant(np.asarray(const.physical)).name, aval)
+
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
         """Write a jaxpr's operations here, applied to ``operands``."""
         env: dict[Atom, Value] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
-            env[var] = self.constant(np.asarray(const), var.aval)
+            env[var] = self._closed_over(const, var.aval)
         env.update(zip(jaxpr.invars, operands, strict=True))
         literals: dict[tuple[bytes, Any, tuple[int, ...]], Value] = {}
         extended, divided = jaxpr.derived("kinds of types", lambda: _kinds_of_types(jaxpr))
@@ -431,7 +437,8 @@ def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:
     """Whether a program has extended dtypes, and whether types of its results have shardings."""
     types = {var.aval for eqn in jaxpr.eqns for var in eqn.outvars}
     divided = any(aval.type_sharding is not None for aval in types)
-    return _any_extended(types.union(jaxpr.in_avals)), divided
+    given = (var.aval for var in (*jaxpr.constvars, *jaxpr.invars))
+    return _any_extended(types.union(given)), divided
 
 
 def _any_extended(types: Iterable[AbstractValue]) -> bool:

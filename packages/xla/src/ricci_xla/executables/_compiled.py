@@ -20,7 +20,7 @@ from ricci_ir import (
     notify,
     warn_user,
 )
-from ricci_stablehlo import HostCallback, lower_jaxpr, parts_text, string
+from ricci_stablehlo import HostCallback, lower_jaxpr, parts_text
 from ricci_xla.arrays._donation import name_deleted
 from ricci_xla.arrays._layout import (
     AutoLayout,
@@ -45,6 +45,7 @@ from ricci_xla.meshes._sharding_types import (
     NamedSharding,
     Sharding,
 )
+from ricci_xla.meshes._shardy import shardy_text
 from ricci_xla.meshes._tiles import named_by_tiles
 from ricci_xla.meshes._type_forms import placed_aval
 from ricci_xla.programs._compile_log import log_compilation, timed
@@ -100,6 +101,7 @@ def lower_program(
     platform: str | None = None,
     *,
     sources: bool = False,
+    closed: bool = False,
 ) -> LoweredProgram:
     """Lower a program to StableHLO, with donation and shardings, without unused arguments.
 
@@ -110,6 +112,8 @@ def lower_program(
       platform: the platform to lower for, ``cpu``, ``cuda``, ``rocm`` or ``tpu``; by default that
         of the devices.
       sources: whether operations have the lines of the user's code in their locations.
+      closed: whether all constants are written into the text, so that the module takes the
+        function's arguments alone.
     """
     jaxpr = program.jaxpr
     count = len(program.consts)
@@ -117,11 +121,16 @@ def lower_program(
     log_compilation(program.name, jaxpr.in_avals[count:], placement.in_shardings[count:])
     with timed("Writing {} as StableHLO", f"jit({program.name})", "jaxpr_to_mlir_module_duration"):
         target = platform or platform_alias(placement.devices[0].platform)
-        return _lower_program(program, placement, options, target, sources)
+        return _lower_program(program, placement, options, target, sources, closed)
 
 
 def _lower_program(
-    program: Program, placement: Placement, options: Options, platform: str, sources: bool
+    program: Program,
+    placement: Placement,
+    options: Options,
+    platform: str,
+    sources: bool,
+    closed: bool,
 ) -> LoweredProgram:
     fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
     wanted = [s is not None and s.memory_kind == HOST_MEMORY for s in fixed]
@@ -131,20 +140,28 @@ def _lower_program(
             wanted, results_on_host(program.jaxpr, placement.on_host), fixed, strict=True
         )
     )
-    jaxpr = embed_small(program.jaxpr, program.consts)
+    jaxpr = program.jaxpr if closed else embed_small(program.jaxpr, program.consts)
     jaxpr = host_results.moved(jaxpr, wanted)
     if may_have_dead_code(jaxpr):
         jaxpr = live_program(jaxpr, final=True).jaxpr
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
     used = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
     kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or var in used)
+    inside: list[int] = []
+    if closed:
+        inside = [i for i in kept if i < len(program.consts)]
+        kept = kept[len(inside) :]
     layouts = result_layouts(program.jaxpr, options)
     aliases, donors = _donations(program, kept, placement, options, any(layouts))
     annotations = _Annotations(jaxpr, placement)
     mesh = mesh_of_types(placement)
     host_callbacks: list[HostCallback] = []
     text = lower_jaxpr(
-        jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]),
+        jaxpr.replace(
+            constvars=[jaxpr.invars[i] for i in inside],
+            consts=[program.consts[i] for i in inside],
+            invars=[jaxpr.invars[i] for i in kept],
+        ),
         program.name,
         platform=platform,
         aliases=aliases,
@@ -157,6 +174,7 @@ def _lower_program(
         host_callbacks=host_callbacks,
         devices=placement.devices,
         arg_names=argument_names(program, kept) if sources else (),
+        embed_constants=closed,
         arg_attributes=[
             annotations.of(placement.in_shardings[i], jaxpr.invars[i].aval)
             + _layout_attribute(placement.in_layouts[i] if placement.in_layouts else None)
@@ -212,11 +230,8 @@ class _Annotations:
         if not isinstance(sharding, NamedSharding):
             return []  # XLA chooses a sharding, and the argument is moved to it
         symbol = self._symbol(sharding.mesh)
-        spec = list(sharding.spec.partitions) + [None] * (buffer_rank(aval) - len(sharding.spec))
-        dims = ", ".join(f"{{{', '.join(map(_quoted, _axis_names(part)))}}}" for part in spec)
-        terms = [name for name in sharding.mesh.axis_names if name in sharding.spec.unreduced]
-        sums = f", unreduced={{{', '.join(map(_quoted, terms))}}}" if terms else ""
-        return [f"sdy.sharding = #sdy.sharding<@{symbol}, [{dims}]{sums}>"]
+        text = shardy_text(sharding, buffer_rank(aval))
+        return [f"sdy.sharding = #sdy.sharding<@{symbol}, {text}>"]
 
     def of_result(self, sharding: Sharding | None, aval: Any, mesh: Mesh | None) -> list[str]:
         """The attributes of a result: with what its type says, where nothing else is known."""
@@ -232,16 +247,6 @@ class _Annotations:
     def _symbol(self, mesh: Mesh | AbstractMesh) -> str:
         axes = tuple(mesh.shape.items())
         return self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")
-
-
-def _axis_names(part: Any) -> tuple[Hashable, ...]:
-    if part is None:
-        return ()
-    return part if isinstance(part, tuple) else (part,)
-
-
-def _quoted(name: Hashable) -> str:
-    return string(str(name))
 
 
 def _donations(

@@ -1,0 +1,221 @@
+"""Calling an exported function: a primitive whose program is the exported module."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from ricci_ir import (
+    AbstractToken,
+    AbstractValue,
+    Effect,
+    Primitive,
+    define,
+    float0,
+    get_aval,
+    own_sharding,
+    unsupported,
+)
+from ricci_lax import custom_vjp
+from ricci_lax.authoring import no_examples
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
+from ricci_stablehlo import Lowering, Value, tokens_at
+from ricci_xla import NamedSharding
+from ricci_xla.exported import add_functions, call_exported_main
+
+from ._messages import argument_names, differences
+
+__all__ = [
+    "call_exported_p",
+]
+
+
+class Callee:
+    """What the primitive knows of an exported function; equal to itself alone.
+
+    Attributes:
+      in_avals, out_avals: the types of arguments and results.
+      in_shardings, out_shardings: how they are divided, where that is given.
+      any_platform: whether it may be called on platforms that it was not exported for.
+      constants: whether its module takes the platform's index.
+    """
+
+    __slots__ = (
+        "any_platform",
+        "artifact",
+        "constants",
+        "effects",
+        "fun_name",
+        "in_avals",
+        "in_shardings",
+        "kept",
+        "nr_devices",
+        "out_avals",
+        "out_shardings",
+        "platforms",
+    )
+
+    artifact: bytes
+    any_platform: bool
+    constants: bool
+    effects: frozenset[Effect]
+    fun_name: str
+    in_avals: tuple[Any, ...]
+    in_shardings: tuple[NamedSharding | None, ...]
+    kept: tuple[int, ...]
+    nr_devices: int
+    out_avals: tuple[Any, ...]
+    out_shardings: tuple[NamedSharding | None, ...]
+    platforms: tuple[str, ...]
+
+    def __init__(self, **values: Any):
+        for name in self.__slots__:
+            setattr(self, name, values[name])
+
+    def __repr__(self) -> str:
+        return f"Exported(fun_name={self.fun_name}, ...)"
+
+
+def _out_types(*avals: AbstractValue, exported: Callee) -> list[AbstractValue]:
+    return [getattr(aval, "plain", aval) for aval in exported.out_avals]
+
+
+def _typed_as_exported(
+    avals: Sequence[Any], results: Sequence[Any], *, exported: Callee
+) -> list[Any]:
+    return [getattr(aval, "type_sharding", None) for aval in exported.out_avals]
+
+
+def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
+    name = exported.fun_name
+    if ctx.platform not in exported.platforms and not exported.any_platform:
+        raise ValueError(
+            f"{name} was exported for the platforms {', '.join(exported.platforms)}, and is called "
+            f"on {ctx.platform}. Export it with platforms={(*exported.platforms, ctx.platform)!r}, "
+            "or, if its program does the same there, with disabled_checks=["
+            "DisabledSafetyCheck.platform()]."
+        )
+    count = ctx.module.num_partitions
+    if exported.nr_devices not in (1, count):
+        raise ValueError(
+            f"{name} was exported for {exported.nr_devices} devices, and is called on {count}. "
+            f"Call it with arrays that lie on {exported.nr_devices} devices: "
+            "exported.in_shardings_jax(mesh) gives their shardings."
+        )
+    symbol = add_functions(ctx.module, exported.artifact)
+    tokens = [x for x in operands if isinstance(x.aval, AbstractToken)]
+    arrays = operands[len(tokens) :]
+    index = None
+    if exported.constants:
+        here = ctx.platform in exported.platforms
+        index = exported.platforms.index(ctx.platform) if here else 0
+    # Over several devices no tokens are passed: calls of such programs wait for each other.
+    passed = tokens if exported.nr_devices == 1 else []
+    found = call_exported_main(
+        ctx,
+        symbol,
+        passed,
+        [arrays[i] for i in exported.kept],
+        exported.out_avals,
+        [exported.in_shardings[i] for i in exported.kept],
+        exported.out_shardings,
+        index,
+    )
+    return found if passed else [*tokens, *found]
+
+
+_no_derivative = unsupported(
+    "an exported program has no derivative of its own; Exported.call has one, if vjp_order says so"
+)
+
+call_exported_p: Primitive = define(
+    "call_exported",
+    sharding=own_sharding(_typed_as_exported, joins=False),
+    abstract_eval=_out_types,
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: params["exported"].effects,
+    jvp=_no_derivative,
+    linearize=_no_derivative,
+    transpose=_no_derivative,
+    batch=unsupported(
+        "the exported program computes with arrays of fixed shapes. Export the mapped function, or "
+        "call it in a loop such as lax.map"
+    ),
+    lower=_lower,
+    order=tokens_at(0),
+    examples=no_examples("its programs are read from files"),
+)
+
+
+def _bind(callee: Callee, *args: Any) -> list[Any]:
+    return call_exported_p.bind(*args, exported=callee)
+
+
+class Calls(NamedTuple):
+    """The functions that an exported function is called by.
+
+    Attributes:
+      plain: takes and returns flat lists.
+      differentiable: the same with a derivative.
+    """
+
+    plain: Callable[..., list[Any]]
+    differentiable: Callable[..., list[Any]]
+
+
+def calls_of(callee: Callee, vjp: Callable[[], Any]) -> Calls:
+    """The functions that call an exported function, whose derivative is given by ``vjp()``."""
+    plain = partial(_bind, callee)
+    plain.__name__ = callee.fun_name  # pyright: ignore[reportAttributeAccessIssue]
+    call = custom_vjp(plain)
+
+    def forward(*args: Any) -> tuple[list[Any], tuple[Any, ...]]:
+        return call(*args), args  # differentiable, too: for derivatives of derivatives
+
+    def backward(args: tuple[Any, ...], cotangents: Sequence[Any]) -> tuple[Any, ...]:
+        found = vjp().call(*args, *cotangents)
+        return tuple(None if get_aval(ct).dtype == float0 else ct for ct in found)
+
+    call.defvjp(forward, backward)
+    return Calls(plain, call)
+
+
+def call_flat(
+    calls: Calls,
+    fun_name: str,
+    in_tree: PyTreeDef,
+    in_avals: Sequence[Any],
+    out_tree: PyTreeDef,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Call an exported function with pytrees.
+
+    Raises:
+      TypeError: if an argument is no array.
+      ValueError: if the arguments have another structure, shape or dtype than those of the export.
+    """
+    leaves, tree = tree_flatten((args, kwargs))
+    if tree != in_tree:
+        raise ValueError(
+            f"{fun_name} was exported for arguments of another structure:\n"
+            f"{differences(in_tree, (args, kwargs))}"
+        )
+    found: list[Any] = []
+    for i, (x, expected) in enumerate(zip(leaves, in_avals, strict=True)):
+        try:
+            aval: Any = get_aval(x)
+        except TypeError as error:
+            name = argument_names(in_tree)[i]
+            raise TypeError(
+                f"{name} of {fun_name} must be an array of type {expected.str_short()}, got "
+                f"{x!r:.60} of type {type(x).__name__}."
+            ) from error
+        if aval.dtype != expected.dtype or aval.shape != expected.shape:
+            name = argument_names(in_tree)[i]
+            raise ValueError(
+                f"{name} of {fun_name} was exported as {expected.str_short()}, and the call has "
+                f"{aval.str_short()}. Convert it, or export the function for this type."
+            )
+        found.append(x)
+    return tree_unflatten(out_tree, calls.differentiable(*found))

@@ -1,0 +1,180 @@
+"""``export``: tracing a jitted function, and lowering it for other machines."""
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import tangent_aval, vjp
+from ricci_ir import ShapeDtypeStruct, api_boundary, config, eval_jaxpr, float0, get_aval
+from ricci_stablehlo import ordered_among
+from ricci_xla import NamedSharding, Traced, get_default_device, jit
+from ricci_xla.exported import ExportedModule, lower_for_export, to_portable
+
+from ._checks import DisabledSafetyCheck, check_custom_calls
+from ._exported import Exported
+
+__all__ = [
+    "default_export_platform",
+    "export",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
+]
+
+# The calling conventions that can be written and read; JAX calls them by these numbers.
+minimum_supported_calling_convention_version = 9
+maximum_supported_calling_convention_version = 10
+
+_calling_convention = config.state("jax_export_calling_convention_version")
+_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+
+def default_export_platform() -> str:
+    """The platform that a function is exported for by default: that of the default device.
+
+    Example:
+      >>> default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
+      True
+    """
+    device = get_default_device()
+    if device.platform != "gpu":
+        return device.platform
+    return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
+
+
+def export[**P](
+    fun_jit: Callable[P, Any],
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+    _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None,
+) -> Callable[P, Exported]:
+    """Make a function that exports a jitted function for given types of arguments.
+
+    Args:
+      fun_jit: the function, which ``jit`` returned. Static arguments become part of what is
+        exported.
+      platforms: the platforms to export for, among ``"cpu"``, ``"cuda"``, ``"rocm"`` and ``"tpu"``,
+        which need not be here; by default that of the default device.
+      disabled_checks: checks that are left out.
+
+    Returns:
+      A function of the same arguments, or descriptions of them, that returns an ``Exported``.
+
+    Raises:
+      ValueError: if ``fun_jit`` is no jitted function, a platform is unknown, or the program has
+        custom calls whose meaning may change.
+      NotImplementedError: if the program calls Python.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_ir import ShapeDtypeStruct
+      >>> exported = export(jit(lambda x, y: x + y))(ShapeDtypeStruct((2,), np.int32), 1)
+      >>> exported.in_avals
+      (ShapedArray(int32[2]), ShapedArray(int32[], weak_type=True))
+      >>> exported.call(np.int32([1, 2]), 3)
+      Array([4, 5], dtype=int32)
+    """
+    if not (callable(fun_jit) and hasattr(fun_jit, "trace")):
+        raise ValueError(
+            f"export takes a function that jit returned, got {fun_jit!r}. Write export(jit(f))."
+        )
+    if _override_lowering_rules:
+        raise NotImplementedError(
+            "export: _override_lowering_rules is not supported. Give the primitives their lowering "
+            "rules for the platform before the export."
+        )
+    disabled = tuple(disabled_checks)
+    for check in disabled:
+        if not isinstance(check, DisabledSafetyCheck):
+            raise TypeError(
+                f"disabled_checks holds {check!r} of type {type(check).__name__}; it takes "
+                "DisabledSafetyCheck.platform() and DisabledSafetyCheck.custom_call(target)."
+            )
+    wanted = None if platforms is None else _checked_platforms(platforms)
+
+    @api_boundary
+    def export_for(*args: P.args, **kwargs: P.kwargs) -> Exported:
+        traced = fun_jit.trace(*args, **kwargs)  # pyright: ignore[reportFunctionMemberAccess]
+        return _export_traced(traced, wanted or (default_export_platform(),), disabled)
+
+    return update_wrapper(export_for, fun_jit)
+
+
+def _checked_platforms(platforms: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(platforms, str):
+        raise ValueError(f"platforms must be a sequence of names: write platforms=[{platforms!r}].")
+    for name in platforms:
+        if name not in _PLATFORMS:
+            raise ValueError(
+                f"platforms names {name!r}; there are {', '.join(map(repr, _PLATFORMS))}."
+                + (" GPUs are 'cuda' or 'rocm'." if name == "gpu" else "")
+            )
+    return tuple(dict.fromkeys(platforms))
+
+
+def _export_traced(
+    traced: Traced, platforms: tuple[str, ...], disabled: tuple[DisabledSafetyCheck, ...]
+) -> Exported:
+    convention = _calling_convention.value
+    oldest = minimum_supported_calling_convention_version
+    newest = maximum_supported_calling_convention_version
+    if not oldest <= convention <= newest:
+        raise ValueError(
+            f"the option jax_export_calling_convention_version is {convention}; it must be from "
+            f"{oldest} to {newest}"
+        )
+    lowered = lower_for_export(traced, platforms)
+    check_custom_calls(lowered.name, lowered.custom_calls, disabled)
+    ordered = ordered_among(lowered.effects)
+    return Exported(
+        fun_name=lowered.name,
+        in_tree=traced.in_tree,
+        in_avals=lowered.in_avals,
+        out_tree=traced.out_tree,
+        out_avals=lowered.out_avals,
+        _in_named_shardings=lowered.in_shardings,
+        _out_named_shardings=lowered.out_shardings,
+        in_shardings_hlo=(None,) * len(lowered.in_avals),
+        out_shardings_hlo=(None,) * len(lowered.out_avals),
+        nr_devices=lowered.nr_devices,
+        platforms=platforms,
+        ordered_effects=ordered,
+        unordered_effects=tuple(sorted(lowered.effects.difference(ordered), key=str)),
+        disabled_safety_checks=disabled,
+        mlir_module_serialized=to_portable(lowered.text),
+        calling_convention_version=convention,
+        module_kept_var_idx=lowered.kept,
+        uses_global_constants=len(platforms) > 1,
+        _get_vjp=lambda primal: _export_vjp(primal, traced, lowered),
+    )
+
+
+def _export_vjp(primal: Exported, traced: Traced, lowered: ExportedModule) -> Exported:
+    """Export the function of arguments and cotangents that gives the arguments' cotangents."""
+    program = traced.jaxpr
+    count = len(lowered.in_avals)
+
+    def fun_vjp(*flat: Any) -> tuple[Any, ...]:
+        args, cotangents = flat[:count], flat[count:]
+        _, pull = vjp(lambda *xs: list(eval_jaxpr(program, program.consts, *xs)), *args)
+        return tuple(pull([_cotangent(ct) for ct in cotangents]))
+
+    fun_vjp.__name__ = f"{primal.fun_name}_vjp"
+    cotangents = [tangent_aval(aval) for aval in lowered.out_avals]
+    ins, outs = lowered.placed
+    described = [
+        ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
+        for aval, sharding in zip((*lowered.in_avals, *cotangents), (*ins, *outs), strict=True)
+    ]
+    # The gradient with respect to an argument is divided as the argument is.
+    fixed = tuple(s if isinstance(s, NamedSharding) else None for s in ins)
+    shardings = {"out_shardings": fixed} if any(s is not None for s in fixed) else {}
+    of_vjp = jit(fun_vjp, **shardings).trace(*described)
+    return _export_traced(of_vjp, primal.platforms, tuple(primal.disabled_safety_checks))
+
+
+def _cotangent(x: Any) -> Any:
+    aval: Any = get_aval(x)
+    return np.zeros(aval.shape, float0) if aval.dtype == float0 else x

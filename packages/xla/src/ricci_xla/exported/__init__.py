@@ -1,0 +1,15 @@
+"""Exported functions: lowering them, their files, and running them without tracing.
+
+``load`` needs nothing but jaxlib and this package. The room is imported when it is first used.
+"""
+
+from ricci_ir import export_names as _export_names
+
+from ._functions import *
+from ._load import *
+from ._lowering import *
+from ._portable import *
+from ._reading import *
+from ._records import *
+
+_export_names(globals())

@@ -1,0 +1,155 @@
+"""Lowering a traced function to one module for all platforms that it is exported for."""
+
+import re
+from collections.abc import Sequence
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+
+from ricci_ir import AbstractValue, Effect, ExtendedDType, abstract_token
+from ricci_stablehlo import ordered_among, without_locations
+from ricci_xla.calls._stages import Traced
+from ricci_xla.executables._compiled import lower_program
+from ricci_xla.executables._program_devices import place, with_typed_results
+from ricci_xla.meshes._abstract_mesh import AbstractMesh
+from ricci_xla.meshes._sharding_types import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
+from ricci_xla.meshes._spec import PartitionSpec
+from ricci_xla.programs._program import Program
+
+from ._platforms import for_platforms
+
+__all__ = [
+    "ExportedModule",
+    "lower_for_export",
+]
+
+_CUSTOM_CALL = re.compile(r'call_target_name = "((?:[^"\\]|\\.)*)"')
+
+
+class ExportedModule(NamedTuple):
+    """A function lowered for export.
+
+    Attributes:
+      text: the StableHLO module, which holds all constants.
+      name: the function's name.
+      in_avals, out_avals: the types of its arguments and results.
+      in_shardings, out_shardings: the sharding of each, over a mesh without devices; ``None`` where
+        it is open.
+      placed: the sharding of each argument and then of each result, on the devices at hand.
+      nr_devices: how many devices it runs on.
+      kept: the positions of the arguments that the module takes.
+      effects: its side effects.
+      custom_calls: the targets of its custom calls.
+    """
+
+    text: str
+    name: str
+    in_avals: tuple[AbstractValue, ...]
+    out_avals: tuple[AbstractValue, ...]
+    in_shardings: tuple[NamedSharding | None, ...]
+    out_shardings: tuple[NamedSharding | None, ...]
+    placed: tuple[tuple[Sharding | None, ...], tuple[Sharding | None, ...]]
+    nr_devices: int
+    kept: tuple[int, ...]
+    effects: frozenset[Effect]
+    custom_calls: frozenset[str]
+
+
+def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule:
+    """Lower a traced function for export.
+
+    Args:
+      traced: what ``jit(f).trace(...)`` returned.
+      platforms: the platforms to lower for; they need not be installed.
+
+    Raises:
+      NotImplementedError: if the program calls Python, or divides arrays by tiles instead of by
+        mesh axes.
+      ValueError: for other reasons why the program cannot be lowered.
+    """
+    program = _with_host_constants(traced._program)
+    placement = place(program, traced._leaves, traced._options)
+    options = with_typed_results(program, placement, traced._options)
+    found = {
+        platform: lower_program(program, placement, options, platform, closed=True)
+        for platform in dict.fromkeys(platforms)
+    }
+    lowered = next(iter(found.values()))
+    if any(each.host_callbacks for each in found.values()):
+        raise NotImplementedError(
+            f"{program.name} cannot be exported: it calls Python (pure_callback, io_callback, "
+            "debug.print, debug.callback), and a file cannot hold a Python function. Export the "
+            "function without these calls."
+        )
+    if not lowered.shardy and len(placement.devices) > 1:
+        raise NotImplementedError(
+            f"{program.name} cannot be exported: an argument has a GSPMDSharding, which names no "
+            "mesh. Give it a NamedSharding."
+        )
+    count = len(program.consts)
+    kept = tuple(i - count for i in lowered.kept)
+    in_avals, out_avals = program.jaxpr.in_avals[count:], program.jaxpr.out_avals
+    effects = program.jaxpr.effects
+    text = lowered.text
+    if len(platforms) > 1:
+        tokens = len(ordered_among(effects)) if len(placement.devices) == 1 else 0
+        text = for_platforms(
+            {platform: each.text for platform, each in found.items()},
+            [*[abstract_token] * tokens, *(in_avals[i] for i in kept)],
+            [*[abstract_token] * tokens, *out_avals],
+        )
+    # JAX specializes a module for its platform and sizes where this says so.
+    polymorphic = str(len(platforms) > 1).lower()
+    attribute = f"attributes {{jax.uses_shape_polymorphism = {polymorphic}, "
+    text = text.replace("attributes {", attribute, 1)
+    given = placement.in_shardings[count:]
+    fixed = options.out_shardings or (None,) * len(out_avals)
+    own = [_given_or_own(s, x) for s, x in zip(given, traced._leaves, strict=True)]
+    return ExportedModule(
+        text,
+        program.name,
+        tuple(in_avals),
+        tuple(out_avals),
+        tuple(_without_devices(s, a) for s, a in zip(own, in_avals, strict=True)),
+        tuple(_without_devices(s, a) for s, a in zip(fixed, out_avals, strict=True)),
+        (tuple(given), tuple(fixed)),
+        len(placement.devices),
+        kept,
+        effects,
+        frozenset(_CUSTOM_CALL.findall(without_locations(text))),
+    )
+
+
+def _with_host_constants(program: Program) -> Program:
+    """The program with arrays of NumPy as constants, which bind it to no devices.
+
+    Random keys stay what they are.
+    """
+    found = copy(program)
+    found.consts = tuple(
+        x if isinstance(x.dtype, ExtendedDType) else np.asarray(x) for x in program.consts
+    )
+    return found
+
+
+def _given_or_own(sharding: Sharding | None, x: object) -> Sharding | None:
+    """The sharding of an argument; on one device, which a placement does not name, its own."""
+    if sharding is not None:
+        return sharding
+    own = getattr(x, "sharding", None)
+    return own if isinstance(own, SingleDeviceSharding) and getattr(x, "committed", True) else None
+
+
+def _without_devices(sharding: Sharding | None, aval: AbstractValue) -> NamedSharding | None:
+    memory = None if sharding is None else sharding.memory_kind
+    if isinstance(sharding, NamedSharding):
+        return NamedSharding(sharding.mesh.abstract_mesh, sharding.spec, memory_kind=memory)
+    if isinstance(sharding, SingleDeviceSharding):
+        spec = PartitionSpec(*[None] * getattr(aval, "ndim", 0))
+        return NamedSharding(AbstractMesh((), ()), spec, memory_kind=memory)
+    return None

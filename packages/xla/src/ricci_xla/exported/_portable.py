@@ -1,0 +1,65 @@
+"""StableHLO in its portable form: bytes that later, and some earlier, versions of XLA can read."""
+
+import functools
+import importlib
+from typing import Any
+
+from ricci_ir import config
+from ricci_xla.devices._jaxlib import load_mlir, runtime
+
+__all__ = [
+    "from_portable",
+    "to_portable",
+]
+
+_ignore_forward_compatibility = config.state("jax_export_ignore_forward_compatibility")
+
+
+@functools.cache
+def _version(requirement: str) -> str:
+    stablehlo: Any = importlib.import_module("jaxlib.mlir._mlir_libs._stablehlo")
+    wanted = getattr(stablehlo.StablehloCompatibilityRequirement, requirement)
+    return stablehlo.get_version_from_compatibility_requirement(wanted)
+
+
+@functools.cache
+def bindings() -> tuple[Any, Any]:
+    """MLIR's Python bindings and a context; loaded when first needed, which takes 50 ms."""
+    return load_mlir()
+
+
+def to_portable(text: str) -> bytes:
+    """A StableHLO module as a portable artifact.
+
+    The version written is four weeks old, so that programs with a somewhat older jaxlib can read
+    it; the newest with ``jax_export_ignore_forward_compatibility``.
+
+    Raises:
+      ValueError: if the module uses what StableHLO had no portable form for in that version.
+    """
+    version = _version("NONE" if _ignore_forward_compatibility.value else "WEEK_4")
+    try:
+        # Shardings, in the `sdy` dialect, are written as they are.
+        return runtime.mlir.serialize_portable_artifact(text, version, True)
+    except RuntimeError as error:
+        reason = str(error).partition("Detailed error from MLIR:")[2].strip() or str(error)
+        raise ValueError(
+            f"the program cannot be written as portable StableHLO of version {version}: "
+            f"{reason.splitlines()[0][:400]}"
+        ) from error
+
+
+def from_portable(artifact: bytes) -> Any:
+    """The MLIR module that a portable artifact holds.
+
+    Raises:
+      ValueError: if it is none, or of a version that this jaxlib does not read.
+    """
+    _, context = bindings()
+    with context:
+        try:
+            return runtime.mlir.deserialize_portable_artifact(artifact)
+        except RuntimeError as error:
+            raise ValueError(
+                f"the program is no portable StableHLO that this jaxlib reads: {error}"
+            ) from error
