@@ -144,6 +144,7 @@ from . import tree_util as tree_util
 
 if _typing.TYPE_CHECKING:
     from ricci_check import check as check
+    from ricci_xla.warm import warm_start as warm_start
 
     from . import distributed as distributed
     from . import export as export
@@ -174,6 +175,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "profiler": ".profiler",
             "scipy": ".scipy",
             "typing": ".typing",
+            "warm_start": "ricci_xla.warm:warm_start",
         },
     )
 

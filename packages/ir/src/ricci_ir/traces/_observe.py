@@ -18,6 +18,7 @@ __all__ = [
     "current_source",
     "DonatingCall",
     "is_observed",
+    "keep_here",
     "kept_programs",
     "notify",
     "NotReversible",
@@ -170,6 +171,13 @@ def kept_programs[K, V](table: Cache[K, V]) -> Cache[K, V]:
     if found is None:
         found = anew[id(table)] = table, Cache(table.name, table.limit)
     return found[1]
+
+
+def keep_here(table: Cache[Any, Any]) -> None:
+    """Keep the programs of one table as usual, although functions are traced anew."""
+    anew = context.kept_anew
+    if anew is not None:
+        anew[id(table)] = table, table
 
 
 def current_source() -> Source:

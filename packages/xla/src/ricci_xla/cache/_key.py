@@ -18,7 +18,7 @@ from ricci_stablehlo import without_locations
 from ricci_xla.devices._jaxlib import jaxlib_version, runtime
 from ricci_xla.devices._runtime_types import Client, CompileOptions, Device, JaxRuntimeError
 
-__all__ = ["program_key", "ProgramKey"]
+__all__ = ["machine_of", "program_key", "ProgramKey"]
 
 
 class ProgramKey(NamedTuple):
@@ -96,7 +96,7 @@ def program_key(
         "options": _digest(_options_that_matter(options, len(devices))),
         "devices": _place(devices, options),
         "platform": f"{devices[0].platform}: {devices[0].device_kind}",
-        "machine": _machine(client),
+        "machine": machine_of(client),
         "runtime": client.platform_version,
         "jaxlib": jaxlib_version,
     }
@@ -173,7 +173,7 @@ def _compiler_settings(options: CompileOptions) -> str:
 _machines: "weakref.WeakKeyDictionary[Client, str]" = weakref.WeakKeyDictionary()
 
 
-def _machine(client: Client) -> str:
+def machine_of(client: Client) -> str:
     """What kind of machine a client compiles for."""
     found = _machines.get(client)
     if found is None:

@@ -87,7 +87,7 @@ def cached_compile(
       compile: compiles it.
     """
     folder = _usable_folder()
-    if folder is None or not _is_cacheable(text):
+    if folder is None or not is_cacheable(text):
         return compile(options)
     if not _state.used:
         _state.used = True
@@ -121,7 +121,8 @@ def _usable_folder() -> CacheFolder | None:
     return CacheFolder(path)
 
 
-def _is_cacheable(text: str | bytes) -> bool:
+def is_cacheable(text: str | bytes) -> bool:
+    """Whether a module means the same in every process: its compiler calls no Python."""
     if isinstance(text, bytes):
         return not any(name.encode() in text for name in _CALLS_OF_THE_COMPILER)
     return not any(name in text for name in _CALLS_OF_THE_COMPILER)

@@ -49,6 +49,7 @@ from ricci_xla.programs._program import (
     programs,
     trace_program,
 )
+from ricci_xla.programs._remembered import memories
 
 from ._given_shardings import check_positional, checked_shardings
 from ._inner_shardings import (
@@ -112,6 +113,12 @@ class JitInfo:
         """What distinguishes the programs of wrappers of one function, as far as it is hashable."""
         donated = self.arguments.donate_argnums, self.arguments.donate_argnames
         return self._options, self.backend, self.inline, donated
+
+    @property
+    def described(self) -> tuple[Any, ...]:
+        """What ``jit`` was given besides the function."""
+        given = self.in_shardings, self.out_shardings
+        return self.arguments, self._options, self.backend, self.inline, *given
 
     def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Split]:
         """The program of a call, and the call's arguments, flattened."""
@@ -292,7 +299,17 @@ def jit(
             done = across(args, kwargs)
             if done is not None:
                 return done[0], None
-        program, split = info.trace(args, kwargs)
+        call = None
+        if memories.calls is not None:
+            call = memories.calls.begin(info, args, kwargs)
+        if call is None:
+            program, split = info.trace(args, kwargs)
+        else:
+            known = call.answer()
+            if known is not None:
+                return known
+            with call:
+                program, split = info.trace(args, kwargs)
         if _is_traced(program, split):
             program.report_miss()
             if is_observed():
@@ -303,6 +320,8 @@ def jit(
             name_repeated(program.name, program.arg_names, split.leaves, call_options.donated)
         compiled = compile_program(program, split.leaves, call_options)
         program.report_miss()
+        if call is not None:
+            call.keep(compiled)
         outs, fast = compiled.call(split.leaves)
         return tree_unflatten(program.out_tree, outs), fast
 
@@ -315,6 +334,7 @@ def jit(
         cache_key=_cache_key(info),
     )
     update_wrapper(jitted, fun)
+    jitted._jit_info = info
     jitted.trace = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs))
     jitted.lower = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs).lower())
     jitted.clear_cache = _clear_cache(info, weakref.ref(jitted))

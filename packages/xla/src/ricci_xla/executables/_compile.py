@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -29,6 +30,7 @@ from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList,
 from ricci_xla.devices._topologies import cost_of_described, is_described
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import GSPMDSharding, Sharding
+from ricci_xla.programs._remembered import memories
 
 from ._effects import runtime_tokens, token_buffer
 from ._host_callbacks import host_functions, parse_module
@@ -182,11 +184,13 @@ def compile_text(
     if host_callbacks:
         functions = host_functions(host_callbacks)
         return client.compile_and_load(parse_module(text), where, found, functions)
+    compile = lambda options: client.compile_and_load(text, where, options)
     if _cache_folder.value and _cache_enabled.value:
         cache = import_module("ricci_xla.cache")  # few programs have a folder for it
-        compile = lambda options: client.compile_and_load(text, where, options)
-        return cache.cached_compile(text, devices, found, compile)
-    return client.compile_and_load(text, where, found)
+        compile = partial(cache.cached_compile, text, devices, compile=compile)
+    if memories.programs is not None:
+        return memories.programs.compiled(text, devices, found, compile)
+    return compile(found)
 
 
 class Executable:

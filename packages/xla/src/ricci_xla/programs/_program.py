@@ -95,6 +95,14 @@ class Program:
         self.origin = ""
         self.static = ()
 
+    @classmethod
+    def remembered(cls, name: str, arg_names: tuple[str, ...], out_tree: PyTreeDef) -> "Program":
+        """A program that another process has compiled: what it takes to call it, and no jaxpr."""
+        program = cls.__new__(cls)
+        program.name, program.arg_names, program.out_tree = name, arg_names, out_tree
+        program.consts, program.jaxpr = (), None  # pyright: ignore[reportAttributeAccessIssue]
+        return program
+
     def closed_jaxpr(self) -> Jaxpr:
         """The program, closed over its constants."""
         count = len(self.consts)
@@ -165,7 +173,8 @@ def function_name(fun: Callable[..., Any]) -> str:
     return str(getattr(fun, "__name__", type(fun).__name__))
 
 
-def _qualified_name(fun: Callable[..., Any]) -> str:
+def qualified_name(fun: Callable[..., Any]) -> str:
+    """The module and the qualified name of a function."""
     while hasattr(fun, "func") and not hasattr(fun, "__qualname__"):
         fun = fun.func  # pyright: ignore[reportFunctionMemberAccess]
     owner = fun if hasattr(fun, "__qualname__") else type(fun)
@@ -220,6 +229,13 @@ class ProgramCache:
 programs = ProgramCache()
 
 
+def program_key(split: Split, avals: tuple[Any, ...]) -> Key:
+    """What the program of a call is kept by among those of its function."""
+    by_position, by_name = split.static
+    types = tuple([type(value) for _, value in (*by_position, *by_name)])
+    return Key(split.tree, avals, split.static, types, trace_key())
+
+
 def trace_program(
     fun: Callable[..., Any],
     split: Split,
@@ -234,8 +250,7 @@ def trace_program(
     The key has the static arguments' types besides their values, since 1, 1.0 and True are equal.
     """
     by_position, by_name = split.static
-    types = tuple([type(value) for _, value in (*by_position, *by_name)])
-    key = Key(split.tree, avals, split.static, types, trace_key())
+    key = program_key(split, avals)
     kept = kept_programs(cache)
     program = kept.recall(key)
     if program is None:
@@ -243,7 +258,7 @@ def trace_program(
         miss = _explain(fun, split, key, known) if explain_cache_misses.value else None
         program = _trace(fun, split, avals)
         program.miss = miss
-        program.origin = _qualified_name(fun)
+        program.origin = qualified_name(fun)
         program.static = tuple(
             (position_name(fun, where) if isinstance(where, int) else where, _shorten(value))
             for where, value in (*by_position, *by_name)

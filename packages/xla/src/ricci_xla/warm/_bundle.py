@@ -1,0 +1,187 @@
+"""Bundles: the calls of a run in one file, and what the bundle did in this process."""
+
+import logging
+import os
+import threading
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ricci_ir import warn_user
+from ricci_xla.files import FileError, read_file, write_file
+
+from ._dependencies import HARMLESS, ModuleRecord
+from ._environment import environment
+from ._programs import Programs
+from ._records import BUNDLE, BundleRecord, CallRecord
+
+_log = logging.getLogger("ricci.warm_start")
+
+
+class WarmCall(NamedTuple):
+    """What a bundle did for the first call of a function with some types.
+
+    Attributes:
+      function: the function's module and qualified name.
+      outcome: ``"warm"``: answered from the bundle. ``"kept"``: traced and compiled, and kept for
+        the next process. ``"not kept"``: traced and compiled, as it will be the next time.
+      reason: why it was traced and compiled, or why it is not kept.
+      seconds: how long the call took.
+      saved: how many seconds tracing and compiling took when the call was kept.
+    """
+
+    function: str
+    outcome: str
+    reason: str
+    seconds: float
+    saved: float
+
+
+class Bundle:
+    """The calls that a file holds, and those that were added since.
+
+    Args:
+      path: the file. If it is there and fits, its calls are answered from it.
+      ignored: global names, such as ``"library.module.counter"``, whose values do not matter.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], ignored: Iterable[str] = ()):
+        self.ignored = frozenset({*ignored, *HARMLESS})
+        self.path = Path(path)
+        self.told: list[WarmCall] = []
+        self.changed: str | None = None
+        self.programs = Programs()
+        self._lock = threading.Lock()
+        self._environment = environment()
+        self._modules: dict[ModuleRecord, int] = {}
+        self._calls: dict[str, list[CallRecord]] = {}
+        self._of_file: dict[str, list[CallRecord]] = {}
+        self.loaded: dict[Hashable, Any] = {}  # the programs that were loaded, by key
+        self._is_new = False
+        self._read()
+
+    def _read(self) -> None:
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            self.changed = "there is no bundle yet"
+            return
+        except OSError as error:
+            self._refuse(f"{self.path}: the bundle cannot be read: {error}.")
+            return
+        try:
+            record = read_file(BUNDLE, data, self.path)
+            if any(i not in range(len(record.modules)) for c in record.calls for i in c.modules):
+                raise FileError(f"{self.path}: a call refers to a module that is not listed.")
+        except FileError as error:
+            self._refuse(str(error))
+            return
+        here = self._environment
+        other = [t for t in here if record.environment.get(t) != here[t]]
+        if other:
+            said = "; ".join(
+                f"{t}: {_short(record.environment.get(t))}, here {_short(here[t])}" for t in other
+            )
+            self._refuse(f"{self.path}: the bundle is for another environment: {said}.")
+            return
+        self.programs.add(record.programs)
+        self._modules = {module: i for i, module in enumerate(record.modules)}
+        if len(self._modules) != len(record.modules):
+            self._modules = {}
+            self._refuse(f"{self.path}: the bundle lists a module twice.")
+            return
+        for call in record.calls:
+            self._calls.setdefault(call.function, []).append(call)
+        self._of_file = {name: list(calls) for name, calls in self._calls.items()}
+
+    def _refuse(self, message: str) -> None:
+        self.changed = message
+        warn_user(f"{message} Functions are traced and compiled, and a new bundle is written.")
+
+    def of(self, function: str) -> Sequence[CallRecord]:
+        """The calls of a function."""
+        return self._calls.get(function, ())
+
+    def of_file(self, function: str) -> Sequence[CallRecord]:
+        """The calls of a function that the file held."""
+        return self._of_file.get(function, ())
+
+    def positions(self, modules: Iterable[ModuleRecord]) -> tuple[int, ...]:
+        """The positions of modules in the bundle's list, to which new ones are added."""
+        with self._lock:
+            return tuple(self._modules.setdefault(m, len(self._modules)) for m in modules)
+
+    def modules_of(self, call: CallRecord) -> tuple[ModuleRecord, ...]:
+        """What a call depends on in modules."""
+        modules = list(self._modules)
+        return tuple(modules[i] for i in call.modules)
+
+    def add(self, call: CallRecord) -> None:
+        """Add a call, in place of one with the same key."""
+        with self._lock:
+            calls = self._calls.setdefault(call.function, [])
+            calls[:] = [other for other in calls if other.key != call.key]
+            calls.append(call)
+            self._is_new = True
+
+    def tell(
+        self,
+        function: str,
+        outcome: str,
+        reason: str = "",
+        *,
+        took: float = 0.0,
+        saved: float = 0.0,
+    ) -> None:
+        """Note what was done for a call."""
+        with self._lock:
+            self.told.append(WarmCall(function, outcome, reason, took, saved))
+        known = bool(self._of_file)
+        level = logging.WARNING if known and outcome == "kept" else logging.INFO
+        _log.log(level, "%s: %s%s", function, outcome, f": {reason}" if reason else "")
+
+    def save(self) -> bool:
+        """Write the file, if calls were added; return whether it was written.
+
+        Raises:
+          OSError: if it cannot be written.
+        """
+        with self._lock:
+            if not (self._is_new or self.programs.is_new):
+                return False
+            calls = [call for group in self._calls.values() for call in group]
+            order = sorted({i for call in calls for i in call.modules})
+            at = {old: new for new, old in enumerate(order)}
+            modules = list(self._modules)
+            record = BundleRecord(
+                self._environment,
+                [modules[i] for i in order],
+                [_renumbered(call, at) for call in calls],
+                self.programs.codes,
+            )
+            _replace(self.path, write_file(BUNDLE, record))
+            self._is_new = self.programs.is_new = False
+            return True
+
+
+def _renumbered(call: CallRecord, at: dict[int, int]) -> CallRecord:
+    modules = tuple(at[i] for i in call.modules)
+    return CallRecord(call.function, call.key, modules, call.seconds, call.program)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file at once, so that another process sees the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(data)
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _short(text: str | None) -> str:
+    if text is None:
+        return "nothing"
+    return text if len(text) <= 60 else f"{text[:57]}..."

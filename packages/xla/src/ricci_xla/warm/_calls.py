@@ -1,0 +1,208 @@
+"""Calls of jitted functions: answered from a bundle, or kept for the next process."""
+
+from time import perf_counter
+from typing import Any
+
+from ricci_ir import (
+    Tracer,
+    config,
+    context,
+    debug_key_reuse,
+    eval_trace,
+    is_observed,
+    keep_here,
+    no_execution,
+    observing,
+    trace_key,
+)
+from ricci_pytree import tree_unflatten
+from ricci_xla.arrays._layout import relayout, special_layout
+from ricci_xla.devices._client import local_devices, process_count
+from ricci_xla.devices._state import device_mesh
+from ricci_xla.executables._compiled import CompiledProgram
+from ricci_xla.executables._dispatch import FastPath
+from ricci_xla.executables._error_checks import checks_errors
+from ricci_xla.executables._nan_checks import checks_results
+from ricci_xla.files import FileError
+from ricci_xla.meshes._mesh import entered_mesh
+from ricci_xla.programs._arguments import Split, split_static
+from ricci_xla.programs._program import abstract_leaves, program_key, qualified_name
+from ricci_xla.programs._remembered import JitInfo
+
+from ._bundle import Bundle
+from ._dependencies import Watch, dependencies, difference
+from ._fingerprint import Classes, NoFingerprint, fingerprint
+from ._records import CallRecord, decode_program, encode_program
+
+_disable_jit = config.state("jax_disable_jit")
+
+# The topics of a call's key, as reasons name them.
+_TOPICS = {
+    "function": "the function, or a value that it closes over",
+    "types": "the types or the structure of the arguments",
+    "places": "where the arguments are",
+    "static": "the static arguments",
+    "jit": "the arguments of jit",
+    "settings": "a setting",
+}
+
+
+class Calls:
+    """The memory of calls that ``jit`` asks, once one is set: a bundle and what it has told."""
+
+    def __init__(self, bundle: Bundle):
+        self.bundle = bundle
+
+    def begin(self, info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Call | None":
+        """A call that is about to be traced; ``None`` if it is none that can be kept."""
+        if (
+            context.trace is not eval_trace
+            or is_observed()
+            or checks_results()
+            or checks_errors()
+            or debug_key_reuse.value
+            or no_execution.value
+            or _disable_jit.value
+            or process_count() > 1
+        ):
+            return None
+        split = split_static(info.arguments, info.fun, args, kwargs)
+        leaves = split.leaves
+        if any(isinstance(x, Tracer) or hasattr(type(x), "__jax_array__") for x in leaves):
+            return None
+        avals = abstract_leaves(info.fun, split)
+        if info.cache.recall(program_key(split, avals)) is not None:
+            return None  # traced in this process; only where it runs is new
+        return Call(self.bundle, info, split, avals)
+
+
+class Call:
+    """One call of a jitted function."""
+
+    def __init__(self, bundle: Bundle, info: JitInfo, split: Split, avals: tuple[Any, ...]):
+        self.bundle = bundle
+        self.function = qualified_name(info.fun)
+        self._split = split
+        self._classes = Classes()
+        self._watch = Watch(self._classes)
+        self._anew = observing(lambda event: None, anew=True)
+        self._own = info.cache
+        self._start = perf_counter()
+        self._reason: str | None = None
+        self._changed: str | None = None
+        self._key: dict[str, bytes] = {}
+        try:
+            self._key = _key(info, split, avals, self._classes)
+        except NoFingerprint as reason:
+            self._reason = str(reason)
+
+    def answer(self) -> tuple[Any, FastPath | None] | None:
+        """The results from the bundle, and the entry for the dispatcher; ``None`` without one."""
+        if self._reason is not None:
+            return None
+        start = perf_counter()
+        key = self.function, *self._key.values()
+        compiled = self.bundle.loaded.get(key)
+        if compiled is None:
+            record = self._find()
+            if record is None:
+                return None
+            try:
+                compiled = decode_program(
+                    record.program, self.bundle.programs, local_devices(), self._split.tree
+                )
+            except (FileError, RuntimeError) as error:
+                self._changed = f"its program cannot be loaded: {error}"
+                return None
+            self.bundle.loaded[key] = compiled
+            took = perf_counter() - start
+            self.bundle.tell(self.function, "warm", saved=record.seconds, took=took)
+        outs, fast = compiled.call(self._split.leaves)
+        return tree_unflatten(compiled.program.out_tree, outs), fast
+
+    def __enter__(self) -> None:
+        if self._reason is None:
+            self._watch.__enter__()
+            self._anew.__enter__()
+            keep_here(self._own)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._reason is None:
+            self._anew.__exit__(*exception)
+            self._watch.__exit__(*exception)
+
+    def keep(self, compiled: CompiledProgram) -> None:
+        """Keep the program that the call was compiled to."""
+        seconds = perf_counter() - self._start
+        try:
+            if self._reason is not None:
+                raise NoFingerprint(self._reason)
+            program = compiled.program
+            modules = self.bundle.positions(dependencies(self._watch, self.bundle.ignored))
+            record = CallRecord(
+                self.function,
+                self._key,
+                modules,
+                seconds,
+                encode_program(
+                    compiled.executable,
+                    self.bundle.programs,
+                    program.name,
+                    program.arg_names,
+                    self._split.tree,
+                    program.out_tree,
+                ),
+            )
+        except NoFingerprint as reason:
+            self.bundle.tell(self.function, "not kept", str(reason), took=seconds)
+            return
+        self.bundle.add(record)
+        self.bundle.tell(self.function, "kept", self._why(), took=seconds)
+
+    def _find(self) -> CallRecord | None:
+        for record in self.bundle.of(self.function):
+            if record.key == self._key:
+                changed = difference(self.bundle.modules_of(record), self.bundle.ignored)
+                if changed is None:
+                    return record
+                self._changed = changed
+        return None
+
+    def _why(self) -> str:
+        """Why the bundle had no answer."""
+        if self._changed is not None:
+            return self._changed
+        known = self.bundle.of_file(self.function)
+        if not known:
+            return "it is new"
+        nearest = min(
+            ([topic for topic in self._key if r.key.get(topic) != self._key[topic]] for r in known),
+            key=len,
+        )
+        return f"{' and '.join(_TOPICS[topic] for topic in nearest)} changed" if nearest else "new"
+
+
+def _key(info: JitInfo, split: Split, avals: tuple[Any, ...], classes: Classes) -> dict[str, bytes]:
+    if relayout.used and any(special_layout(x) is not None for x in split.leaves):
+        raise NoFingerprint("its arguments have layouts of their own")
+    by_position, by_name = split.static
+    topics = {
+        "function": (info.fun,),
+        "types": (split.tree, *(f"{aval} {aval.weak_type}" for aval in avals)),
+        "places": tuple(map(_place, split.leaves)),
+        "static": (by_position, by_name),
+        "jit": info.described,
+        "settings": (
+            repr(trace_key()),
+            device_mesh.value,
+            entered_mesh(),
+            config.jax_default_device,
+        ),
+    }
+    return {topic: fingerprint(*values, classes=classes) for topic, values in topics.items()}
+
+
+def _place(leaf: Any) -> Any:
+    """Where an argument is, if it is committed to it."""
+    array = getattr(leaf, "physical", leaf)
+    return array.sharding if getattr(array, "committed", False) else None

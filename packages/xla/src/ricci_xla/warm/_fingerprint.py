@@ -1,0 +1,414 @@
+"""Fingerprints of values: equal for values that a traced function cannot tell apart.
+
+A fingerprint is the same in every process and on every machine. So it holds no ids and no order of
+hashing: functions are their code and what they close over, objects their class and their state,
+arrays their elements. Lines and paths are no part of it, so that moving code changes nothing.
+"""
+
+import dataclasses
+import hashlib
+import logging
+import struct
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from enum import Enum
+from functools import partial
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GenericAlias,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    UnionType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import ExtendedDType, Jaxpr, Primitive, ShapedArray, Tracer
+from ricci_pytree import PyTreeDef
+from ricci_xla.devices._runtime_types import Device
+from ricci_xla.meshes._axes import Axes
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.meshes._spec import PartitionSpec
+
+from ._modules import is_fixed
+
+_MOST_VALUES = 200_000
+_by_name = (
+    BuiltinFunctionType,
+    GenericAlias,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    ModuleType,
+    WrapperDescriptorType,
+    np.ufunc,
+)
+_locks = (type(threading.Lock()), type(threading.RLock()))
+
+
+class NoFingerprint(Exception):
+    """A value whose influence on a program cannot be told; the message says which and why."""
+
+
+def fingerprint(*values: object, classes: "Classes | None" = None) -> bytes:
+    """A digest of some values.
+
+    Args:
+      values: the values.
+      classes: the fingerprints of classes that are known, as long as no class changes.
+
+    Raises:
+      NoFingerprint: if it cannot be told what one of them, or a part of one, contributes.
+    """
+    writer = _Writer(Classes() if classes is None else classes)
+    try:
+        for value in values:
+            writer.feed(value)
+    except (AttributeError, RecursionError, RuntimeError, TypeError, ValueError) as error:
+        raise NoFingerprint(f"reading a value that it depends on failed: {error!r}") from error
+    return writer.digest.digest()
+
+
+class _Open:
+    """A class that is being written; ``in_circle`` if another class refers back to it."""
+
+    __slots__ = ("in_circle",)
+
+    def __init__(self):
+        self.in_circle = False
+
+
+class Classes:
+    """The fingerprints of classes, each by itself.
+
+    A class is kept if its fingerprint is the same wherever one begins to write: if no other class
+    refers back to it. Of a class that is being written, another refers to the name alone.
+
+    Attributes:
+      known: the fingerprints.
+      codes: the code of all functions that were written.
+      values: how many values were written.
+    """
+
+    def __init__(self):
+        self.codes: set[CodeType] = set()
+        self.known: dict[type, bytes] = {}
+        self.values = 0
+        self._open: dict[type, _Open] = {}
+
+    def feed(self, writer: "_Writer", kind: type, write: Callable[["_Writer"], None]) -> None:
+        """Write a class; ``write(writer)`` writes its content."""
+        found = self.known.get(kind)
+        if found is None:
+            if kind in self._open:
+                still_open = list(self._open)
+                if still_open[-1] is not kind:
+                    for other in still_open[still_open.index(kind) :]:
+                        self._open[other].in_circle = True
+                return
+            state = self._open[kind] = _Open()
+            inner = _Writer(self)
+            try:
+                write(inner)
+            finally:
+                del self._open[kind]
+            found = inner.digest.digest()
+            if not state.in_circle:
+                self.known[kind] = found
+        writer.mark("content", found)
+
+
+class _Writer:
+    """Feeds values to a digest. A value that is met again is written as its position."""
+
+    def __init__(self, classes: Classes):
+        self.digest = hashlib.blake2b(digest_size=16)
+        self.classes = classes
+        self.seen: dict[int, int] = {}
+        self.kept: list[object] = []  # values that are alive keep their ids
+
+    def mark(self, tag: str, content: bytes | str = b"") -> None:
+        """Write a word with some content."""
+        data = content.encode() if isinstance(content, str) else content
+        self.digest.update(b"%s:%d:%s" % (tag.encode(), len(data), data))
+
+    def feed(self, value: Any) -> None:
+        """Write a value."""
+        plain = _plain.get(type(value))
+        if plain is not None:
+            self.mark(type(value).__name__, plain(value))
+            return
+        position = self.seen.setdefault(id(value), len(self.kept))
+        if position < len(self.kept):
+            self.mark("again", str(position))
+            return
+        self.kept.append(value)
+        self.classes.values += 1
+        if self.classes.values > _MOST_VALUES:
+            raise NoFingerprint(f"it depends on more than {_MOST_VALUES:,} values")
+        write = _writer_of(type(value))
+        self.mark(type(value).__qualname__)
+        write(self, value)
+
+    def feed_all(self, values: Any) -> None:
+        """Write a number of values in order."""
+        values = list(values)
+        self.mark("count", str(len(values)))
+        for value in values:
+            self.feed(value)
+
+
+_plain: dict[type, Callable[[Any], bytes | str]] = {
+    type(None): lambda x: "",
+    type(...): lambda x: "",
+    type(NotImplemented): lambda x: "",
+    bool: str,
+    int: str,
+    float: lambda x: struct.pack("<d", x),
+    complex: lambda x: struct.pack("<dd", x.real, x.imag),
+    str: str,
+    bytes: bytes,
+    range: repr,
+}
+
+
+def _write_mapping(writer: _Writer, value: Mapping[Any, Any]) -> None:
+    writer.mark("count", str(len(value)))
+    for key, item in value.items():
+        writer.feed(key)
+        writer.feed(item)
+
+
+def _write_set(writer: _Writer, value: Any) -> None:
+    writer.feed_all(sorted(fingerprint(item, classes=writer.classes) for item in value))
+
+
+def _write_array(writer: _Writer, value: np.ndarray) -> None:
+    if value.dtype.hasobject:
+        raise NoFingerprint("it depends on a NumPy array of objects")
+    writer.mark(str(value.dtype), str(value.shape))
+    writer.mark("elements", memoryview(np.ascontiguousarray(value)).cast("B").tobytes())
+
+
+def _write_runtime_array(writer: _Writer, value: Any) -> None:
+    if isinstance(value, Tracer):
+        raise NoFingerprint("it closes over a traced value")
+    if not value.is_fully_addressable:
+        raise NoFingerprint("it closes over an array that lies on other processes")
+    if value.is_deleted():
+        raise NoFingerprint("it closes over an array that was deleted")
+    physical = getattr(value, "physical", value)
+    writer.mark("type", f"{value.aval.str_short()} {value.aval.weak_type}")
+    writer.mark("place", f"{value.committed} {value.sharding}")
+    _write_array(writer, np.asarray(physical))
+
+
+def _write_code(writer: _Writer, value: CodeType) -> None:
+    writer.classes.codes.add(value)
+    numbers = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags)
+    writer.mark("code", value.co_qualname)
+    writer.mark("numbers", str(numbers))
+    writer.mark("bytecode", value.co_code)
+    writer.mark("exceptions", value.co_exceptiontable)
+    for names in (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars):
+        writer.mark("names", " ".join(names))
+    writer.feed_all(value.co_consts)
+
+
+def _write_function(writer: _Writer, value: FunctionType) -> None:
+    writer.mark("function", f"{value.__module__}.{value.__qualname__}")
+    if value.__closure__ is None and is_fixed(value.__module__):
+        return
+    writer.feed(value.__code__)
+    writer.feed_all(value.__closure__ or ())
+    writer.feed_all(value.__defaults__ or ())
+    _write_mapping(writer, value.__kwdefaults__ or {})
+    _write_mapping(writer, value.__dict__)
+
+
+def _write_cell(writer: _Writer, value: CellType) -> None:
+    try:
+        writer.feed(value.cell_contents)
+    except ValueError:
+        writer.mark("empty")
+
+
+def _write_class(writer: _Writer, value: type) -> None:
+    writer.mark("class", f"{value.__module__}.{value.__qualname__}")
+    if not is_fixed(value.__module__):
+        writer.classes.feed(writer, value, lambda inner: _write_class_content(inner, value))
+
+
+def _write_class_content(writer: _Writer, value: type) -> None:
+    writer.feed_all(value.__bases__)
+    for name, item in sorted(value.__dict__.items()):
+        if name not in _class_names_of_python:
+            writer.mark("attribute", name)
+            writer.feed(item)
+
+
+# What Python, and the modules that make classes, put into every class.
+_class_names_of_python = frozenset(
+    "__dict__ __weakref__ __module__ __doc__ __annotations__ __abstractmethods__ _abc_impl "
+    "__firstlineno__ __static_attributes__ __orig_bases__ __parameters__ __type_params__".split()
+)
+
+
+def _write_by_name(writer: _Writer, value: Any) -> None:
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
+    module = getattr(value, "__module__", None)
+    writer.mark("name", f"{module}.{name}" if name else repr(value))
+    bound = getattr(value, "__self__", None)
+    if bound is not None and not isinstance(bound, ModuleType):
+        writer.feed(bound)
+
+
+def _write_text(writer: _Writer, value: Any) -> None:
+    writer.mark("text", repr(value))
+
+
+def _write_parts(*names: str) -> Callable[[_Writer, Any], None]:
+    return lambda writer, value: writer.feed_all([getattr(value, name) for name in names])
+
+
+def _write_jitted(writer: _Writer, value: Any) -> None:
+    info = value.__dict__.get("_jit_info")
+    if info is None:
+        writer.mark("jitted", str(getattr(value, "__qualname__", "")))
+        if not is_fixed(getattr(value, "__module__", "")):
+            raise NoFingerprint(f"it depends on the compiled function {value}")
+        return
+    writer.feed_all([info.fun, *info.described])
+
+
+def _axes(mesh: Axes) -> tuple[Any, ...]:
+    return mesh.axis_names, mesh.axis_sizes, mesh.axis_types
+
+
+def _write_tree(writer: _Writer, value: PyTreeDef) -> None:
+    node = value.node_data()
+    if node is None:
+        writer.mark("leaf")
+        return
+    writer.feed_all(node)
+    children = value.children()
+    writer.mark("count", str(len(children)))
+    for child in children:
+        _write_tree(writer, child)
+
+
+def _write_object(writer: _Writer, value: Any) -> None:
+    kind = type(value)
+    writer.feed(kind)
+    fields = getattr(kind, "__dataclass_fields__", None)
+    if fields is not None and kind.__dataclass_params__.eq:
+        # Such objects are the same for ``jit``, too, if they are equal.
+        for field in dataclasses.fields(value):
+            if field.compare:
+                writer.mark("field", field.name)
+                writer.feed(getattr(value, field.name, None))
+        return
+    if kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__:
+        state = getattr(value, "__dict__", None)
+        slots = [name for name in _slots(kind) if hasattr(value, name)]
+        if state is not None or slots or kind.__flags__ & _HEAP_TYPE:
+            _write_mapping(writer, state or {})
+            for name in slots:
+                writer.mark("slot", name)
+                writer.feed(getattr(value, name))
+            if isinstance(value, dict):
+                _write_mapping(writer, value)
+            elif isinstance(value, list | tuple):
+                writer.feed_all(value)
+            return
+    try:
+        reduced = value.__reduce_ex__(4)
+    except (TypeError, AttributeError, ValueError, RuntimeError) as error:
+        raise NoFingerprint(
+            f"it depends on an object of class {kind.__module__}.{kind.__qualname__}, whose state "
+            f"cannot be read: {error}"
+        ) from error
+    if isinstance(reduced, str):
+        writer.mark("global", reduced)
+        return
+    for part in reduced:
+        writer.feed_all(part) if hasattr(part, "__next__") else writer.feed(part)
+
+
+_HEAP_TYPE = 1 << 9
+
+
+def _slots(kind: type) -> list[str]:
+    names: list[str] = []
+    for cls in kind.__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__"):
+                private = name.startswith("__") and not name.endswith("__")
+                names.append(f"_{cls.__name__.lstrip('_')}{name}" if private else name)
+    return names
+
+
+# By class, the most special ones first.
+_writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
+    (Enum, lambda w, x: w.mark("member", f"{type(x).__module__}.{type(x).__qualname__}.{x.name}")),
+    (np.ndarray, _write_array),
+    (np.generic, lambda w, x: _write_array(w, np.asarray(x))),
+    (np.dtype | ExtendedDType, lambda w, x: w.mark("dtype", str(x))),
+    (CodeType, _write_code),
+    (FunctionType, _write_function),
+    (CellType, _write_cell),
+    (MethodType, _write_parts("__func__", "__self__")),
+    (partial, _write_parts("func", "args", "keywords")),
+    (_by_name, _write_by_name),
+    (property, _write_parts("fget", "fset", "fdel")),
+    (staticmethod | classmethod, _write_parts("__func__")),
+    (slice, _write_parts("start", "stop", "step")),
+    (type, _write_class),
+    (ShapedArray | Primitive | PartitionSpec | UnionType, _write_text),
+    (logging.Logger, lambda w, x: w.mark("logger", x.name)),
+    (Jaxpr, lambda w, x: w.feed_all([str(x), *x.consts])),
+    (PyTreeDef, _write_tree),
+    (Device, lambda w, x: w.mark("device", f"{x.platform} {x.device_kind} {x.id}")),
+    (Mesh, lambda w, x: w.feed_all([*_axes(x), *x.devices.flat])),
+    (Axes, lambda w, x: w.feed_all(_axes(x))),
+    (Sharding, lambda w, x: w.mark("sharding", f"{x} {[d.id for d in x._device_assignment]}")),
+    (MappingProxyType, _write_mapping),
+    (threading.local, lambda w, x: _write_mapping(w, x.__dict__)),
+    (ContextVar, lambda w, x: w.feed_all([x.name, x.get(None)])),
+    (weakref.ref, lambda w, x: w.feed(x())),
+    (_locks, lambda w, x: None),
+]
+_known: dict[type, Callable[[_Writer, Any], None]] = {
+    tuple: _Writer.feed_all,
+    list: _Writer.feed_all,
+    dict: _write_mapping,
+    set: _write_set,
+    frozenset: _write_set,
+}
+
+
+def _writer_of(kind: type) -> Callable[[_Writer, Any], None]:
+    found = _known.get(kind)
+    if found is None:
+        found = next((write for cls, write in _writers if issubclass(kind, cls)), None)
+        if found is None:
+            found = _write_runtime_array if hasattr(kind, "aval") else _write_object
+            if kind.__name__ == "PjitFunction":
+                found = _write_jitted
+            elif kind.__module__ == "typing":  # annotations
+                found = _write_text
+        _known[kind] = found
+    return found

@@ -1,0 +1,36 @@
+"""Modules whose code is known by a version, and the digests of the files of all others."""
+
+import hashlib
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+# Packages whose versions, or whose files' sizes and times, are part of what a bundle is for.
+FIXED = ("ricci", "numpy", "jaxlib", "ml_dtypes", "msgspec", "jax")
+# Ricci's own, and the constructors of named tuples, which the standard library generates.
+_PREFIXES = ("ricci_", "namedtuple_")
+
+
+def is_fixed(module: str | None) -> bool:
+    """Whether a module belongs to Python, to Ricci or to what Ricci stands on."""
+    if module is None:
+        return True
+    root = module.partition(".")[0]
+    return root in FIXED or root in sys.stdlib_module_names or root.startswith(_PREFIXES)
+
+
+def file_of(module: str) -> str | None:
+    """The source file of a module that is imported, if it has one."""
+    found = getattr(sys.modules.get(module), "__file__", None)
+    return found if found is not None and found.endswith(".py") else None
+
+
+def file_digest(path: str) -> bytes:
+    """The digest of a source file as it is now."""
+    status = Path(path).stat()
+    return _digest(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4096)
+def _digest(path: str, changed: int, size: int) -> bytes:
+    return hashlib.blake2b(Path(path).read_bytes(), digest_size=16).digest()

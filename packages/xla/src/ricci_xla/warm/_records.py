@@ -1,0 +1,286 @@
+"""What a bundle holds: for each call of a jitted function its key and its program."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ricci_ir import no_effects
+from ricci_pytree import PyTreeDef
+from ricci_xla.arrays._placement import array_from_host
+from ricci_xla.devices._kernels import prepare_kernels
+from ricci_xla.devices._runtime_types import Device, DeviceList
+from ricci_xla.executables._compile import Executable, compile_options
+from ricci_xla.executables._compiled import CompiledProgram
+from ricci_xla.files import (
+    FileError,
+    FileKind,
+    NodeForm,
+    NodeForms,
+    ShardingRecord,
+    TreeRecord,
+    TypeRecord,
+    decode_plain,
+    decode_sharding,
+    decode_tree,
+    decode_type,
+    encode_plain,
+    encode_sharding,
+    encode_tree,
+    encode_type,
+)
+from ricci_xla.programs._program import Program
+
+from ._dependencies import ModuleRecord
+from ._fingerprint import NoFingerprint
+from ._programs import Programs
+
+_MOST_CONSTANT_BYTES = 256 * 2**20
+
+
+class ArrayRecord(msgspec.Struct, frozen=True):
+    """An array that a program closes over."""
+
+    type: TypeRecord
+    sharding: ShardingRecord
+    data: bytes
+
+
+class ProgramRecord(msgspec.Struct, frozen=True):
+    """A compiled program: what ``Executable`` holds, and the structure of the results.
+
+    Attributes:
+      devices: the ids of the devices that it runs on.
+      kernels: the names of the kernels that must be prepared for it.
+      key: that of the compiled program among the bundle's.
+    """
+
+    name: str
+    arg_names: tuple[str, ...]
+    devices: tuple[int, ...]
+    in_types: list[TypeRecord]
+    out_types: list[TypeRecord]
+    in_shardings: list[ShardingRecord]
+    out_shardings: list[ShardingRecord]
+    kept: list[bool]
+    committed: bool
+    consts: list[ArrayRecord]
+    out_tree: TreeRecord
+    kernels: str
+    key: str
+
+
+class CallRecord(msgspec.Struct, frozen=True):
+    """A call of a jitted function: what it depends on, and its program.
+
+    Attributes:
+      function: the function's module and qualified name.
+      key: the fingerprint of each topic that the program depends on.
+      modules: what was read while it was traced, as positions in the bundle's list.
+      seconds: how long tracing and compiling took.
+    """
+
+    function: str
+    key: dict[str, bytes]
+    modules: tuple[int, ...]
+    seconds: float
+    program: ProgramRecord
+
+
+class BundleRecord(msgspec.Struct):
+    """A bundle.
+
+    Attributes:
+      environment: what all programs depend on, by topic.
+      modules: what programs depend on in modules.
+      calls: the calls.
+      programs: the compiled programs by their keys, as the runtime serializes them.
+    """
+
+    environment: dict[str, str]
+    modules: list[ModuleRecord]
+    calls: list[CallRecord]
+    programs: dict[str, bytes]
+
+
+BUNDLE = FileKind("warm-start", 1, BundleRecord, "a bundle for a warm start")
+
+_KERNELS = ("lapack_", "hybrid")
+
+
+def encode_program(
+    executable: Executable,
+    programs: Programs,
+    name: str,
+    arg_names: Sequence[str],
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+) -> ProgramRecord:
+    """A record of a compiled program.
+
+    Raises:
+      NoFingerprint: if it cannot be run by another process: it has side effects or callbacks, is
+        compiled for a topology, or holds something that cannot be written.
+    """
+    if executable.effects:
+        raise NoFingerprint(f"it has side effects: {', '.join(map(str, executable.effects))}")
+    if not executable.is_loaded:
+        raise NoFingerprint("it is compiled for a topology")
+    if any(layout is not None for layout in executable.in_layouts):
+        raise NoFingerprint("its arguments have layouts of their own")
+    size = sum(const.nbytes for const in executable.consts)
+    if size > _MOST_CONSTANT_BYTES:
+        raise NoFingerprint(f"it closes over arrays of {size / 2**20:.0f} MiB. Pass them to it")
+    devices = executable.loaded.local_devices()
+    text = executable.loaded.get_hlo_text()
+    if "xla_ffi_python" in text or "xla_python" in text:
+        raise NoFingerprint("it calls Python functions")
+    try:
+        return ProgramRecord(
+            name,
+            tuple(arg_names),
+            tuple(device.id for device in devices),
+            [encode_type(aval) for aval in executable.in_avals],
+            [encode_type(aval) for aval in executable.out_avals],
+            [encode_sharding(s, devices) for s in executable.in_shardings],
+            [encode_sharding(s, devices) for s in executable.out_shardings],
+            executable.kept,
+            executable.committed,
+            [_encode_array(const, devices) for const in executable.consts],
+            encode_tree(out_tree, _ResultNodes(in_tree)),
+            " ".join(kernel for kernel in _KERNELS if kernel in text),
+            programs.key_of(executable.loaded),
+        )
+    except (TypeError, ValueError) as error:
+        raise NoFingerprint(str(error)) from error
+
+
+def decode_program(
+    record: ProgramRecord,
+    programs: Programs,
+    devices: Sequence[Device],
+    in_tree: PyTreeDef,
+) -> CompiledProgram:
+    """The compiled program of a record, loaded.
+
+    Args:
+      record: the record.
+      programs: the bundle's compiled programs.
+      devices: those of this process, among which its own are.
+      in_tree: the structure of the call's arguments.
+
+    Raises:
+      FileError: if it does not fit the devices or classes that are here.
+      RuntimeError: if the runtime cannot load it.
+    """
+    by_id = {device.id: device for device in devices}
+    if any(number not in by_id for number in record.devices):
+        raise FileError(f"it runs on the devices {record.devices}, which are not all here")
+    there = [by_id[number] for number in record.devices]
+    out_tree = decode_tree(record.out_tree, _ResultNodes(in_tree))
+    prepare_kernels(record.kernels, there[0].platform)
+    code = programs.codes.get(record.key)
+    if code is None:
+        raise FileError("its program is not in the bundle")
+    options = None
+    if len(there) > 1:
+        options = compile_options(there, num_partitions=len(there))
+    loaded = there[0].client.deserialize_executable(code, DeviceList(tuple(there)), options)
+    executable = Executable(
+        loaded,
+        [decode_type(r) for r in record.in_types],
+        [decode_type(r) for r in record.out_types],
+        in_shardings=[decode_sharding(r, there) for r in record.in_shardings],
+        out_shardings=[decode_sharding(r, there) for r in record.out_shardings],
+        kept=record.kept,
+        committed=record.committed,
+        consts=[_decode_array(r, there) for r in record.consts],
+        effects=no_effects,
+    )
+    program = Program.remembered(record.name, record.arg_names, out_tree)
+    return CompiledProgram(program, executable)
+
+
+def _encode_array(array: Any, devices: Sequence[Device]) -> ArrayRecord:
+    data = np.ascontiguousarray(np.asarray(array)).tobytes()
+    return ArrayRecord(encode_type(array.aval), encode_sharding(array.sharding, devices), data)
+
+
+def _decode_array(record: ArrayRecord, devices: Sequence[Device]) -> Any:
+    aval: Any = decode_type(record.type)
+    try:
+        values = np.frombuffer(record.data, aval.dtype).reshape(aval.shape)
+    except ValueError as error:
+        raise FileError(
+            f"the record has an array of another size than its type: {error}"
+        ) from error
+    return array_from_host(values, aval, decode_sharding(record.sharding, devices))
+
+
+class _ResultNodes(NodeForms):
+    """How the nodes of results are written: their classes by module and name, their data as plain.
+
+    Data that is not plain, such as the functions that a training state carries along, can come from
+    the arguments only: it is written as the position of the argument's node that has it. Nothing is
+    imported for a class. One that was not met yet is none that a result could hold.
+    """
+
+    def __init__(self, in_tree: PyTreeDef):
+        super().__init__()
+        self._arguments = list(_nodes(in_tree))
+
+    def of_kind(self, kind: type) -> NodeForm | None:
+        """How nodes of a class are written."""
+        if "<locals>" in kind.__qualname__:
+            raise TypeError(f"its results hold objects of a class inside of a function, {kind}")
+        return self._form(kind)
+
+    def of_name(self, name: str) -> NodeForm | None:
+        """How nodes of a name are read."""
+        module, _, path = name.partition(":")
+        found: Any = sys.modules.get(module)
+        for part in path.split("."):
+            found = getattr(found, part, None)
+        return self._form(found) if isinstance(found, type) else None
+
+    def _form(self, kind: type) -> NodeForm:
+        name = f"{kind.__module__}:{kind.__qualname__}"
+        if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+            return NodeForm(kind, name, lambda data: b"", lambda data: kind)
+        return NodeForm(kind, name, lambda data: self._write(kind, data), self._read)
+
+    def _write(self, kind: type, data: object) -> bytes:
+        try:
+            return msgspec.msgpack.encode(encode_plain(data))
+        except TypeError as error:
+            for i, (other, known) in enumerate(self._arguments):
+                if other is kind and (known is data or _equal(known, data)):
+                    return msgspec.msgpack.encode(i)
+            raise TypeError(
+                f"its results hold a {kind.__qualname__} of its own: {error}"
+            ) from error
+
+    def _read(self, data: bytes) -> Any:
+        record = msgspec.msgpack.decode(data)
+        if not isinstance(record, int):
+            return decode_plain(record)
+        if not 0 <= record < len(self._arguments):
+            raise FileError(f"the record refers to node {record} of the arguments")
+        return self._arguments[record][1]
+
+
+def _nodes(tree: PyTreeDef) -> Iterator[tuple[type, Any]]:
+    node = tree.node_data()
+    if node is not None:
+        yield node
+    for child in tree.children():
+        yield from _nodes(child)
+
+
+def _equal(one: object, other: object) -> bool:
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):  # comparing arrays gives no single truth value
+        return False

@@ -1,0 +1,130 @@
+"""``warm_start``: answers the first calls of functions from what an earlier run has kept."""
+
+import atexit
+import os
+from collections.abc import Iterable
+from typing import Literal
+
+from ricci_ir import warn_user
+from ricci_xla.programs._remembered import memories
+
+from ._bundle import Bundle, WarmCall
+from ._calls import Calls
+
+__all__ = ["warm_start", "WarmCall", "WarmStart"]
+
+
+class WarmStart:
+    """A bundle in use: what ``warm_start`` returns. As a context manager it ends with the block.
+
+    Attributes:
+      path: the bundle's file.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], mode: Literal["auto", "read"], ignore: Iterable[str]
+    ):
+        self.path = os.fspath(path)
+        self._bundle = Bundle(path, ignore)
+        self._saves = mode == "auto"
+        self._ended = False
+        memories.calls = self._calls = Calls(self._bundle)
+        memories.programs = self._bundle.programs
+        atexit.register(self.end)
+
+    @property
+    def calls(self) -> tuple[WarmCall, ...]:
+        """What was done for each first call, in order."""
+        return tuple(self._bundle.told)
+
+    def save(self) -> bool:
+        """Write what was kept; return whether there was something new.
+
+        Raises:
+          OSError: if the file cannot be written.
+        """
+        return self._bundle.save()
+
+    def end(self) -> None:
+        """Write what was kept, unless the bundle is only read, and answer no more calls from it.
+
+        It is called when the process ends.
+        """
+        if self._ended:
+            return
+        self._ended = True
+        atexit.unregister(self.end)
+        if memories.calls is self._calls:
+            memories.calls = memories.programs = None
+        if self._saves:
+            try:
+                self.save()
+            except OSError as error:
+                warn_user(f"{self.path}: the bundle cannot be written: {error}.")
+
+    def __enter__(self) -> "WarmStart":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+    def __str__(self) -> str:
+        """A table of the calls: what was answered, what was done anew, and why."""
+        told = self.calls
+        lines = [
+            f"{call.outcome:<9}{call.seconds:7.3f} s  {call.function}"
+            + (f" (saved {call.saved:.3f} s)" if call.saved else "")
+            + (f": {call.reason}" if call.reason else "")
+            for call in told
+        ]
+        if self._bundle.changed is not None:
+            lines.insert(0, self._bundle.changed)
+        warm = sum(call.outcome == "warm" for call in told)
+        return "\n".join([*lines, f"{warm} of {len(told)} first calls came from {self.path}"])
+
+
+def warm_start(
+    path: str | os.PathLike[str],
+    *,
+    mode: Literal["auto", "read"] = "auto",
+    ignore: Iterable[str] = (),
+) -> WarmStart:
+    """Answer the first calls of jitted functions from a bundle: no tracing and no compiling.
+
+    The first run traces and compiles as usual, and writes the bundle when it ends. A later process
+    on a machine of the same kind loads from it the programs of calls that it knows. A call is known
+    if nothing has changed that its program depends on: the function and all Python code that ran
+    while it was traced, the values that these close over and the global values that they read, the
+    types of the arguments and where they are, static arguments, options, and the versions of
+    Python, NumPy, jaxlib and Ricci. What is not known is traced and compiled, and added.
+
+    Not seen are dependencies outside of Python's values: files that a function reads, the clock,
+    environment variables. A function that depends on them while it is traced should take them as
+    static arguments.
+
+    Args:
+      path: the bundle's file. It need not exist.
+      mode: ``"auto"`` adds what was traced to the file when the process ends; ``"read"`` leaves the
+        file as it is.
+      ignore: global values that matter to no program although traced code reads them, by module
+        and name: ``"library.module.counter"``. The reason that a call gives names them.
+
+    Returns:
+      A ``WarmStart``. Its ``calls``, and its text, say what was answered and what was not, and why.
+
+    Raises:
+      ValueError: if ``mode`` is another word.
+
+    Example:
+      >>> import tempfile, os
+      >>> from ricci_xla import jit
+      >>> file = os.path.join(tempfile.mkdtemp(), "bundle")
+      >>> with warm_start(file) as start:
+      ...     jit(lambda x: x)(1.0)
+      Array(1., dtype=float32, weak_type=True)
+      >>> start.calls[0].outcome
+      'kept'
+    """
+    if mode not in ("auto", "read"):
+        raise ValueError(f'warm_start: mode must be "auto" or "read", got {mode!r}')
+    return WarmStart(path, mode, ignore)
