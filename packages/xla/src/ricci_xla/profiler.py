@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ from jaxlib._profile_data import ProfilePlane as ProfilePlane
 from ._profiler_types import ProfileOptions as ProfileOptions
 from ._profiler_types import ProfilerServer, ProfilerSession, TraceMe
 from .devices._client import get_backend
+from .programs._profiling import profiling
+
+# The one that Perfetto's page may read from.
+_PERFETTO_PORT = 9001
 
 
 class TraceAnnotation(TraceMe):
@@ -76,7 +81,7 @@ class _Running:
         self.lock = threading.Lock()
         self.session: ProfilerSession | None = None
         self.folder = ""
-        self.perfetto = False
+        self.perfetto = self.link = False
         self.server: ProfilerServer | None = None
 
 
@@ -93,27 +98,27 @@ def start_trace(
 
     Args:
       log_dir: the folder to write to.
-      create_perfetto_link: not supported, since profiles do not leave this machine.
+      create_perfetto_link: when the profile is stopped, print a link that opens it in Perfetto, and
+        wait until it was opened. It is read from this machine; nothing else is sent anywhere.
       create_perfetto_trace: whether to write ``perfetto_trace.json.gz`` too.
       profiler_options: a ``ProfileOptions``.
 
+    Programs that are compiled while a profile is recorded have the lines of your code in it.
+
     Raises:
       RuntimeError: if a profile is running already.
-      NotImplementedError: for ``create_perfetto_link``.
+      TypeError: if the folder is no path.
     """
-    if create_perfetto_link:
-        raise NotImplementedError(
-            "start_trace: create_perfetto_link=True is not supported. Pass "
-            "create_perfetto_trace=True, and open the file that it writes at ui.perfetto.dev."
-        )
     with _running.lock:
         if _running.session is not None:
             raise RuntimeError("a profile is running already: call stop_trace() first")
         get_backend()  # a client that is made later would not be in the profile
+        _running.folder = os.fspath(log_dir)
         options = () if profiler_options is None else (profiler_options,)
         _running.session = ProfilerSession(*options)
-        _running.folder = os.fspath(log_dir)
-        _running.perfetto = create_perfetto_trace
+        _running.perfetto = create_perfetto_trace or create_perfetto_link
+        _running.link = create_perfetto_link
+        profiling.begin(TraceAnnotation)
 
 
 def stop_trace() -> None:
@@ -127,18 +132,50 @@ def stop_trace() -> None:
         if session is None:
             raise RuntimeError("no profile is running: call start_trace(log_dir) first")
         _running.session = None
+        profiling.end()
         session.stop_and_export(_running.folder)
         if _running.perfetto:
-            _write_perfetto(Path(_running.folder))
+            file = _write_perfetto(Path(_running.folder))
+            if _running.link:
+                _offer(file)
 
 
-def _write_perfetto(folder: Path) -> None:
+def _offer(file: Path) -> None:
+    """Print a link to Perfetto's page, which reads the file from here, and wait until it has."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            """Answer with the file."""
+            found = self.path == f"/{file.name}"
+            self.send_response(200 if found else 404)
+            self.send_header("Access-Control-Allow-Origin", "*")
+            self.send_header("Content-Type", "application/gzip")
+            self.end_headers()
+            if found:
+                self.wfile.write(file.read_bytes())
+                done.set()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing is said of requests."""
+
+    done = threading.Event()
+    with HTTPServer(("127.0.0.1", _PERFETTO_PORT), Handler) as server:
+        address = f"http://127.0.0.1:{_PERFETTO_PORT}/{file.name}"
+        print(f"Open URL in browser: https://ui.perfetto.dev/#!/?url={address}", flush=True)
+        while not done.is_set():
+            server.handle_request()
+
+
+def _write_perfetto(folder: Path) -> Path:
     """Write the events of the newest profile once more, in a file that Perfetto reads."""
     newest = max(folder.glob("plugins/profile/*/*.trace.json.gz"), key=os.path.getmtime)
     with gzip.open(newest, "rt", encoding="utf-8") as file:
         events = json.load(file)
-    with gzip.open(newest.with_name("perfetto_trace.json.gz"), "wt", encoding="utf-8") as file:
-        json.dump({"traceEvents": [e for e in events["traceEvents"] if e]}, file)
+    written = newest.with_name("perfetto_trace.json.gz")
+    events["traceEvents"] = [e for e in events["traceEvents"] if e]
+    with gzip.open(written, "wt", encoding="utf-8") as file:
+        json.dump(events, file)
+    return written
 
 
 @contextmanager
@@ -173,6 +210,7 @@ def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
             get_backend()
         server: ProfilerServer = _profiler.start_server(port)
         _running.server = server
+        profiling.begin(TraceAnnotation)
         return server
 
 
@@ -186,6 +224,7 @@ def stop_server() -> None:
         if _running.server is None:
             raise ValueError("no profiler server is running: call start_server(port) first")
         _running.server = None
+        profiling.end()
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:

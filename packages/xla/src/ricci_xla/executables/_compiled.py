@@ -49,6 +49,7 @@ from ricci_xla.meshes._shardy import shardy_text
 from ricci_xla.meshes._tiles import named_by_tiles
 from ricci_xla.meshes._type_forms import placed_aval
 from ricci_xla.programs._compile_log import log_compilation, timed
+from ricci_xla.programs._profiling import profiling
 from ricci_xla.programs._program import Program
 
 from ._captured import warn_captured
@@ -111,10 +112,12 @@ def lower_program(
       options: what ``jit`` was given.
       platform: the platform to lower for, ``cpu``, ``cuda``, ``rocm`` or ``tpu``; by default that
         of the devices.
-      sources: whether operations have the lines of the user's code in their locations.
+      sources: whether operations have the lines of the user's code in their locations; they have
+        them while a profile is recorded, too.
       closed: whether all constants are written into the text, so that the module takes the
         function's arguments alone.
     """
+    sources = sources or profiling.wants_lines
     jaxpr = program.jaxpr
     count = len(program.consts)
     warn_captured(program.name, jaxpr, program.consts)

@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
-from ricci_ir import log_compiles, record_event_duration_secs
+from ricci_ir import Source, caller_source, log_compiles, record_event_duration_secs
+
+from ._profiling import profiling
 
 _times = logging.getLogger("ricci.dispatch")
 _compiled = logging.getLogger("ricci.compile")
@@ -22,23 +24,32 @@ def _level() -> int:
 class timed:
     """Logs and records the duration of a ``with`` block, unless the block raises an error.
 
+    In profiles the block has the message as its name, and the line of the user's code.
+
     Args:
       what: the message, with ``{}`` in place of the function's name.
       name: the function's name.
       event: the last part of the event's name, for listeners to durations.
     """
 
-    __slots__ = ("event", "name", "start", "what")
+    __slots__ = ("block", "event", "name", "start", "what")
 
     def __init__(self, what: str, name: str, event: str):
         self.what = what
         self.name = name
         self.event = event
+        self.block: Any = None
 
     def __enter__(self) -> None:
+        if profiling.block is not None:
+            line = str(Source(*caller_source(2)))
+            self.block = profiling.block(self.what.format(self.name), line=line)
+            self.block.__enter__()
         self.start = perf_counter()
 
     def __exit__(self, kind: object, *exception: object) -> None:
+        if self.block is not None:
+            self.block.__exit__(kind, *exception)
         if kind is not None:
             return
         took = perf_counter() - self.start
