@@ -26,6 +26,8 @@ from bench_numpy_workloads import EAGER_NUMPY, LARGE
 from bench_shard_map_workloads import COUNTS
 from bench_shard_map_workloads import EAGER as EAGER_SHARD_MAP
 from bench_shard_map_workloads import TRACE as TRACE_SHARD_MAP
+from bench_starts import MODELS
+from bench_starts import measure as measure_start
 
 from ricci_testing import find_interpreter
 
@@ -99,6 +101,7 @@ BUDGETS = {
     **dict.fromkeys(COUNTS, NO_SLOWER),
     STEP: NO_SLOWER,
     START: Budget(0.7, "0.7 × JAX"),
+    **dict.fromkeys(MODELS, Budget(0.5, "half of JAX")),
     "run a compiled MLP step": NO_SLOWER,
     f"trace and lower the {GRU}": LOWERING,
     f"run the {GRU}": NO_SLOWER,
@@ -134,9 +137,10 @@ class Side:
 
     def measure(self, name: str) -> None:
         """Runs a workload once more in a fresh process, or in several."""
-        if name in PROCESSES:
+        measure = measure_processes if name in PROCESSES else measure_start
+        if name in PROCESSES or name in MODELS:
             try:
-                self.note(name, measure_processes(self.interpreter, self.name, name))
+                self.note(name, measure(self.interpreter, self.name, name))
             except RuntimeError as error:
                 self.errors[name] = str(error)
             return
