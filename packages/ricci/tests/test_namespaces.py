@@ -64,6 +64,7 @@ def test_unknown_attribute():
         "ricci_testing",
         "ricci_xla.cache",
         "ricci_xla.files",
+        "ricci_xla.serialized",
     ],
 )
 def test_import_does_not_load(module):

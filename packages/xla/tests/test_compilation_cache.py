@@ -160,7 +160,7 @@ def test_the_order_of_options_does_not_matter():
 
 MACHINE = {
     "jaxlib": ("jaxlib_version", "0.11.1"),
-    "machine": ("_machine", lambda client: "another processor"),
+    "machine": ("machine_of", lambda client: "another processor"),
 }
 
 

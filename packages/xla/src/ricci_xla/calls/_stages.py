@@ -145,9 +145,10 @@ class _Stage:
     @property
     def args_info(self) -> PyTree:
         """For each argument its ``ArgInfo``: a pytree like ``(args, kwargs)``."""
-        donated = self._options.donated or (False,) * len(self._leaves)
+        avals = self._in_avals()
+        donated = self._options.donated or (False,) * len(avals)
         return tree_unflatten(
-            self.in_tree, [ArgInfo(a, d) for a, d in zip(self._in_avals(), donated, strict=True)]
+            self.in_tree, [ArgInfo(a, d) for a, d in zip(avals, donated, strict=True)]
         )
 
     @property
@@ -168,15 +169,17 @@ class _Stage:
     def _in_avals(self) -> list[Any]:
         return self._program.jaxpr.in_avals[len(self._program.consts) :]
 
+    def _out_avals(self) -> Sequence[Any]:
+        return self._program.jaxpr.out_avals
+
     def _given_shardings(self) -> Sequence[Sharding | None]:
         """The sharding of each result, as far as ``out_shardings`` says it."""
         return self._options.out_shardings or [None] * len(self._program.jaxpr.outvars)
 
     def _out_info(self, shardings: Sequence[Sharding | None]) -> PyTree:
-        avals: list[Any] = self._program.jaxpr.out_avals
         structs = [
             ShapeDtypeStruct(a.shape, a.dtype, sharding=s)
-            for a, s in zip(avals, shardings, strict=True)
+            for a, s in zip(self._out_avals(), shardings, strict=True)
         ]
         return tree_unflatten(self.out_tree, structs)
 
@@ -347,6 +350,9 @@ class Compiled(_Stage):
     ):
         super().__init__(program, leaves, options)
         self._compiled = compiled
+
+    def _out_avals(self) -> Sequence[Any]:
+        return self._compiled.executable.out_avals
 
     @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -317,16 +317,24 @@ def _of_equal_parts(free: dict[Any, list[int]], aval: Any, here: Sharding) -> li
 
 
 class CompiledProgram:
-    """A program with its executable, to be called with flat arguments."""
+    """A program with its executable, to be called with flat arguments.
 
-    __slots__ = ("executable", "program")
+    Args:
+      program: the program.
+      executable: what it was compiled to.
+      is_known: whether the program's equations are known; not if it was loaded compiled.
+    """
+
+    __slots__ = ("executable", "is_known", "program")
 
     executable: Executable
+    is_known: bool
     program: Program
 
-    def __init__(self, program: Program, executable: Executable):
+    def __init__(self, program: Program, executable: Executable, is_known: bool = True):
         self.program = program
         self.executable = executable
+        self.is_known = is_known
 
     def call(self, leaves: Sequence[Any]) -> tuple[list[Any], FastPath | None]:
         """Run the program.
@@ -363,16 +371,18 @@ class CompiledProgram:
                 for x, layout in zip(arrays, executable.in_layouts, strict=True)
             ]
         given = [*program.consts, *leaves]
-        if debug_key_reuse.value:
+        checks_keys = self.is_known and debug_key_reuse.value
+        if checks_keys:
             key_checks().call(program.jaxpr, program.name, given, ())
-        checked = checks_errors()
+        checked = self.is_known and checks_errors()
         if checked:
             check_errors(program.jaxpr, program.name, given)
         results = executable.execute(arrays)
-        if debug_key_reuse.value:
+        if checks_keys:
             key_checks().call(program.jaxpr, program.name, given, results)
         if checks_results():
-            check_results(program.jaxpr, program.name, given, results)
+            jaxpr = program.jaxpr if self.is_known else None
+            check_results(jaxpr, program.name, given, results)
             return results, None
         if checked or executable.has_extended_results or executable.effects:
             return results, None

@@ -24,11 +24,13 @@ def checks_results() -> bool:
     return debug_nans.value or debug_infs.value
 
 
-def check_results(jaxpr: Jaxpr, name: str, args: Sequence[Any], results: Sequence[Any]) -> None:
+def check_results(
+    jaxpr: Jaxpr | None, name: str, args: Sequence[Any], results: Sequence[Any]
+) -> None:
     """Raise an error if a result has NaN or infinities and the options forbid them.
 
     Args:
-      jaxpr: the program that gave the results.
+      jaxpr: the program that gave the results; ``None`` if its equations are not known.
       name: the program's name.
       args: its arguments. Unless they were deleted, the program is run again on them, one
         operation at a time.
@@ -40,6 +42,11 @@ def check_results(jaxpr: Jaxpr, name: str, args: Sequence[Any], results: Sequenc
     what = next(filter(None, map(_invalid, results)), None)
     if what is None:
         return
+    if jaxpr is None:
+        raise FloatingPointError(
+            f"invalid value ({what}) encountered in a result of {name}. Its operations are not "
+            "known, since the function was loaded compiled. Call the jitted function to find it."
+        )
     # The other processes may have found nothing, and would not run the operations again with us.
     shared = any(not x.sharding.is_fully_addressable for x in args if hasattr(x, "sharding"))
     if shared:

@@ -1,0 +1,144 @@
+"""``serialize`` and ``deserialize_and_load``: a compiled function as bytes, without pickles."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ricci_ir import Jaxpr, Var
+from ricci_pytree import PyTreeDef
+from ricci_xla.cache import machine_of
+from ricci_xla.calls._stages import Compiled
+from ricci_xla.devices._client import get_backend
+from ricci_xla.devices._jaxlib import jaxlib_version
+from ricci_xla.devices._runtime_types import Client, Device
+from ricci_xla.executables._compiled import CompiledProgram
+from ricci_xla.executables._program_devices import Options
+from ricci_xla.files import FileError, read_file, write_file
+from ricci_xla.programs._program import Program
+
+from ._record import EXECUTABLE_KIND, decode_executable, encode_executable
+
+__all__ = ["deserialize_and_load", "serialize", "Serialized"]
+
+_WHERE = "the serialized executable"
+
+
+class Serialized(NamedTuple):
+    """A compiled function, as ``deserialize_and_load`` takes it.
+
+    Attributes:
+      serialized: the program.
+      in_tree, out_tree: the structures of ``(args, kwargs)`` and of the result.
+    """
+
+    serialized: bytes
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+
+
+def _made_for(device: Device) -> dict[str, str]:
+    """What machine code depends on, by topic."""
+    return {
+        "platform": f"{device.platform}: {device.device_kind}",
+        "version of jaxlib": jaxlib_version,
+        "version of the runtime": device.client.platform_version,
+        "kind of machine": machine_of(device.client),
+    }
+
+
+def serialize(compiled: Compiled) -> Serialized:
+    """A compiled function as bytes, with the structures of its arguments and results.
+
+    The bytes can be loaded by another process with the same version of jaxlib, on a machine of the
+    same kind. They hold the arrays that the function closes over. No pickle is in them.
+
+    Args:
+      compiled: ``jit(f).lower(*args).compile()``.
+
+    Returns:
+      What ``deserialize_and_load`` takes: ``(serialized, in_tree, out_tree)``.
+
+    Raises:
+      TypeError: if it is no compiled function.
+      ValueError: if another process could not run it, as it calls Python functions, has side
+        effects, has arguments in layouts of their own, or runs on devices of several processes.
+
+    Example:
+      >>> serialized, in_tree, out_tree = serialize(compiled)  # doctest: +SKIP
+      >>> deserialize_and_load(serialized, in_tree, out_tree)(x)  # doctest: +SKIP
+    """
+    if not isinstance(compiled, Compiled):
+        raise TypeError(
+            f"serialize takes what jit(f).lower(*args).compile() returns, got {compiled!r} of type "
+            f"{type(compiled).__name__}"
+        )
+    program, executable = compiled._program, compiled._compiled.executable
+    donated = compiled._options.donated
+    made_for: dict[str, str] = {}
+    if executable.is_loaded:
+        made_for = _made_for(executable.loaded.local_devices()[0])
+    record = encode_executable(executable, program.name, program.arg_names, donated, made_for)
+    return Serialized(write_file(EXECUTABLE_KIND, record), program.in_tree, program.out_tree)
+
+
+def deserialize_and_load(
+    serialized: bytes,
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    backend: str | Client | None = None,
+    execution_devices: Sequence[Device] | None = None,
+) -> Compiled:
+    """The compiled function that ``serialize`` wrote.
+
+    Args:
+      serialized, in_tree, out_tree: what ``serialize`` returned.
+      backend: the platform to run on, or its client; by default the default one.
+      execution_devices: the devices to run on, as many as it was compiled for; by default those of
+        the same numbers, or else the first ones.
+
+    Raises:
+      FileError: if the bytes are no serialized executable, were altered, or are of another version
+        of Ricci, jaxlib or the runtime, or of another kind of machine.
+      ValueError: if there are fewer devices, or another number of them is given.
+    """
+    record = read_file(EXECUTABLE_KIND, serialized, _WHERE)
+    count = len(record.devices)
+    if execution_devices is not None:
+        devices = list(execution_devices)
+        if len(devices) != count:
+            raise ValueError(
+                f"execution_devices has {len(devices)} devices, but {record.name} was compiled for "
+                f"{count}."
+            )
+    else:
+        there = get_backend(backend).local_devices()
+        by_id = {device.id: device for device in there}
+        devices = [by_id[i] for i in record.devices if i in by_id]
+        if len(devices) != count:
+            devices = there[:count]
+        if len(devices) < count:
+            raise ValueError(f"{record.name} runs on {count} devices, and {len(there)} are here.")
+    here = _made_for(devices[0])
+    for topic in here:
+        if record.made_for.get(topic) != here[topic]:
+            raise FileError(
+                f"{_WHERE} of {record.name} was made for another {topic}: expected "
+                f"{here[topic]!r}, found {record.made_for.get(topic)!r}. Compile and serialize it "
+                "anew."
+            )
+    executable = decode_executable(record, devices)
+    if in_tree.num_leaves != len(executable.in_avals):
+        raise ValueError(
+            f"in_tree has {in_tree.num_leaves} leaves, but {record.name} takes "
+            f"{len(executable.in_avals)} arguments. Pass the structures that serialize returned."
+        )
+    if out_tree.num_leaves != len(executable.out_avals):
+        raise ValueError(
+            f"out_tree has {out_tree.num_leaves} leaves, but {record.name} has "
+            f"{len(executable.out_avals)} results. Pass the structures that serialize returned."
+        )
+    # Its equations are not known; only its types are.
+    jaxpr = Jaxpr((), [Var(aval) for aval in executable.in_avals])
+    program = Program(jaxpr, in_tree, out_tree, record.name, tuple(record.arg_names))
+    options = Options(donated=tuple(record.donated))
+    compiled = CompiledProgram(program, executable, is_known=False)
+    return Compiled(program, (), options, compiled)
