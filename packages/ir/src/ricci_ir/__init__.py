@@ -6,6 +6,7 @@ from ._current_mesh import *
 from ._errors import *
 from ._extension import *
 from ._key_checks import *
+from ._metadata import *
 from ._monitoring import *
 from ._namespaces import *
 from ._namespaces import export_names as _export_names

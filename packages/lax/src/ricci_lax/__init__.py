@@ -11,6 +11,7 @@ from . import rules as _rules
 # isort: split
 
 from . import linalg as linalg
+from .annotations import *
 from .callbacks import *
 from .contractions import *
 from .control_flow import *

@@ -18,6 +18,9 @@ from ._locations import without_locations as without_locations
 from ._lower_jaxpr import lower_jaxpr as lower_jaxpr
 from ._lowering import Lowering as Lowering
 from ._lowering import Module as Module
+from ._metadata import Metadata as Metadata
+from ._metadata import annotate_value as annotate_value
+from ._metadata import merged_metadata as merged_metadata
 from ._ordering import order_rules as order_rules
 from ._ordering import ordered_among as ordered_among
 from ._ordering import thread_tokens as thread_tokens
@@ -42,9 +45,11 @@ from ._values import lower_rules as lower_rules
 __all__ = [
     "HostCallback",
     "Lowering",
+    "Metadata",
     "Module",
     "TracedRule",
     "Value",
+    "annotate_value",
     "attribute",
     "axes_left",
     "batch_annotations",
@@ -60,6 +65,7 @@ __all__ = [
     "lower_fun",
     "lower_jaxpr",
     "lower_rules",
+    "merged_metadata",
     "mesh_position",
     "mlir_rules",
     "of_function",

@@ -22,12 +22,14 @@ from ricci_ir import (
     SettingsSwitch,
     ShapedArray,
     no_axes,
+    operation_metadata,
     physical_aval,
 )
 
 from ._custom_calls import custom_call_attributes
 from ._divisions import parts_text
 from ._locations import Locations
+from ._metadata import Metadata, annotate, metadata_text
 from ._types import dense, int_list, string, tensor_type
 from ._values import HostCallback, Value, extended_lower_rules, lower_rules
 
@@ -349,8 +351,17 @@ class Lowering:
             "stablehlo.custom_call", operands, outs, ", ".join(attrs), annotations=annotations
         )
 
-    def call(self, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:
-        """Call the private function that computes a jaxpr."""
+    def call(
+        self, jaxpr: Jaxpr, name: str, operands: Sequence[Value], metadata: Metadata = ()
+    ) -> list[Value]:
+        """Call the private function that computes a jaxpr.
+
+        Args:
+          jaxpr: the program.
+          name: what the function is called, if no other is called so.
+          operands: its arguments.
+          metadata: attributes of the call, for the compiler.
+        """
         locations = self.module.locations
         if locations is not None and locations.separate_calls:
             return self.inline(jaxpr, operands)
@@ -362,7 +373,8 @@ class Lowering:
         results = ", ".join(map(tensor_type, outs))
         results = results if len(outs) == 1 else f"({results})"
         names = ", ".join(x.name for x in operands)
-        self.write(f"{head}call @{symbol}({names}) : ({types}) -> {results}")
+        attributes = f" {{{metadata_text(metadata)}}}" if metadata else ""
+        self.write(f"{head}call @{symbol}({names}){attributes} : ({types}) -> {results}")
         if len(outs) == 1:
             return [Value(result, outs[0])]
         return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
@@ -406,10 +418,12 @@ class Lowering:
                 found = literals[key] = self.constant(array, atom.aval)
             return found
 
+        metadata = operation_metadata.value
         with SettingsSwitch() as switch:
             for eqn in jaxpr.eqns:
                 if eqn.settings is not switch.key:
                     switch.to(eqn.settings)
+                    metadata = operation_metadata.value
                 outvars = eqn.outvars
                 values = [read(atom) for atom in eqn.invars]
                 self.outs = [var.aval for var in outvars]
@@ -419,6 +433,8 @@ class Lowering:
                 rule = extended_lower_rules.get(eqn.primitive) if extended else None
                 if rule is None or not _any_extended([x.aval for x in values]):
                     rule = lower_rules[eqn.primitive]
+                if metadata:
+                    rule = _annotating(rule, metadata)
                 result = rule(self, *values, **eqn.params)
                 if eqn.primitive.multiple_results:
                     env.update(zip(outvars, result, strict=True))
@@ -431,6 +447,18 @@ class Lowering:
                         env[var] = self.divided(x, sharding.mesh, sharding.parts, sums)
         self.location, self.scope = outer, scope
         return [read(atom) for atom in jaxpr.outvars]
+
+
+def _annotating(rule: Callable[..., Any], metadata: Metadata) -> Callable[..., Any]:
+    """A lowering rule whose operations have attributes for the compiler."""
+
+    def annotating(ctx: Lowering, *operands: Value, **params: Any) -> Any:
+        start = len(ctx.lines)
+        result = rule(ctx, *operands, **params)
+        annotate(ctx.lines, start, ctx.indent, metadata)
+        return result
+
+    return annotating
 
 
 def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:

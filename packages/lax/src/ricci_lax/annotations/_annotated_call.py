@@ -1,0 +1,109 @@
+"""Calls of programs that the compiler is told something of: a family of primitives."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_autodiff import (
+    Zero,
+    join_tangents,
+    jvp_jaxpr,
+    linearize_jaxpr,
+    split_by_linearizing,
+    transpose_call,
+)
+from ricci_batching import batch_jaxpr
+from ricci_ir import Primitive, by_program, define, live_call, looks_like
+from ricci_lax.control_flow._bodies import leaf_avals, trace_body
+from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+from ricci_stablehlo import Value, thread_tokens, tokens_at
+
+__all__ = ["annotated_call", "call_annotated"]
+
+
+def annotated_call(
+    name: str,
+    lower: Callable[..., Sequence[Value]],
+    derived: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> Primitive:
+    """A primitive that calls its ``jaxpr``; what is derived from a call is a call of the same kind.
+
+    Operands: the program's arguments.
+
+    Args:
+      name: the primitive's name.
+      lower: ``lower(ctx, *operands, jaxpr, **params)``.
+      derived: the other parameters of the call that computes tangents or cotangents alone, made of
+        those of the call that is differentiated.
+    """
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, **params: Any) -> Any:
+        pushed, nonzeros = jvp_jaxpr(jaxpr, [type(t) is not Zero for t in tangents])
+        given = [t for t in tangents if type(t) is not Zero]
+        outs = primitive.bind(*primals, *given, jaxpr=pushed, **params)
+        results, found = outs[: len(nonzeros)], outs[len(nonzeros) :]
+        return results, join_tangents(nonzeros, found, results)
+
+    def linearize(
+        tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, **params: Any
+    ) -> Any:
+        plan = linearize_jaxpr(jaxpr, tuple(type(t) is not Zero for t in tangents))
+        outputs = primitive.bind(*primals, jaxpr=plan.forward, **params)
+        results = outputs[: len(jaxpr.outvars)]
+        values = (*primals, *outputs)
+        residuals = [values[i] for i in plan.residuals]
+        recorded: Any = ()
+        if plan.tangent.outvars or plan.tangent.effects:
+            given = [t for t in tangents if type(t) is not Zero]
+            more = {"jaxpr": plan.tangent, **derived(params)}
+            recorded = tape.record(primitive, (*residuals, *given), more)
+        return results, join_tangents(plan.nonzeros, recorded, results)
+
+    def transpose(cts: Sequence[Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
+        apply = lambda program, operands: primitive.bind(*operands, jaxpr=program, **params)
+        return transpose_call(cts, args, jaxpr, apply)
+
+    def batch(axis: Any, args: Sequence[Any], dims: Any, *, jaxpr: Any, **params: Any) -> Any:
+        batched, out_dims = batch_jaxpr(jaxpr, axis, dims)
+        return primitive.bind(*args, jaxpr=batched, **params), out_dims
+
+    primitive = define(
+        name,
+        abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+        multiple_results=True,
+        sharding=by_program,
+        memo=False,
+        effects=lambda params: params["jaxpr"].effects,
+        jvp=jvp,
+        linearize=linearize,
+        split=split_by_linearizing(linearize),
+        transpose=transpose,
+        batch=batch,
+        lower=lower,
+        program=lambda *, jaxpr, **_: (jaxpr, name),
+        dead_code=live_call,
+        order=tokens_at(0, jaxpr=lambda eqn, effects: thread_tokens(eqn.params["jaxpr"], effects)),
+    )
+    return primitive
+
+
+def call_annotated(primitive: Primitive, fun: Callable[..., Any], **params: Any) -> Any:
+    """A function that calls ``fun`` by a primitive of ``annotated_call``.
+
+    Args:
+      primitive: the primitive.
+      fun: a function of pytrees of arrays.
+      params: the primitive's parameters besides ``jaxpr``.
+    """
+    unpacked = lambda args, options: fun(*args, **options)
+    unpacked = looks_like(fun)(unpacked)
+
+    @looks_like(fun)
+    def call(*args: Any, **options: Any) -> Any:
+        leaves, tree = tree_flatten((args, options))
+        paths = lambda: argument_paths(args, options, fun)
+        avals = leaf_avals(primitive.name, paths, leaves)
+        body = trace_body(primitive.name, unpacked, tree, avals, allowed=None)
+        outs = primitive.bind(*body.consts, *leaves, jaxpr=body.jaxpr, **params)
+        return tree_unflatten(body.out_tree, outs)
+
+    return call

@@ -1,0 +1,183 @@
+"""Attributes of operations for XLA, by name: those that its ``frontend_attributes`` carry."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, overload
+
+from ricci_autodiff import linear
+from ricci_batching import elementwise
+from ricci_ir import Primitive, Tracer, by_element, define, get_aval, operation_metadata
+from ricci_pytree import tree_map
+from ricci_stablehlo import Lowering, Metadata, Value, annotate_value, merged_metadata
+
+from ._annotated_call import annotated_call, call_annotated
+
+__all__ = [
+    "fuse_limit",
+    "must_fuse_call",
+    "set_xla_metadata",
+    "xla_metadata_call",
+    "xla_metadata_call2",
+    "xla_metadata_call_p",
+    "xla_metadata_value_p",
+]
+
+
+def _texts(what: str, metadata: Mapping[str, Any]) -> Metadata:
+    """Attributes as texts, sorted by name."""
+    for name, value in metadata.items():
+        if not isinstance(value, str | bool | int | float):
+            raise TypeError(
+                f"{what}: expected a string, a bool, an int or a float as the value of {name!r}, "
+                f"got {value!r} of type {type(value).__name__}"
+            )
+    text = lambda value: str(value).lower() if isinstance(value, bool) else str(value)
+    return tuple(sorted((name, text(value)) for name, value in metadata.items()))
+
+
+def _value_lower(ctx: Lowering, x: Value, *, xla_metadata_kvs: Metadata) -> Value:
+    metadata = merged_metadata(operation_metadata.value, xla_metadata_kvs)
+    annotate_value(ctx.lines, x.name, ctx.indent, metadata)
+    return x
+
+
+xla_metadata_value_p: Primitive = define(
+    "xla_metadata_value",
+    sharding=by_element,
+    abstract_eval=lambda x, *, xla_metadata_kvs: x,
+    jvp=linear,
+    transpose=lambda ct, x, *, xla_metadata_kvs: [ct],
+    batch=elementwise,
+    lower=_value_lower,
+)
+
+
+def _call_lower(
+    ctx: Lowering, *operands: Value, jaxpr: Any, xla_metadata: Metadata, ad_metadata: Any
+) -> list[Value]:
+    # The operations inside have only the attributes that they were traced with.
+    return ctx.call(jaxpr, "xla_metadata_call", operands, xla_metadata)
+
+
+def _of_derivative(params: dict[str, Any]) -> dict[str, Any]:
+    ad_metadata = params["ad_metadata"]
+    if ad_metadata == "same":
+        return params
+    return {"xla_metadata": ad_metadata, "ad_metadata": "same"}
+
+
+xla_metadata_call_p: Primitive = annotated_call("xla_metadata_call", _call_lower, _of_derivative)
+
+
+@overload
+def set_xla_metadata(x: None = None, **kwargs: Any) -> Any: ...
+@overload
+def set_xla_metadata[T](x: T, **kwargs: Any) -> T: ...
+def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
+    """Give operations attributes that XLA reads: its ``frontend_attributes``.
+
+    Attributes do not change results.
+
+    Args:
+      x: values, a pytree of arrays. The operations that compute them get the attributes, and the
+        values are returned. Without it, the call is a context manager: operations that are traced
+        inside of it get them, and those derived from these.
+      kwargs: the attributes: strings, Booleans or numbers.
+
+    Raises:
+      TypeError: if an attribute is none of these, or a leaf of ``x`` is no array.
+
+    Example:
+      >>> from ricci_lax import sin
+      >>> with set_xla_metadata(note="slow"):
+      ...     y = sin(0.0)
+      >>> float(set_xla_metadata(y, note="result"))
+      0.0
+    """
+    metadata = _texts("set_xla_metadata", kwargs)
+    if x is None:
+        return _setting(metadata)
+
+    def annotate(leaf: Any) -> Any:
+        get_aval(leaf)
+        if not metadata or not isinstance(leaf, Tracer):
+            return leaf  # it is computed already
+        return xla_metadata_value_p.bind(leaf, xla_metadata_kvs=metadata)
+
+    return tree_map(annotate, x)
+
+
+@contextmanager
+def _setting(metadata: Metadata) -> Iterator[None]:
+    with operation_metadata(merged_metadata(operation_metadata.value, metadata)):
+        yield
+
+
+def xla_metadata_call(f: Callable[..., Any] | None = None, /, **meta: Any) -> Any:
+    """A function whose calls have attributes that XLA reads, and so have those of its derivatives.
+
+    Args:
+      f: a function of pytrees of arrays; without it, a decorator is returned.
+      meta: the attributes of the call: strings, Booleans or numbers.
+
+    Raises:
+      TypeError: if an attribute is none of these.
+
+    Example:
+      >>> from ricci_lax import sin
+      >>> f = xla_metadata_call(sin, note="slow")
+      >>> float(f(0.0))
+      0.0
+    """
+    if f is None:
+        return lambda f: xla_metadata_call(f, **meta)
+    return xla_metadata_call2(f, meta)
+
+
+def xla_metadata_call2(
+    f: Callable[..., Any] | None = None,
+    /,
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    ad_metadata: Literal["same", "drop"] | Mapping[str, Any] = "same",
+) -> Any:
+    """``xla_metadata_call`` with attributes of its own for the calls that derivatives make.
+
+    Args:
+      f: a function of pytrees of arrays; without it, a decorator is returned.
+      metadata: the attributes of the call.
+      ad_metadata: those of calls that compute tangents or cotangents alone: the ``"same"``, none
+        (``"drop"``), or others.
+
+    Raises:
+      TypeError: if an attribute is no string, Boolean or number, or ``ad_metadata`` is none of
+        these.
+    """
+    if f is None:
+        return lambda f: xla_metadata_call2(f, metadata, ad_metadata=ad_metadata)
+    if ad_metadata == "drop":
+        ad_metadata = {}
+    if ad_metadata != "same" and not isinstance(ad_metadata, Mapping):
+        raise TypeError(
+            f"xla_metadata_call2: ad_metadata: expected 'same', 'drop' or a dict, got "
+            f"{ad_metadata!r}"
+        )
+    what = "xla_metadata_call"
+    texts = "same" if ad_metadata == "same" else _texts(what, ad_metadata)
+    return call_annotated(
+        xla_metadata_call_p, f, xla_metadata=_texts(what, metadata or {}), ad_metadata=texts
+    )
+
+
+def must_fuse_call(identifier: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: XLA is asked to fuse the operations of a function into one.
+
+    Args:
+      identifier: what the fusion is called.
+    """
+    return xla_metadata_call(MUST_FUSE=identifier)
+
+
+def fuse_limit() -> Any:
+    """A context manager: XLA is asked not to fuse the operations inside with those outside."""
+    return set_xla_metadata(FUSE_LIMIT="true")
