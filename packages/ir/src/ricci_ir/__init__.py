@@ -15,6 +15,7 @@ from ._records import *
 from ._settings import *
 from ._source import *
 from ._wrapping import *
+from .dimensions import *
 from .programs import *
 from .traces import *
 from .types import *

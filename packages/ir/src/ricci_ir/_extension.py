@@ -37,8 +37,6 @@ __all__ = [
     "gensym",
     "get_opaque_trace_state",
     "mapped_aval",
-    "max_dim",
-    "min_dim",
     "new_jaxpr_eqn",
     "nonempty_axis_env",
     "OpaqueTraceState",
@@ -282,16 +280,6 @@ def physical_aval(aval: Any) -> Any:
         return physical
     parts = (*found.parts, *((),) * (physical.ndim - aval.ndim))
     return physical.with_sharding(make_type_sharding(found.mesh, parts, *found.manual))
-
-
-def min_dim(d1: int, d2: int) -> int:
-    """The smaller of two sizes."""
-    return min(d1, d2)
-
-
-def max_dim(d1: int, d2: int) -> int:
-    """The larger of two sizes."""
-    return max(d1, d2)
 
 
 def new_jaxpr_eqn(

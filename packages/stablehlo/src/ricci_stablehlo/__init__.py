@@ -30,6 +30,13 @@ from ._partly_manual import axes_left as axes_left
 from ._partly_manual import mesh_position as mesh_position
 from ._partly_manual import on_each_device as on_each_device
 from ._partly_manual import once_along as once_along
+from ._shaped import write_broadcast as write_broadcast
+from ._shaped import write_dynamic_slice as write_dynamic_slice
+from ._shaped import write_gather as write_gather
+from ._shaped import write_iota as write_iota
+from ._shaped import write_pad as write_pad
+from ._shaped import write_reshape as write_reshape
+from ._shaped import write_slice as write_slice
 from ._types import dense as dense
 from ._types import element_type as element_type
 from ._types import int_array as int_array
@@ -84,4 +91,11 @@ __all__ = [
     "traced",
     "with_tokens",
     "without_locations",
+    "write_broadcast",
+    "write_dynamic_slice",
+    "write_gather",
+    "write_iota",
+    "write_pad",
+    "write_reshape",
+    "write_slice",
 ]

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from ricci_ir import Jaxpr, lowerable_effects
 
+from ._dimensions import dimension_variables
 from ._locations import Locations, SourceLocations
 from ._lowering import MeshAxes, Module, lower_function
 from ._ordering import ordered_among, thread_tokens
@@ -80,6 +81,7 @@ def lower_jaxpr(
         shardy,
     )
     module.devices = devices
+    module.symbolic = bool(dimension_variables(jaxpr))
     if host_callbacks is not None:
         module.host_callbacks = host_callbacks
     tokens = len(ordered_among(jaxpr.effects))
@@ -112,10 +114,12 @@ def lower_jaxpr(
         out_attrs,
         scope=f"{kind}({name})/",
         new_tokens=tokens - taken,
+        arg_names=arg_names,
     )
     symbol = module.unique_name(f"{kind}_{name}").rstrip("_")
+    uses = "jax.uses_shape_polymorphism = true, " if module.symbolic else ""
     head = (
-        f"module @{symbol} attributes {{mhlo.num_partitions = {num_partitions} : i32, "
+        f"module @{symbol} attributes {{{uses}mhlo.num_partitions = {num_partitions} : i32, "
         f"mhlo.num_replicas = {num_replicas} : i32}} {{"
     )
     names = module.locations.declarations() if module.locations is not None else ()

@@ -21,15 +21,24 @@ from ricci_ir import (
     Parts,
     SettingsSwitch,
     ShapedArray,
+    is_static_shape,
+    is_symbolic_dim,
     no_axes,
     operation_metadata,
     physical_aval,
 )
 
 from ._custom_calls import custom_call_attributes
+from ._dimensions import (
+    derive_dimensions,
+    dimension_value,
+    dimension_variables,
+    shape_value,
+)
 from ._divisions import parts_text
 from ._locations import Locations
 from ._metadata import Metadata, annotate, metadata_text
+from ._shaped import write_broadcast, write_reshape
 from ._types import dense, int_list, string, tensor_type
 from ._values import HostCallback, Value, extended_lower_rules, lower_rules
 
@@ -49,10 +58,12 @@ class Module:
       manual: whether the operations being written run on each device by itself.
       host_callbacks: the Python functions that the module calls, by index.
       devices: the devices on which the module will run, if they are known.
+      symbolic: whether some shapes are symbolic.
     """
 
     name: str
     platform: str
+    symbolic: bool
     locations: Locations | None
     num_partitions: int
     shardy: bool
@@ -81,6 +92,7 @@ class Module:
         self.num_partitions = num_partitions
         self.shardy = shardy
         self.manual = False
+        self.symbolic = False
         self.host_callbacks = []
         self.devices = ()
         self.single_devices = {}
@@ -159,9 +171,10 @@ class Lowering:
       outs: the types of the results of the equation being lowered.
       scope: the path of names around the equation being lowered.
       location: the text that ends each of its operations.
+      sizes: the values of symbolic dimensions: of variables, by name, and of what was computed.
     """
 
-    __slots__ = ("counter", "indent", "lines", "location", "module", "outs", "scope")
+    __slots__ = ("counter", "indent", "lines", "location", "module", "outs", "scope", "sizes")
 
     module: Module
     counter: list[int]
@@ -170,6 +183,7 @@ class Lowering:
     outs: Sequence[ShapedArray]
     scope: str
     location: str
+    sizes: dict[Any, Value]
 
     def __init__(self, module: Module, counter: list[int], indent: str, scope: str = ""):
         self.module = module
@@ -179,6 +193,7 @@ class Lowering:
         self.outs = ()
         self.scope = scope
         self.location = ""
+        self.sizes = {}
 
     @property
     def out(self) -> ShapedArray:
@@ -271,6 +286,8 @@ class Lowering:
         """
         inner = Lowering(self.module, self.counter, self.indent + "  ", self.scope)
         inner.location = self.location
+        if self.sizes:
+            inner.sizes = dict(self.sizes)  # what the region computes is not seen outside of it
         args = [Value(self.new_name().replace("%", "%a"), aval) for aval in avals]
         results = build(inner, *args)
         header = ", ".join(f"{a}: {tensor_type(a.aval)}" for a in args)
@@ -281,7 +298,12 @@ class Lowering:
         return [*lines, *inner.lines, f"{inner.indent}{end}"]
 
     def constant(self, value: ArrayLike, aval: ShapedArray | None = None) -> Value:
-        """A constant of type ``aval``; by default of the value's own shape and dtype."""
+        """A constant of type ``aval``; by default of the value's own shape and dtype.
+
+        A symbolic dimension is a constant as well.
+        """
+        if self.module.symbolic and (is_symbolic_dim(value) or not _is_static(aval)):
+            return self._symbolic_constant(value, aval)
         array = np.asarray(value, None if aval is None else aval.dtype)
         if aval is None:
             aval = ShapedArray(array.shape, array.dtype)
@@ -291,18 +313,35 @@ class Lowering:
         self.write(f"{name} = stablehlo.constant {dense(array)} : {tensor_type(aval)}")
         return Value(name, aval)
 
+    def _symbolic_constant(self, value: Any, aval: ShapedArray | None) -> Value:
+        if is_symbolic_dim(value):
+            found = dimension_value(self, value)
+            if aval is None or aval.dtype == found.dtype:
+                return found if aval is None else self.broadcast_to(found, aval.shape)
+            found = self.emit("stablehlo.convert", [found], aval.update(shape=()))
+            return self.broadcast_to(found, aval.shape)
+        array = np.asarray(value, aval.dtype)
+        return self.broadcast_to(self.constant(array, aval.update(shape=array.shape)), aval.shape)
+
+    def integers(self, values: Sequence[int], dtype: Any) -> Value:
+        """A vector of integers, which may be symbolic dimensions."""
+        return shape_value(self, values, np.dtype(dtype))
+
     def broadcast(self, x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
         """Write ``stablehlo.broadcast_in_dim``; returns ``x`` if it has the shape already."""
         if x.shape == shape:
             return x
-        out = x.aval.update(shape=shape)
-        return self.emit("stablehlo.broadcast_in_dim", [x], out, f", dims = {int_list(dims)}")
+        return write_broadcast(self, x, dims, x.aval.update(shape=shape))
 
     def broadcast_to(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Broadcast ``x``, a scalar or an array of the same rank, to a shape."""
         if x.shape == shape:
             return x
         return self.broadcast(x, shape, range(len(shape)) if x.shape else ())
+
+    def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
+        """Write ``stablehlo.reshape``."""
+        return write_reshape(self, x, x.aval.update(shape=shape))
 
     def custom_call(
         self,
@@ -334,6 +373,11 @@ class Lowering:
           extra: the text of further attributes.
           annotations: see ``generic``.
         """
+        shapes: list[Value] = []
+        if self.module.symbolic and not all(map(_is_static, outs)):
+            shapes = [shape_value(self, physical_aval(x).shape) for x in outs]
+            if operand_layouts is not None:
+                operand_layouts = [*operand_layouts, *([(0,)] * len(shapes))]
         written = custom_call_attributes(
             target,
             len(outs),
@@ -347,6 +391,11 @@ class Lowering:
         attrs = [f"{name} = {text}" for name, text in written.items()]
         if extra:
             attrs.append(extra)
+        if shapes:
+            places = int_list(range(len(operands), len(operands) + len(shapes)))
+            note = f"indices_of_shape_operands = dense<{places}> : tensor<{len(shapes)}xi64>"
+            annotations = f"{annotations}, {note}" if annotations else note
+            operands = [*operands, *shapes]
         return self.generic(
             "stablehlo.custom_call", operands, outs, ", ".join(attrs), annotations=annotations
         )
@@ -366,6 +415,7 @@ class Lowering:
         if locations is not None and locations.separate_calls:
             return self.inline(jaxpr, operands)
         symbol = self.module.function_for(jaxpr, name)
+        operands = [*self.dimensions_of(jaxpr), *operands]
         outs = jaxpr.out_avals
         result = self.new_name()
         head = f"{result} = " if len(outs) == 1 else f"{result}:{len(outs)} = " if outs else ""
@@ -378,6 +428,12 @@ class Lowering:
         if len(outs) == 1:
             return [Value(result, outs[0])]
         return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
+
+    def dimensions_of(self, jaxpr: Jaxpr) -> list[Value]:
+        """The first operands of a call of a program's function: its dimension variables."""
+        if not self.module.symbolic:
+            return []
+        return [self.sizes[name] for name in dimension_variables(jaxpr)]
 
     def divided(self, x: Value, mesh: Any, parts: Parts, unreduced: AxisNames = no_axes) -> Value:
         """A value, divided over the ``Explicit`` axes of a mesh; see ``parts_text``."""
@@ -461,6 +517,10 @@ def _annotating(rule: Callable[..., Any], metadata: Metadata) -> Callable[..., A
     return annotating
 
 
+def _is_static(aval: AbstractValue | None) -> bool:
+    return is_static_shape(getattr(aval, "shape", ()))
+
+
 def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:
     """Whether a program has extended dtypes, and whether types of its results have shardings."""
     types = {var.aval for eqn in jaxpr.eqns for var in eqn.outvars}
@@ -482,8 +542,12 @@ def lower_function(
     result_attributes: Sequence[str] | None = None,
     scope: str = "",
     new_tokens: int = 0,
+    arg_names: Sequence[str] = (),
 ) -> str:
     """The text of a function that computes a jaxpr.
+
+    A private function takes the dimension variables of the jaxpr as its first arguments; a public
+    one derives them from the shapes of its arguments.
 
     Args:
       module: the module that the function is part of.
@@ -494,6 +558,7 @@ def lower_function(
       scope: the path of names around the program.
       new_tokens: the number of tokens that the function creates itself. They are the first
         arguments of the jaxpr, and not of the function; so are the first results.
+      arg_names: the names of the arguments, for messages about their shapes.
     """
     body = Lowering(module, [0], "    ", scope)
     args = [Value(f"%arg{i}", var.aval) for i, var in enumerate(jaxpr.invars[new_tokens:])]
@@ -501,8 +566,16 @@ def lower_function(
     for var in jaxpr.invars[:new_tokens]:
         tokens.append(Value(body.new_name(), var.aval))
         body.write(f"{tokens[-1]} = stablehlo.create_token : !stablehlo.token")
+    dimensions: list[Value] = []
+    if module.symbolic and visibility == "public":
+        derive_dimensions(body, args, arg_names)
+    elif module.symbolic:
+        for i, variable in enumerate(dimension_variables(jaxpr)):
+            body.sizes[variable] = Value(f"%dim{i}", ShapedArray((), np.dtype(np.int32)))
+        dimensions = list(body.sizes.values())
     results = body.inline(jaxpr, [*tokens, *args])[new_tokens:]
-    in_attrs = arg_attributes or [""] * len(args)
+    in_attrs = [""] * len(dimensions) + [*(arg_attributes or [""] * len(args))]
+    args = [*dimensions, *args]
     out_attrs = result_attributes or [""] * len(results)
     params = ", ".join(
         f"{a}: {tensor_type(a.aval)}{attrs}" for a, attrs in zip(args, in_attrs, strict=True)

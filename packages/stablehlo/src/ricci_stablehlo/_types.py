@@ -4,7 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ricci_ir import AbstractToken, AbstractValue, Cache, ExtendedDType, ShapedArray, float0
+from ricci_ir import (
+    AbstractToken,
+    AbstractValue,
+    Cache,
+    ExtendedDType,
+    ShapedArray,
+    float0,
+    is_symbolic_dim,
+)
 
 _special_names = {
     "bool": "i1",
@@ -53,7 +61,7 @@ def _new_element_type(dtype: np.dtype) -> str:
 
 
 def tensor_type(aval: AbstractValue) -> str:
-    """The StableHLO type of a value, such as ``tensor<2x3xf32>``."""
+    """The StableHLO type of a value, such as ``tensor<2x3xf32>``; ``?`` is a symbolic size."""
     found = _tensor_types.entries.get(aval)
     if found is None:
         if isinstance(aval, AbstractToken):
@@ -61,7 +69,8 @@ def tensor_type(aval: AbstractValue) -> str:
         elif isinstance(aval, ShapedArray):
             extended = isinstance(aval.dtype, ExtendedDType)
             array: ShapedArray = aval.dtype.physical_aval(aval) if extended else aval
-            found = f"tensor<{''.join(f'{n}x' for n in array.shape)}{element_type(array.dtype)}>"
+            sizes = "".join("?x" if is_symbolic_dim(n) else f"{n}x" for n in array.shape)
+            found = f"tensor<{sizes}{element_type(array.dtype)}>"
         else:
             raise TypeError(f"values of type {aval} have no StableHLO type")
         _tensor_types.add(aval, found)

@@ -1,5 +1,6 @@
 """The types of values: dtypes, abstract values, promotion."""
 
+from ._argument_specs import *
 from ._aval import *
 from ._dtypes import *
 from ._manual_axes import *

@@ -4,12 +4,12 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable
 from math import prod
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from ricci_ir._cache import Cache
+from ricci_ir.dimensions import SymbolicDimension, to_sizes
 
 from ._dtypes import (
     ExtendedDType,
@@ -106,7 +106,7 @@ class ShapedArray(AbstractValue):
     identity.
 
     Args:
-      shape: a sequence of non-negative ints.
+      shape: a sequence of non-negative ints and symbolic dimensions.
       dtype: a NumPy dtype (or what ``np.dtype`` takes), or an extended dtype.
       weak_type: whether the dtype gives way to others in promotion, as Python scalars do.
       sharding: ``None``, or how arrays of the type lie on the devices of a mesh: a
@@ -272,7 +272,7 @@ def _name(dtype: Any) -> str:
 
 
 def _intern(shape, dtype, weak_type) -> ShapedArray:
-    shape = tuple(index(size) for size in shape)
+    shape = to_sizes(shape)
     if not isinstance(dtype, np.dtype | ExtendedDType):
         dtype = np.dtype(dtype)
     weak_type = bool(weak_type)
@@ -334,6 +334,7 @@ aval_rules: dict[type, Callable[[Any], AbstractValue]] = {
     int: lambda x: ShapedArray((), python_scalar_dtype(int, x), True),
     float: lambda x: ShapedArray((), python_scalar_dtype(float), True),
     complex: lambda x: ShapedArray((), python_scalar_dtype(complex), True),
+    SymbolicDimension: lambda x: ShapedArray((), python_scalar_dtype(int), True),
 }
 
 

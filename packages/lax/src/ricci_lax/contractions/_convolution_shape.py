@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any, NamedTuple
 
+from ricci_ir import as_size
 from ricci_lax.reductions._window_shape import dilated_shape, padtype_to_pads, strided
 
 __all__ = [
@@ -274,7 +275,7 @@ def canonical_convolution(
         padding = padtype_to_pads(sizes, window, strides, padding)
     return {
         "window_strides": strides,
-        "padding": tuple((index(low), index(high)) for low, high in padding),
+        "padding": tuple((as_size(low), as_size(high)) for low, high in padding),
         "lhs_dilation": lhs_dilation,
         "rhs_dilation": rhs_dilation,
         "dimension_numbers": numbers,

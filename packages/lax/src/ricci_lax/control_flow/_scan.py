@@ -40,7 +40,14 @@ from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._writing import write
-from ricci_stablehlo import Lowering, Value, int_list, thread_tokens, tokens_at, traced
+from ricci_stablehlo import (
+    Lowering,
+    Value,
+    thread_tokens,
+    tokens_at,
+    traced,
+    write_dynamic_slice,
+)
 
 from ._saved_values import saved_values
 from ._scalar_packing import pack, packing_of, unpack
@@ -397,10 +404,9 @@ def _slice(ctx: Lowering, x: Value, place: Value) -> Value:
     physical = _physical(x.aval)
     sizes = (1, *physical.shape[1:])
     operands = [Value(x.name, physical), *_indices(ctx, place, len(sizes))]
-    names = ", ".join(v.name for v in operands)
-    text = f"stablehlo.dynamic_slice {names}, sizes = {int_list(sizes)}"
-    row = write(ctx, text, operands, physical.update(shape=sizes))
-    out = ctx.emit("stablehlo.reshape", [row], physical.update(shape=sizes[1:]))
+    array, *places = operands
+    row = write_dynamic_slice(ctx, array, places, sizes, physical.update(shape=sizes))
+    out = ctx.reshape(row, sizes[1:])
     return Value(out.name, x.aval.update(shape=x.aval.shape[1:]))
 
 

@@ -113,6 +113,7 @@ def lower_composite(
             "'my_namespace.my_op'; parts consist of letters, digits and underscores."
         )
     symbol, outs = ctx.module.function_for(jaxpr, name), jaxpr.out_avals
+    operands = [*ctx.dimensions_of(jaxpr), *operands]
     result, count = ctx.new_name(), len(outs)
     head = "" if not outs else f"{result} = " if count == 1 else f"{result}:{count} = "
     attributes = [f"composite_attributes = {{{fields}}}"] if fields else []

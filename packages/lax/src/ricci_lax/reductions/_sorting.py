@@ -1,7 +1,6 @@
 """Sorting along a dimension, and the greatest elements."""
 
 from collections.abc import Sequence
-from operator import index
 from typing import overload
 
 import numpy as np
@@ -14,6 +13,7 @@ from ricci_ir import (
     DTypeLike,
     Primitive,
     ShapedArray,
+    as_size,
     define,
     except_dimension,
     is_extended,
@@ -309,5 +309,5 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
       (2,)
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
-    values, indices = top_k_p.bind(operand, k=index(k), axis=axis, is_stable=bool(is_stable))
+    values, indices = top_k_p.bind(operand, k=as_size(k), axis=axis, is_stable=bool(is_stable))
     return [values, indices]

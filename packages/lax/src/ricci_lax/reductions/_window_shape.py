@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+from ricci_ir import as_size, to_sizes
+
 __all__ = [
     "padtype_to_pads",
     "reduce_window_shape_tuple",
@@ -150,7 +152,7 @@ def canonical_window(
 ) -> dict[str, tuple]:
     """A window as primitives take it: defaults filled in, a padding's name resolved."""
     ones = (1,) * len(window_dimensions)
-    dimensions = tuple(map(index, window_dimensions))
+    dimensions = to_sizes(window_dimensions)
     strides = tuple(map(index, ones if window_strides is None else window_strides))
     base = tuple(map(index, ones if base_dilation is None else base_dilation))
     window = tuple(map(index, ones if window_dilation is None else window_dilation))
@@ -162,7 +164,7 @@ def canonical_window(
     return {
         "window_dimensions": dimensions,
         "window_strides": strides,
-        "padding": tuple((index(low), index(high)) for low, high in padding),  # pyright: ignore
+        "padding": tuple((as_size(low), as_size(high)) for low, high in padding),  # pyright: ignore
         "base_dilation": base,
         "window_dilation": window,
     }

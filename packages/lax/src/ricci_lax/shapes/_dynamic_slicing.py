@@ -1,7 +1,6 @@
 """Slices at computed positions: reading and replacing them."""
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
+    as_size,
     canonicalize_dtype,
     composite,
     define,
@@ -31,7 +31,7 @@ from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_axis, shape_of
 from ricci_lax.structure._reshaping import squeeze
 from ricci_lax.structure._writing import write
-from ricci_stablehlo import Lowering, Value, int_list
+from ricci_stablehlo import Lowering, Value, write_dynamic_slice
 
 from ._dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ._gather import gather_p
@@ -121,9 +121,7 @@ def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
 
 
 def _dynamic_slice_lower(ctx: Lowering, x: Value, *indices: Value, slice_sizes: Shape) -> Value:
-    names = ", ".join(v.name for v in (x, *indices))
-    text = f"stablehlo.dynamic_slice {names}, sizes = {int_list(slice_sizes)}"
-    return write(ctx, text, [x, *indices], ctx.out)
+    return write_dynamic_slice(ctx, x, indices, slice_sizes, ctx.out)
 
 
 def _slice_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
@@ -378,7 +376,7 @@ def dynamic_slice_in_dim(
     """
     shape = shape_of(operand)
     axis = canonical_axis(axis, len(shape))
-    sizes = (*shape[:axis], index(slice_size), *shape[axis + 1 :])
+    sizes = (*shape[:axis], as_size(slice_size), *shape[axis + 1 :])
     indices = _along(axis, len(shape), start_index)
     return dynamic_slice(operand, indices, sizes, allow_negative_indices=allow_negative_indices)
 

@@ -18,6 +18,7 @@ from ricci_ir import (
     define,
     factors,
     iinfo,
+    is_symbolic_dim,
     issubdtype,
     primitives,
 )
@@ -28,7 +29,7 @@ from ricci_lax.rules._reading import Positions, outside_of_gather
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_axis, shape_of
 from ricci_lax.structure._writing import write
-from ricci_stablehlo import Lowering, Value, int_array, int_list
+from ricci_stablehlo import Lowering, Value, int_list, write_gather
 
 from ._dimension_numbers import (
     FILL,
@@ -168,7 +169,8 @@ def _in_bounds(ctx: Lowering, indices: Value, bounds: Sequence[int]) -> Value:
     ndim = len(indices.shape)
     kind = "UNSIGNED" if issubdtype(indices.dtype, np.unsignedinteger) else "SIGNED"
     limit = iinfo(indices.dtype).max
-    upper = ctx.constant(np.array([min(b, limit) for b in bounds], indices.dtype))
+    known = [b if is_symbolic_dim(b) else min(b, limit) for b in bounds]
+    upper = ctx.integers(known, indices.dtype)
     upper = ctx.broadcast(upper, indices.shape, [ndim - 1])
     lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
     flags = indices.aval.update(dtype=np.dtype(bool))
@@ -218,12 +220,7 @@ def _gather_lower(
         ],
         len(indices.shape) - 1,
     )
-    attributes = (
-        f"dimension_numbers = #stablehlo.gather<{numbers}>, "
-        f"indices_are_sorted = {str(indices_are_sorted).lower()}, "
-        f"slice_sizes = {int_array(slice_sizes)}"
-    )
-    (result,) = ctx.generic("stablehlo.gather", [operand, indices], [out], attributes)
+    result = write_gather(ctx, operand, indices, numbers, slice_sizes, out, indices_are_sorted)
     if mask is None:
         return result
     batch = [d for d in range(out.ndim) if d not in dims.offset_dims]

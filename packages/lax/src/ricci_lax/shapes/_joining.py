@@ -18,6 +18,7 @@ from ricci_ir import (
     factors,
     linear_in_all,
     same_dimensions,
+    to_sizes,
 )
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._reading import ALL_OPERANDS
@@ -26,7 +27,14 @@ from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims, red
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
 from ricci_lax.structure._reshaping import reshape
 from ricci_lax.structure._writing import write
-from ricci_stablehlo import Lowering, Value, int_list
+from ricci_stablehlo import (
+    Lowering,
+    Value,
+    int_list,
+    write_broadcast,
+    write_reshape,
+    write_slice,
+)
 
 __all__ = [
     "broadcast_shapes",
@@ -173,22 +181,6 @@ def _split_batch(batch_axis, args, dims, *, sizes, axis):
     return results, [dim] * len(results)
 
 
-def write_slice(
-    ctx: Lowering,
-    x: Value,
-    starts: Sequence[int],
-    limits: Sequence[int],
-    strides: Sequence[int],
-    out: ShapedArray,
-) -> Value:
-    """Write ``stablehlo.slice``."""
-    parts = [
-        f"{start}:{limit}" + (f":{stride}" if stride != 1 else "")
-        for start, limit, stride in zip(starts, limits, strides, strict=True)
-    ]
-    return write(ctx, f"stablehlo.slice {x} [{', '.join(parts)}]", [x], out)
-
-
 def _write_part(ctx: Lowering, x: Value, axis: int, start: int, size: int) -> Value:
     starts, limits = [0] * len(x.shape), list(x.shape)
     starts[axis], limits[axis] = start, start + size
@@ -234,7 +226,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
       [(2, 2), (2, 3), (2, 1)]
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
-    return split_p.bind(operand, sizes=tuple(map(index, sizes)), axis=axis)
+    return split_p.bind(operand, sizes=to_sizes(sizes), axis=axis)
 
 
 # stack and unstack
@@ -261,13 +253,8 @@ def _stack_aval(*avals: ShapedArray, axis: int) -> ShapedArray:
 def _stack_lower(ctx: Lowering, *xs: Value, axis: int) -> Value:
     out = ctx.out
     shape = (*xs[0].shape[:axis], 1, *xs[0].shape[axis:])
-    dims = int_list([d for d in range(len(shape)) if d != axis])
-    parts = [
-        write(
-            ctx, f"stablehlo.broadcast_in_dim {x}, dims = {dims}", [x], x.aval.update(shape=shape)
-        )
-        for x in xs
-    ]
+    dims = [d for d in range(len(shape)) if d != axis]
+    parts = [write_broadcast(ctx, x, dims, x.aval.update(shape=shape)) for x in xs]
     return _lower_concatenate(ctx, parts, axis, out)
 
 
@@ -330,7 +317,7 @@ def _unstack_lower(ctx: Lowering, x: Value, *, axis: int) -> list[Value]:
     results = []
     for i, out in enumerate(outs):
         part = _write_part(ctx, x, axis, i, 1)
-        results.append(write(ctx, f"stablehlo.reshape {part}", [part], out))
+        results.append(write_reshape(ctx, part, out))
     return results
 
 
@@ -397,10 +384,9 @@ def _tile_lower(ctx: Lowering, x: Value, *, reps: Shape) -> Value:
     out = ctx.out
     ones = tuple(size for n in x.shape for size in (1, n))
     pairs = tuple(size for pair in zip(reps, x.shape, strict=True) for size in pair)
-    x = write(ctx, f"stablehlo.reshape {x}", [x], x.aval.update(shape=ones))
-    text = f"stablehlo.broadcast_in_dim {x}, dims = {int_list(range(len(pairs)))}"
-    x = write(ctx, text, [x], x.aval.update(shape=pairs))
-    return write(ctx, f"stablehlo.reshape {x}", [x], out)
+    x = ctx.reshape(x, ones)
+    x = write_broadcast(ctx, x, range(len(pairs)), x.aval.update(shape=pairs))
+    return write_reshape(ctx, x, out)
 
 
 tile_p: Primitive = define(
@@ -426,7 +412,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
     Source: NumPy ``tile``.
     """
-    return tile_p.bind(operand, reps=tuple(map(index, reps)))
+    return tile_p.bind(operand, reps=to_sizes(reps))
 
 
 # rev
@@ -520,7 +506,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
       >>> broadcast_shapes((2, 1), (3,))
       (2, 3)
     """
-    sizes = [tuple(map(index, shape)) for shape in shapes]
+    sizes = [to_sizes(shape) for shape in shapes]
     for shape in sizes:
         if any(n < 0 for n in shape):
             raise TypeError(f"broadcast_shapes: shape {shape!r} holds a negative size.")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import prod
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,13 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
+    as_size,
     define,
     factors,
     is_extended,
     linear_in_all,
     same_dimensions,
+    to_sizes,
 )
 from ricci_lax.elementwise._addition import sub
 from ricci_lax.elementwise._comparison import select_n
@@ -30,10 +31,7 @@ from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
 from ricci_lax.structure._filling import full
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
 from ricci_lax.structure._reshaping import squeeze
-from ricci_lax.structure._writing import write
-from ricci_stablehlo import Lowering, Value, int_list
-
-from ._joining import write_slice
+from ricci_stablehlo import Lowering, Value, write_pad, write_slice
 
 __all__ = [
     "index_in_dim",
@@ -161,9 +159,9 @@ def slice(
     """
     return slice_p.bind(
         operand,
-        start_indices=tuple(map(index, start_indices)),
-        limit_indices=tuple(map(index, limit_indices)),
-        strides=None if strides is None else tuple(map(index, strides)),
+        start_indices=to_sizes(start_indices),
+        limit_indices=to_sizes(limit_indices),
+        strides=None if strides is None else to_sizes(strides),
     )
 
 
@@ -188,12 +186,12 @@ def slice_in_dim(
     size = shape[axis]
 
     def position(i: int | None, default: int) -> int:
-        i = default if i is None else index(i)
+        i = default if i is None else as_size(i)
         return i + size if i < 0 else i
 
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis] = position(start_index, 0), position(limit_index, size)
-    strides[axis] = index(stride)
+    strides[axis] = as_size(stride)
     return slice(operand, starts, limits, strides)
 
 
@@ -299,12 +297,7 @@ def _pad_batch(axis, args, dims, *, padding_config):
 def _pad_lower(
     ctx: Lowering, x: Value, padding_value: Value, *, padding_config: PaddingConfig
 ) -> Value:
-    low, high, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
-    text = (
-        f"stablehlo.pad {x}, {padding_value}, low = {int_list(low)}, high = {int_list(high)}, "
-        f"interior = {int_list(interior)}"
-    )
-    return write(ctx, text, [x, padding_value], ctx.out)
+    return write_pad(ctx, x, padding_value, padding_config, ctx.out)
 
 
 pad_p: Primitive = define(
@@ -338,5 +331,5 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: PaddingCon
 
     Source: StableHLO ``pad``.
     """
-    config = tuple(tuple(map(index, triple)) for triple in padding_config)
+    config = tuple(to_sizes(triple) for triple in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)

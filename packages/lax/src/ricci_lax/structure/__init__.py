@@ -2,6 +2,7 @@
 
 from ._broadcasting import *
 from ._copy import *
+from ._dimension_values import *
 from ._filling import *
 from ._identity import *
 from ._literals import *

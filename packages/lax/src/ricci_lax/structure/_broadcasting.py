@@ -25,7 +25,7 @@ from ricci_ir import (
     makes_sharding,
 )
 from ricci_lax.rules._checkify import checks_nan
-from ricci_stablehlo import Lowering, Value, int_list
+from ricci_stablehlo import Lowering, Value, write_broadcast
 
 from . import _exact_rules as exact
 from ._operand_types import (
@@ -39,7 +39,7 @@ from ._operand_types import (
 )
 from ._placement import bind_placed
 from ._transposing import inverse, transpose
-from ._writing import lower_reduce, write
+from ._writing import lower_reduce
 
 __all__ = [
     "broadcast",
@@ -108,8 +108,7 @@ def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sh
 def _broadcast_in_dim_lower(
     ctx: Lowering, x: Value, *, broadcast_dimensions: Shape, **params: Any
 ) -> Value:
-    text = f"stablehlo.broadcast_in_dim {x}, dims = {int_list(broadcast_dimensions)}"
-    return write(ctx, text, [x], ctx.out)
+    return write_broadcast(ctx, x, broadcast_dimensions, ctx.out)
 
 
 _broadcast_in_dim_usual = hides(broadcast_dimensions=(), sharding=None)

@@ -30,7 +30,7 @@ from ricci_ir import (
     varying,
 )
 from ricci_lax.rules._law_examples import without_operands
-from ricci_stablehlo import Lowering, Value, tensor_type
+from ricci_stablehlo import Lowering, Value, write_iota
 
 from . import _exact_rules as exact
 from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p
@@ -59,9 +59,7 @@ def _iota_aval(*, dtype: np.dtype, shape: Shape, dimension: int, sharding) -> Sh
 
 
 def _iota_lower(ctx: Lowering, *, dimension: int, **params: Any) -> Value:
-    name = ctx.new_name()
-    ctx.write(f"{name} = stablehlo.iota dim = {dimension} : {tensor_type(ctx.out)}")
-    return Value(name, ctx.out)
+    return write_iota(ctx, dimension, ctx.out)
 
 
 def _iota_factors(*, shape: Shape, **params: Any) -> FactorMap:

@@ -1,7 +1,6 @@
 """Values brought into a program: staged scalars, arrays of any content, shapes as arrays."""
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ricci_ir import (
     ShapeLike,
     Tracer,
     as_array,
+    as_size,
     by_element,
     context,
     define,
@@ -152,7 +152,7 @@ def shape_as_value(shape: Sequence[int]) -> Array | np.ndarray:
       >>> shape_as_value((2, 3))
       array([2, 3], dtype=int32)
     """
-    sizes = list(map(index, shape))
+    sizes = list(map(as_size, shape))
     return np.array(sizes, np.int32) if sizes else full((0,), 0, np.dtype(np.int32))
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ricci_ir import ArrayLike, ShapedArray, ShapeLike, get_aval, issubdtype
+from ricci_ir import ArrayLike, ShapedArray, ShapeLike, as_size, get_aval, issubdtype, to_sizes
 
 type _Classes = tuple[type[np.generic], ...]
 
@@ -87,10 +87,10 @@ def as_sizes(shape: ShapeLike) -> tuple[int, ...]:
       TypeError: if it is not a sequence of concrete integers.
     """
     try:
-        return tuple(map(index, shape))  # pyright: ignore[reportArgumentType]
+        return to_sizes(shape)
     except TypeError:
         try:
-            return (index(shape),)  # pyright: ignore[reportArgumentType]
+            return (as_size(shape),)
         except TypeError:
             raise TypeError(
                 f"{shape!r} is no shape: give integers that are known while tracing. A size that "

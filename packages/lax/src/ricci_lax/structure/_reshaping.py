@@ -19,14 +19,14 @@ from ricci_ir import (
     linear_in_all,
     makes_sharding,
 )
-from ricci_stablehlo import Lowering, Value
+from ricci_stablehlo import Lowering, Value, write_reshape
 
 from . import _exact_rules as exact
 from ._broadcasting import expand_dims
 from ._operand_types import as_sizes, canonical_axis, shape_of
 from ._placement import bind_placed
 from ._transposing import inverse, transpose
-from ._writing import lower_transpose, write
+from ._writing import lower_transpose
 
 __all__ = [
     "reshape",
@@ -80,7 +80,7 @@ def _reshape_lower(ctx: Lowering, x: Value, *, dimensions: Shape | None, **param
     out = ctx.out
     if dimensions is not None:
         x = lower_transpose(ctx, x, dimensions)
-    return write(ctx, f"stablehlo.reshape {x}", [x], out)
+    return write_reshape(ctx, x, out)
 
 
 def _reshape_factors(x: ShapedArray, *, new_sizes: Shape, **params: Any) -> FactorMap:
@@ -191,7 +191,7 @@ squeeze_p: Primitive = define(
     jvp=linear,
     transpose=lambda ct, x, *, dimensions: [expand_dims(ct, dimensions)],
     batch=_squeeze_batch,
-    lower=lambda ctx, x, *, dimensions: write(ctx, f"stablehlo.reshape {x}", [x], ctx.out),
+    lower=lambda ctx, x, *, dimensions: write_reshape(ctx, x, ctx.out),
     exact=exact.squeeze,
     follow=1,
 )

@@ -1,6 +1,5 @@
 """Arrays filled with one value: zeros, ones and others."""
 
-from operator import index
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,8 +24,10 @@ from ricci_ir import (
     explicit_dtype,
     get_aval,
     has_backend,
+    is_symbolic_dim,
     python_scalar_dtype,
     shaped_like,
+    to_sizes,
     varying,
 )
 from ricci_lax.authoring import place_of
@@ -71,14 +72,14 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     Raises:
       TypeError: if it is made of anything else.
     """
-    if type(shape) is int:
+    if type(shape) is int or is_symbolic_dim(shape):
         return (shape,)
     if isinstance(shape, Tracer) and shape.concrete() is None:
         raise ConcretizationTypeError(shape, "It is a shape, which decides what is traced.")
     is_sequence = isinstance(shape, tuple | list) or np.ndim(shape)
     parts: tuple[Any, ...] = tuple(shape) if is_sequence else (shape,)
     try:
-        return tuple(index(n) for n in parts)
+        return to_sizes(parts)
     except TypeError as error:
         if any(isinstance(n, Tracer) for n in parts):
             raise

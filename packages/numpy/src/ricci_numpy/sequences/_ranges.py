@@ -14,11 +14,14 @@ from ricci_ir import (
     ConcretizationTypeError,
     DTypeLike,
     Tracer,
+    as_size,
     composite,
     context,
     eval_trace,
     explicit_dtype,
     has_backend,
+    is_symbolic_dim,
+    max_dim,
     python_scalar_dtype,
 )
 from ricci_numpy._promotion import (
@@ -58,6 +61,8 @@ _COUNTED_ON_HOST = 1 << 14
 
 def _concrete(name: str, x: ArrayLike) -> Any:
     """The value of an end of a range as a Python or NumPy scalar."""
+    if is_symbolic_dim(x):
+        return x
     if isinstance(x, Tracer) and x.concrete() is None:
         raise ConcretizationTypeError(
             x, f"The argument {name!r} of arange decides the shape of the result."
@@ -110,7 +115,9 @@ def arange(
     if stop is None:
         given = {"stop": start, "step": step}
     values = {
-        name: _concrete(name, *operands("arange", x)) for name, x in given.items() if x is not None
+        name: _concrete(name, *([x] if is_symbolic_dim(x) else operands("arange", x)))
+        for name, x in given.items()
+        if x is not None
     }
     if dtype is None:
         dtype = _range_dtype(tuple(values.values()))
@@ -120,7 +127,8 @@ def arange(
 
 
 def _range_dtype(values: tuple[Any, ...]) -> np.dtype:
-    small = [0 if type(x) is int else x for x in values]  # the size of an int does not matter
+    # The size of an int does not matter.
+    small = [0 if type(x) is int or is_symbolic_dim(x) else x for x in values]
     return common_dtype(*small)[0]
 
 
@@ -129,18 +137,24 @@ def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Array:
         raise TypeError(f"arange cannot count in dtype {dtype}.")
     if step == 0:
         raise ZeroDivisionError("arange: step must not be 0.")
-    size = max(0, _steps(start, stop, step))
-    exact = dtype not in INEXACT_DTYPES
-    on_host = exact and size <= _COUNTED_ON_HOST and has_backend() and not uploads_are_guarded()
+    size = max_dim(_steps(start, stop, step), 0)
+    small = not is_symbolic_dim(size) and size <= _COUNTED_ON_HOST and dtype not in INEXACT_DTYPES
+    on_host = small and has_backend() and not uploads_are_guarded()
     if on_host and context.trace is eval_trace:
         return from_host((start + step * np.arange(size)).astype(dtype), dtype=dtype)
     result = lax.iota(dtype, size)
     if has_step:
-        result = lax.mul(strong_constant(dtype, step), result)
-    return lax.add(strong_constant(dtype, start), result) if has_start else result
+        result = lax.mul(_end(dtype, step), result)
+    return lax.add(_end(dtype, start), result) if has_start else result
+
+
+def _end(dtype: Any, x: Any) -> ArrayLike:
+    return convert(x, dtype) if is_symbolic_dim(x) else strong_constant(dtype, x)
 
 
 def _steps(start: Any, stop: Any, step: Any) -> int:
+    if any(map(is_symbolic_dim, (start, stop, step))):
+        return _symbolic_steps(start, stop, step)
     if all(isinstance(x, int | np.integer | np.bool_) for x in (start, stop, step)):
         return -((int(start) - int(stop)) // int(step))
     quotient = (float(stop) - float(start)) / float(step)
@@ -149,10 +163,21 @@ def _steps(start: Any, stop: Any, step: Any) -> int:
     return ceil(quotient)
 
 
+def _symbolic_steps(start: Any, stop: Any, step: Any) -> Any:
+    known = [x for x in (start, stop, step) if not is_symbolic_dim(x)]
+    if not all(isinstance(x, int | np.integer) or x == int(x) for x in known):
+        raise ValueError(
+            f"arange: from {start} to {stop} by {step}: with symbolic dimensions, all of them must "
+            "be whole numbers."
+        )
+    start, stop, step = (x if is_symbolic_dim(x) else int(x) for x in (start, stop, step))
+    return -((start - stop) // step)
+
+
 def _whole(name: str, num: SupportsIndex) -> int:
     if isinstance(num, Tracer) and num.concrete() is None:
         raise ConcretizationTypeError(num, f"The argument 'num' of {name} decides its shape.")
-    num = index(num)
+    num = as_size(num)
     if num < 0:
         raise ValueError(f"{name}: num must not be negative, got {num}.")
     return num

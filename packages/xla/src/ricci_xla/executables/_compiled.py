@@ -12,6 +12,7 @@ from ricci_ir import (
     debug_key_reuse,
     get_aval,
     is_observed,
+    is_static_shape,
     key_checks,
     live_program,
     may_have_dead_code,
@@ -149,6 +150,7 @@ def _lower_program(
         jaxpr = live_program(jaxpr, final=True).jaxpr
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
     used = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
+    used.update(v for v in jaxpr.invars if not is_static_shape(getattr(v.aval, "shape", ())))
     kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or var in used)
     inside: list[int] = []
     if closed:

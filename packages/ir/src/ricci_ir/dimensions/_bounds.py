@@ -1,0 +1,262 @@
+"""Bounds of symbolic dimensions: between which values a dimension lies.
+
+A lower bound is found by a search. A fact is a polynomial that is known not to be negative: a
+constraint of the scope, or what an operation means (``a - 2*floordiv(a, 2)`` is at least 0). If
+``e = k*fact + rest`` with ``k > 0``, then a lower bound of ``rest`` is one of ``e``. The search
+takes facts away so that monomials of ``e`` vanish, a few at most, and bounds what is left term by
+term, each by the intervals of its factors. The best bound of all that were met is taken: each is
+right, so it does not matter which ones the search leaves out. An upper bound is a lower bound of
+``-e``.
+
+Polynomials are mappings from monomials to coefficients here, which may be fractions.
+"""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from math import ceil, inf
+from typing import Any
+
+from ._expressions import Size, SymbolicDimension
+from ._intervals import Interval, interval_of_operation, interval_product, interval_sum
+from ._terms import Factor, Monomial, times
+
+__all__ = ["Bounds", "terms_of"]
+
+type Polynomial = Mapping[Monomial, Any]
+
+_DEPTH = 4  # facts that are combined
+_STEPS = 400  # polynomials that one search looks at
+
+
+def terms_of(x: Size) -> dict[Monomial, int]:
+    """The monomials and coefficients of a dimension or an int."""
+    if isinstance(x, SymbolicDimension):
+        return dict(x.terms)
+    return {(): x} if x else {}
+
+
+def _combined(x: Polynomial, y: Polynomial, factor: Any) -> dict[Monomial, Any]:
+    """``x + factor * y``."""
+    result = dict(x)
+    for monomial, c in y.items():
+        total = result.get(monomial, 0) + factor * c
+        if total:
+            result[monomial] = total
+        else:
+            result.pop(monomial, None)
+    return result
+
+
+def _product(x: Polynomial, monomial: Monomial) -> dict[Monomial, Any]:
+    result: dict[Any, Any] = {times(m, monomial): c for m, c in x.items()}
+    return result
+
+
+class Bounds:
+    """What is known of the values of the dimensions of a scope.
+
+    Attributes:
+      constraints: polynomials that are not negative by the user's word.
+      may_be_zero: the names of variables that may be 0; others are at least 1.
+    """
+
+    __slots__ = ("_facts", "_factors", "_found", "_pending", "constraints", "may_be_zero")
+
+    constraints: list[dict[Monomial, int]]
+    may_be_zero: set[str]
+
+    def __init__(self):
+        self.constraints = []
+        self.may_be_zero = set()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was worked out, since constraints have been added."""
+        self._found: dict[frozenset[Any], float] = {}
+        self._factors: dict[Factor, Interval] = {}
+        self._facts: dict[Factor, list[dict[Monomial, int]]] = {}
+        self._pending: set[Factor] = set()
+
+    def of(self, x: Size) -> Interval:
+        """The least and the greatest value of a dimension."""
+        if isinstance(x, int):
+            return x, x
+        terms = terms_of(x)
+        low = self._low(terms)
+        high = -self._low({m: -c for m, c in terms.items()})
+        return low, high
+
+    def _low(self, terms: dict[Monomial, int]) -> float:
+        key = frozenset(terms.items())
+        found = self._found.get(key)
+        if found is None:
+            found = self._by_cases(terms)
+            if not self._pending:  # inside another search, less is known
+                self._found[key] = found
+        return found
+
+    def _by_cases(self, terms: Polynomial) -> float:
+        """A lower bound; a ``max`` or ``min`` is one of its operands, the worse one."""
+        best = self._search(terms)
+        for monomial, c in terms.items():
+            if len(monomial) == 1 and monomial[0][1] == 1:
+                factor = monomial[0][0]
+                if factor.name in ("max", "min") and factor.operands:
+                    rest = {m: d for m, d in terms.items() if m != monomial}
+                    cases = [
+                        self._by_cases(_combined(rest, terms_of(x), c)) for x in factor.operands
+                    ]
+                    return max(best, min(cases))
+        return best
+
+    def _search(self, terms: Polynomial) -> float:
+        best, steps = -inf, 0
+        level: list[dict[Monomial, Any]] = [dict(terms)]
+        seen = {frozenset(terms.items())}
+        for depth in range(_DEPTH + 1):
+            following: list[dict[Monomial, Any]] = []
+            for polynomial in level:
+                best = max(best, self._interval(polynomial)[0])
+                if depth == _DEPTH:
+                    continue
+                for monomial, c in polynomial.items():
+                    for fact in self._facts_with(monomial, c > 0):
+                        steps += 1
+                        if steps > _STEPS:
+                            break
+                        ratio = Fraction(c) / fact[monomial]
+                        rest = _combined(polynomial, fact, -ratio)
+                        key = frozenset(rest.items())
+                        if key not in seen:
+                            seen.add(key)
+                            following.append(rest)
+            level = following
+        return best if best == -inf else ceil(best)
+
+    def _interval(self, terms: Polynomial) -> Interval:
+        total: Interval = (0, 0)
+        for monomial, c in terms.items():
+            total = interval_sum(total, interval_product((c, c), self._monomial(monomial)))
+        return total
+
+    def _monomial(self, monomial: Monomial) -> Interval:
+        result: Interval = (1, 1)
+        for factor, power in monomial:
+            own = self.factor(factor)
+            powers = (1, 1)
+            for _ in range(power):
+                powers = interval_product(powers, own)
+            if power % 2 == 0:
+                powers = max(powers[0], 0), powers[1]
+            result = interval_product(result, powers)
+        return result
+
+    def factor(self, factor: Factor) -> Interval:
+        """The interval of a variable or an operation; empty if no value fits the constraints."""
+        found = self._factors.get(factor)
+        if found is not None:
+            return found
+        least = 0 if factor.name in self.may_be_zero else 1
+        own: Interval = (-inf, inf) if factor.operands else (least, inf)
+        if factor in self._pending:
+            return own
+        self._pending.add(factor)
+        try:
+            if factor.operands:
+                x, y = factor.operands
+                own = interval_of_operation(factor.name, self._inside(x), self._inside(y))
+            low, high = own
+            if self.constraints:
+                low = max(low, self._search({((factor, 1),): 1}))
+                high = min(high, -self._search({((factor, 1),): -1}))
+        finally:
+            self._pending.discard(factor)
+        if not self._pending:
+            self._factors[factor] = low, high
+        return low, high
+
+    def _inside(self, x: Size) -> Interval:
+        """The interval of an operand of an operation, which is smaller than the operation."""
+        if isinstance(x, int):
+            return x, x
+        terms = terms_of(x)
+        low, high = self._by_cases(terms), -self._by_cases({m: -c for m, c in terms.items()})
+        return low, high
+
+    # Facts
+
+    def _facts_with(self, monomial: Monomial, positive: bool) -> Iterator[dict[Monomial, Any]]:
+        """Facts in which a monomial has a coefficient of a sign."""
+        for fact in self._facts_about(monomial):
+            c = fact.get(monomial, 0)
+            if c and (c > 0) == positive:
+                yield fact
+
+    def _facts_about(self, monomial: Monomial) -> Iterator[dict[Monomial, Any]]:
+        yield from self.constraints
+        for factor, _ in monomial:
+            yield from self.facts_of(factor)
+        if sum(power for _, power in monomial) > 1:
+            yield from self._facts_of_product(monomial)
+
+    def _facts_of_product(self, monomial: Monomial) -> Iterator[dict[Monomial, Any]]:
+        """From ``x >= l`` and ``y >= k`` follows ``(x - l) * (y - k) >= 0``, and so on."""
+        for factor, _ in monomial:
+            x: Monomial = ((factor, 1),)
+            y = times(monomial, x, -1)
+            if not y:
+                continue
+            (low, high), (other, other_high) = self.factor(factor), self._monomial(y)
+            for a, b in ((low, other), (high, other), (low, other_high), (high, other_high)):
+                if abs(a) == inf or abs(b) == inf:
+                    continue
+                sign = (1 if a == low else -1) * (1 if b == other else -1)
+                fact = _combined({monomial: sign}, {x: -b * sign}, 1)
+                fact = _combined(fact, {y: -a * sign}, 1)
+                yield _combined(fact, {(): a * b * sign}, 1)
+            if other >= 0:
+                own = [*self.facts_of(factor), *self.constraints]
+                yield from (_product(fact, y) for fact in own if x in fact)
+
+    def facts_of(self, factor: Factor) -> list[dict[Monomial, int]]:
+        """What an operation means."""
+        if not factor.operands:
+            return []
+        found = self._facts.get(factor)
+        if found is None:
+            self._facts[factor] = []  # while its operands are looked at
+            found = self._facts[factor] = [
+                terms_of(x) for x in _meaning(factor, self._inside) if not isinstance(x, int)
+            ]
+        return found
+
+
+def _meaning(factor: Factor, interval: Any) -> Iterator[Any]:
+    """Dimensions that are not negative because of what an operation means."""
+    x, y = factor.operands
+    scope = next(v.scope for v in (x, y) if isinstance(v, SymbolicDimension))
+    value = scope.interned({((factor, 1),): 1})
+    if factor.name == "max":
+        yield value - x
+        yield value - y
+        return
+    if factor.name == "min":
+        yield x - value
+        yield y - value
+        return
+    if interval(y)[0] <= 0:
+        return
+    if factor.name == "floordiv":
+        yield x - y * value
+        yield y * value + y - 1 - x
+        if interval(x)[0] >= 0:
+            yield value
+            yield x - value
+        return
+    quotient = scope.interned({((scope.factor("floordiv", x, y), 1),): 1})
+    yield value
+    yield y - 1 - value
+    yield x - y * quotient - value
+    yield value + y * quotient - x
+    if interval(x)[0] >= 0:
+        yield x - value

@@ -1,0 +1,425 @@
+"""Symbolic dimensions: sizes of arrays that are known only when a program runs.
+
+Dimensions are kept in a normal form, and a scope makes each of them once: equal forms are one
+object, so they are cheap to hash and to compare. What needs a decision (is ``b`` at least 3?) is
+asked of the scope, which knows the constraints.
+"""
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NoReturn, Protocol, final
+
+import numpy as np
+
+from ricci_ir._errors import InconclusiveDimensionOperation
+
+from ._terms import Factor, Monomial, monomial_key, monomial_text, times
+
+__all__ = [
+    "dimension_values",
+    "python_operations",
+    "Scope",
+    "Size",
+    "sum_of_terms",
+    "SymbolicDimension",
+]
+
+
+class Scope(Protocol):
+    """What a dimension asks of its scope."""
+
+    def interned(self, terms: dict[Monomial, int]) -> "Size":
+        """The dimension with these terms, or an int if it is constant."""
+        ...
+
+    def divided(self, left: "Size", right: "Size") -> tuple["Size", "Size"]:
+        """The quotient, rounded down, and the remainder."""
+        ...
+
+    def extreme(self, kind: str, left: "Size", right: "Size") -> "Size":
+        """The ``max`` or the ``min`` of two dimensions."""
+        ...
+
+    def holds(self, comparison: str, left: "Size", right: "Size") -> bool:
+        """Whether a comparison (``>=``, ``>``, ``<=`` or ``<``) holds for all values."""
+        ...
+
+    def bounds(self, dimension: "Size") -> tuple[float, float]:
+        """The least and the greatest value, infinite where there is none."""
+        ...
+
+    def check_same(self, other: "SymbolicDimension", where: str) -> None:
+        """Raise ``ValueError`` if a dimension belongs to another scope."""
+        ...
+
+
+class DimensionValues:
+    """How a dimension becomes an array in a program; the package with primitives registers it."""
+
+    __slots__ = ("make",)
+
+    make: Callable[["SymbolicDimension"], Any]
+
+    def __init__(self):
+        self.make = _no_arrays
+
+    def register(self, make: Callable[["SymbolicDimension"], Any]) -> None:
+        """Set the function that gives a dimension as an integer array."""
+        self.make = make
+
+
+def _no_arrays(dimension: "SymbolicDimension") -> NoReturn:
+    raise NotImplementedError(
+        f"The symbolic dimension {dimension} cannot become an array: ricci_lax is not imported."
+    )
+
+
+dimension_values: DimensionValues = DimensionValues()
+
+python_operations: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "max": max,
+    "min": min,
+}
+
+
+@final
+class SymbolicDimension:
+    """A size that is known only when a program runs: a polynomial of variables and operations.
+
+    ``symbolic_shape`` makes them. They have Python's arithmetic on integers. Comparisons hold for
+    all values of the variables, or raise ``InconclusiveDimensionOperation``; two dimensions that
+    are not known to be equal count as different.
+
+    Attributes:
+      scope: the scope that its variables belong to.
+      terms: its monomials and their coefficients, as printed; at least one is not constant.
+    """
+
+    __slots__ = ("__weakref__", "_key", "_text", "scope", "terms")
+
+    __array_priority__: ClassVar[float] = 1000.0  # NumPy's operators leave the work to these
+
+    scope: Any
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __init__(self, scope: Scope, terms: tuple[tuple[Monomial, int], ...]):
+        self.scope = scope
+        self.terms = terms
+        self._text: str | None = None
+        self._key: tuple[Any, ...] | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What dimensions are ordered by when they are printed."""
+        if self._key is None:
+            self._key = tuple((monomial_key(m), c) for m, c in self.terms)
+        return self._key
+
+    def factors(self) -> list[Factor]:
+        """The variables and operations that it is made of, without those inside of operations."""
+        return list(dict.fromkeys(f for monomial, _ in self.terms for f, _ in monomial))
+
+    def variables(self) -> set[str]:
+        """The names of all variables in it."""
+        found: set[str] = set()
+        for factor in self.factors():
+            inner = [x for x in factor.operands if isinstance(x, SymbolicDimension)]
+            found |= {factor.name} if not factor.operands else set()
+            found.update(*(x.variables() for x in inner))
+        return found
+
+    get_vars = variables
+
+    def evaluate(
+        self,
+        variables: Mapping[str, Any],
+        operations: Mapping[str, Callable[[Any, Any], Any]] = python_operations,
+    ) -> Any:
+        """The value for given values of the variables.
+
+        Args:
+          variables: the value of each variable, by name: ints, or whatever ``operations`` take.
+          operations: functions for ``add``, ``mul``, ``floordiv``, ``mod``, ``max`` and ``min``;
+            their operands may be ints. By default Python's.
+        """
+        total = None
+        for monomial, coefficient in self.terms:
+            product = None
+            for factor, power in monomial:
+                value = factor.evaluate(variables, operations)
+                for _ in range(power):
+                    product = value if product is None else operations["mul"](product, value)
+            if product is None:
+                product = coefficient
+            elif coefficient != 1:
+                product = operations["mul"](product, coefficient)
+            total = product if total is None else operations["add"](total, product)
+        return total
+
+    def _evaluate(self, env: Mapping[str, Any]) -> Any:
+        return self.evaluate(env)
+
+    def __str__(self) -> str:
+        if self._text is None:
+            parts = []
+            for i, (monomial, c) in enumerate(self.terms):
+                sign = "- " if c < 0 else "+ " if i else ""
+                text = monomial_text(monomial)
+                number = str(abs(c)) if not text else f"{abs(c)}*" if abs(c) != 1 else ""
+                parts.append(f"{sign}{number}{text}")
+            self._text = " ".join(parts)
+        return self._text
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    # Arithmetic. With an array, a dimension is an array.
+
+    def _operand(self, other: Any, name: str) -> Any:
+        """Another operand as an int or a dimension; ``None`` if it is neither."""
+        kind = type(other)
+        if kind is int:
+            return other
+        if kind is SymbolicDimension:
+            self.scope.check_same(other, name)
+            return other
+        if isinstance(other, int | np.integer) and not isinstance(other, bool | np.bool_):
+            return int(other)
+        if isinstance(other, np.ndarray) and other.ndim == 0 and other.dtype.kind in "iu":
+            return int(other)
+        return None
+
+    def __jax_array__(self) -> Any:
+        return dimension_values.make(self)
+
+    dimension_as_value = __jax_array__
+
+    def _with_array(self, operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+        other = y if x is self else x
+        known = isinstance(other, int | float | complex | SymbolicDimension)
+        if not (known or hasattr(other, "dtype")):
+            return NotImplemented
+        x, y = (v.__jax_array__() if isinstance(v, SymbolicDimension) else v for v in (x, y))
+        return operation(x, y)
+
+    def _plus(self, other: Any, sign: int, own: int = 1) -> Any:
+        terms = {m: own * c for m, c in self.terms}
+        for monomial, c in (((), other),) if isinstance(other, int) else other.terms:
+            terms[monomial] = terms.get(monomial, 0) + sign * c
+        return self.scope.interned(terms)
+
+    def __add__(self, other: Any) -> Any:
+        found = self._operand(other, "+")
+        if found is None:
+            return self._with_array(operator.add, self, other)
+        return self._plus(found, 1)
+
+    def __radd__(self, other: Any) -> Any:
+        found = self._operand(other, "+")
+        if found is None:
+            return self._with_array(operator.add, other, self)
+        return self._plus(found, 1)
+
+    def __sub__(self, other: Any) -> Any:
+        found = self._operand(other, "-")
+        if found is None:
+            return self._with_array(operator.sub, self, other)
+        return self._plus(found, -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        found = self._operand(other, "-")
+        if found is None:
+            return self._with_array(operator.sub, other, self)
+        return self._plus(found, 1, -1)
+
+    def __neg__(self) -> Any:
+        return self._plus(0, 1, -1)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self.scope.extreme("max", self, -self)
+
+    def _product(self, other: Any) -> Any:
+        terms: dict[Monomial, int] = {}
+        for x, c in self.terms:
+            for y, d in (((), other),) if isinstance(other, int) else other.terms:
+                monomial: Any = times(x, y)
+                terms[monomial] = terms.get(monomial, 0) + c * d
+        return self.scope.interned(terms)
+
+    def __mul__(self, other: Any) -> Any:
+        found = self._operand(other, "*")
+        if found is None:
+            return self._with_array(operator.mul, self, other)
+        return self._product(found)
+
+    def __rmul__(self, other: Any) -> Any:
+        found = self._operand(other, "*")
+        if found is None:
+            return self._with_array(operator.mul, other, self)
+        return self._product(found)
+
+    def __pow__(self, power: Any) -> Any:
+        if not isinstance(power, int | np.integer) or isinstance(power, bool):
+            return self._with_array(operator.pow, self, power)
+        if power < 0:
+            raise ValueError(
+                f"A symbolic dimension has no negative powers: ({self}) ** {power}. Make it an "
+                "array first: jnp.asarray(dimension, float)."
+            )
+        result: Any = 1
+        for _ in range(int(power)):
+            result = self * result
+        return result
+
+    def __rpow__(self, base: Any) -> Any:
+        return self._with_array(operator.pow, base, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with_array(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._with_array(operator.truediv, other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        found = self._operand(other, "divmod")
+        if found is None:
+            return self._with_array(divmod, self, other)
+        return self.scope.divided(self, found)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        found = self._operand(other, "divmod")
+        if found is None:
+            return self._with_array(divmod, other, self)
+        return self.scope.divided(found, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        if self._operand(other, "//") is None:
+            return self._with_array(operator.floordiv, self, other)
+        return divmod(self, other)[0]
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        if self._operand(other, "//") is None:
+            return self._with_array(operator.floordiv, other, self)
+        return divmod(other, self)[0]
+
+    def __mod__(self, other: Any) -> Any:
+        if self._operand(other, "%") is None:
+            return self._with_array(operator.mod, self, other)
+        return divmod(self, other)[1]
+
+    def __rmod__(self, other: Any) -> Any:
+        if self._operand(other, "%") is None:
+            return self._with_array(operator.mod, other, self)
+        return divmod(other, self)[1]
+
+    # Comparisons. Where they have no answer for all values, they raise.
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        if self is other:
+            return True
+        if isinstance(other, SymbolicDimension):
+            if other.scope is not self.scope:
+                return False
+        elif isinstance(other, int | np.integer):
+            other = int(other)
+        elif hasattr(other, "dtype"):
+            return self._with_array(operator.eq, self, other)
+        else:
+            return NotImplemented
+        return self.scope.bounds(self - other) == (0, 0)
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.__eq__(other)
+        if equal is NotImplemented:
+            return equal
+        return not equal if isinstance(equal, bool) else self._with_array(operator.ne, self, other)
+
+    def _compared(self, comparison: str, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+        found = self._operand(other, comparison)
+        if found is None:
+            return self._with_array(operation, self, other)
+        return self.scope.holds(comparison, self, found)
+
+    def __ge__(self, other: Any) -> Any:
+        if isinstance(other, float):  # infinity, say
+            return self.scope.holds(">=", self, other)
+        return self._compared(">=", operator.ge, other)
+
+    def __gt__(self, other: Any) -> Any:
+        if isinstance(other, float):
+            return self.scope.holds(">", self, other)
+        return self._compared(">", operator.gt, other)
+
+    def __le__(self, other: Any) -> Any:
+        if isinstance(other, float):
+            return self.scope.holds("<=", self, other)
+        return self._compared("<=", operator.le, other)
+
+    def __lt__(self, other: Any) -> Any:
+        if isinstance(other, float):
+            return self.scope.holds("<", self, other)
+        return self._compared("<", operator.lt, other)
+
+    def __bool__(self) -> bool:
+        low, high = self.scope.bounds(self)
+        if low > 0 or high < 0:
+            return True
+        return self.scope.holds(">" if low >= 0 else "<", self, 0)
+
+    # What needs a number is refused.
+
+    def __int__(self) -> int:
+        raise InconclusiveDimensionOperation(self._no_number("int"))
+
+    def __index__(self) -> int:
+        raise TypeError(self._no_number("an index"))
+
+    def __float__(self) -> float:
+        raise TypeError(self._no_number("float"))
+
+    def _no_number(self, wanted: str) -> str:
+        return (
+            f"The symbolic dimension {self} has no value while a function is traced, and {wanted} "
+            "needs one. To compute with it in the program, make it an array: "
+            "jnp.asarray(dimension). Loops over it are lax.fori_loop or lax.scan, ranges "
+            "jnp.arange(dimension)."
+        )
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __copy__(self) -> "SymbolicDimension":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "SymbolicDimension":
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"The symbolic dimension {self} belongs to a scope of this process and cannot be "
+            "pickled. Save its text and the scope's constraints; symbolic_shape reads them."
+        )
+
+
+# A size of an array.
+type Size = int | SymbolicDimension
+
+
+def sum_of_terms(scope: Scope, terms: Mapping[Monomial, int]) -> Size:
+    """The dimension with these terms, in printed order; an int if it is constant."""
+    kept = [(m, c) for m, c in terms.items() if c]
+    if not kept:
+        return 0
+    if len(kept) == 1 and not kept[0][0]:
+        return kept[0][1]
+    kept.sort(key=lambda term: monomial_key(term[0]), reverse=True)
+    return SymbolicDimension(scope, tuple(kept))

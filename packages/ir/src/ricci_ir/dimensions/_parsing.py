@@ -1,0 +1,175 @@
+"""Reading symbolic dimensions and constraints from text.
+
+::
+
+  shape      = dimensions | "(" dimensions ")"
+  dimensions = [dimension {"," dimension} [","]]     with "..." at the end, and "_"
+  sum        = ["-"] product {("+" | "-") product}
+  product    = power {"*" power}
+  power      = atom ["^" number]
+  atom       = number | name | ("floordiv" | "mod" | "max" | "min") "(" sum "," sum ")"
+  constraint = sum (">=" | "<=" | "==") sum
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+__all__ = ["DimensionParser"]
+
+_token = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|(\.\.\.)|([^\W\d]\w*)|(>=|<=|==|//|\*\*|\S))")
+_operations = ("floordiv", "mod", "max", "min")
+_comparisons = (">=", "<=", "==")
+
+
+class DimensionParser:
+    """A reader of one text.
+
+    Args:
+      text: the text.
+      scope: where its variables and operations are made.
+      what: what the text is, for messages.
+    """
+
+    __slots__ = ("places", "position", "scope", "text", "tokens", "what")
+
+    def __init__(self, text: str, scope: Any, what: str):
+        self.text = text
+        self.scope = scope
+        self.what = what
+        self.position = 0
+        found = list(_token.finditer(text))
+        self.tokens = [m.group(m.lastindex or 0) for m in found]
+        self.places = [m.start(m.lastindex or 0) for m in found]
+
+    @property
+    def next(self) -> str:
+        """The next token; empty at the end."""
+        return self.tokens[self.position] if self.position < len(self.tokens) else ""
+
+    def take(self, *tokens: str) -> str:
+        """The next token, if it is one of these; else an empty string, and nothing is read."""
+        token = self.next
+        if token not in tokens:
+            return ""
+        self.position += 1
+        return token
+
+    def fail(self, expected: str) -> NoReturn:
+        """Raise ``ValueError``: something else was expected here."""
+        place = self.places[self.position] if self.next else len(self.text)
+        found = f"{self.next!r} at position {place}" if self.next else "the end"
+        raise ValueError(
+            f"syntax error in symbolic {self.what} {self.text!r}: expected {expected}, found "
+            f"{found}. Dimensions are sums of products of integers, variables and "
+            "floordiv, mod, max, min of two dimensions, such as '2*b + floordiv(c, 4) - 1'."
+        )
+
+    def shape(self, like: Sequence[int | None] | None) -> tuple[Any, ...]:
+        """The dimensions of a shape."""
+        wrapped = bool(self.take("("))
+        end = ")" if wrapped else ""
+        sizes: list[Any] = []
+        while self.next != end:
+            if self.take("..."):
+                if like is None:
+                    raise ValueError(
+                        f"symbolic shape {self.text!r}: '...' stands for the remaining dimensions "
+                        "of like=, which was not given."
+                    )
+                sizes += [self._known(like, i) for i in range(len(sizes), len(like))]
+                self.take(",")
+                break
+            sizes.append(self._dimension(like, len(sizes)))
+            if not self.take(",") and self.next != end:
+                self.fail("',' or an operation")
+        if self.next != end:
+            self.fail("the end of the shape")
+        if wrapped:
+            self.position += 1
+            if self.next:
+                self.fail("the end of the shape")
+        return tuple(sizes)
+
+    def _known(self, like: Sequence[int | None], i: int) -> Any:
+        if i >= len(like) or like[i] is None:
+            raise ValueError(
+                f"symbolic shape {self.text!r}: dimension {i} is taken from like={tuple(like)}, "
+                "which does not say its size."
+            )
+        return like[i]
+
+    def _dimension(self, like: Sequence[int | None] | None, i: int) -> Any:
+        if self.next == "_":
+            self.position += 1
+            if like is None:
+                raise ValueError(
+                    f"symbolic shape {self.text!r}: '_' stands for a dimension of like=, which was "
+                    "not given."
+                )
+            return self._known(like, i)
+        size = self.sum()
+        known = like[i] if like is not None and i < len(like) else None
+        if isinstance(size, int) and isinstance(known, int) and size != known:
+            raise ValueError(
+                f"symbolic shape {self.text!r}: dimension {i} is {size}, but like={tuple(like)} "  # pyright: ignore[reportArgumentType]
+                f"has {known} there."
+            )
+        return size
+
+    def constraint(self) -> tuple[Any, str, Any]:
+        """The sides of a constraint, and the comparison between them."""
+        left = self.sum()
+        comparison = self.take(*_comparisons)
+        if not comparison:
+            self.fail("'>=', '<=' or '=='")
+        right = self.sum()
+        if self.next:
+            self.fail("the end of the constraint")
+        return left, comparison, right
+
+    def sum(self) -> Any:
+        """A sum of products."""
+        total = -self._product() if self.take("-") else self._product()
+        while sign := self.take("+", "-"):
+            product = self._product()
+            total = total + product if sign == "+" else total - product
+        return total
+
+    def _product(self) -> Any:
+        product = self._power()
+        while self.take("*"):
+            product = product * self._power()
+        return product
+
+    def _power(self) -> Any:
+        base = self._atom()
+        if self.take("^"):
+            if not self.next.isdecimal():
+                self.fail("a number")
+            self.position += 1
+            base = base ** int(self.tokens[self.position - 1])
+        return base
+
+    def _atom(self) -> Any:
+        token = self.next
+        if not (token.isdecimal() or token.isidentifier()):
+            self.fail("a number or a name")
+        self.position += 1
+        if token.isdecimal():
+            return int(token)
+        if token in _operations and self.next == "(":
+            return self._operation(token)
+        return self.scope.variable(token)
+
+    def _operation(self, name: str) -> Any:
+        self.position += 1
+        left = self.sum()
+        if not self.take(","):
+            self.fail("',' and a second operand")
+        right = self.sum()
+        if not self.take(")"):
+            self.fail("')'")
+        if name in ("max", "min"):
+            return self.scope.extreme(name, left, right)
+        return self.scope.divided(left, right)[name == "mod"]

@@ -1,0 +1,138 @@
+"""Making symbolic shapes, and asking about dimensions."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any, SupportsIndex, TypeGuard
+
+from ._expressions import Size, SymbolicDimension
+from ._parsing import DimensionParser
+from ._scope import SymbolicScope
+
+__all__ = [
+    "as_size",
+    "to_sizes",
+    "is_static_shape",
+    "is_symbolic_dim",
+    "max_dim",
+    "min_dim",
+    "symbolic_dim_bounds",
+    "symbolic_shape",
+]
+
+
+def symbolic_shape(
+    shape_spec: str | None,
+    *,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+    like: Sequence[int | None] | None = None,
+) -> tuple[Size, ...]:
+    """The dimensions of a shape that is written as text.
+
+    Args:
+      shape_spec: dimensions separated by commas, such as ``"b, 2*c + 1, 3"``. ``"_"`` stands for
+        the dimension of ``like`` at this place, ``"..."`` at the end for all that remain. ``None``
+        is ``"..."``.
+      constraints: constraints for a new scope, such as ``"b >= 2*c"``; see ``SymbolicScope``.
+      scope: the scope of the variables, by default a new one.
+      like: a shape.
+
+    Returns:
+      A tuple of ints and symbolic dimensions.
+
+    Raises:
+      ValueError: if the text cannot be read or contradicts ``like``, or if both ``scope`` and
+        ``constraints`` are given.
+
+    Example:
+      >>> b, rows = symbolic_shape("b, 2*b + 1")
+      >>> rows - 2 * b, (4 * b + 2) // 2
+      (1, 2*b + 1)
+    """
+    if shape_spec is not None and not isinstance(shape_spec, str):
+        raise ValueError(
+            f"symbolic_shape: the shape must be a string, such as 'b, 3', or None; found "
+            f"{shape_spec!r}."
+        )
+    if scope is None:
+        scope = SymbolicScope(constraints)
+    elif constraints:
+        raise ValueError(
+            "symbolic_shape: Cannot specify both a `scope` and `constraints`: the constraints of a "
+            "scope are given when it is made, SymbolicScope(constraints)."
+        )
+    like = None if like is None else (like,) if isinstance(like, int) else tuple(like)
+    text = "..." if shape_spec is None else shape_spec
+    return DimensionParser(text, scope, "shape").shape(like)
+
+
+def is_symbolic_dim(p: object) -> TypeGuard[SymbolicDimension]:
+    """Whether a size is a symbolic dimension, which has no value while a function is traced.
+
+    Example:
+      >>> [is_symbolic_dim(size) for size in symbolic_shape("b, 3")]
+      [True, False]
+    """
+    return type(p) is SymbolicDimension
+
+
+def symbolic_dim_bounds(dimension: Size | SupportsIndex) -> tuple[float, float]:
+    """The least and the greatest value of a dimension; infinite where no bound is known.
+
+    Example:
+      >>> (b,) = symbolic_shape("b", constraints=["b <= 8"])
+      >>> symbolic_dim_bounds(3 * b - 1)
+      (2, 23)
+    """
+    if isinstance(dimension, SymbolicDimension):
+        return dimension.scope.bounds(dimension)
+    return index(dimension), index(dimension)
+
+
+def min_dim(d1: Any, d2: Any) -> Any:
+    """The smaller of two sizes, which may be symbolic.
+
+    Example:
+      >>> (b,) = symbolic_shape("b")
+      >>> min_dim(b, 3), min_dim(b, 1)
+      (min(b, 3), 1)
+    """
+    return _extreme("min", d1, d2)
+
+
+def max_dim(d1: Any, d2: Any) -> Any:
+    """The larger of two sizes, which may be symbolic."""
+    return _extreme("max", d1, d2)
+
+
+def _extreme(kind: str, x: Any, y: Any) -> Any:
+    for own in (x, y):
+        if type(own) is SymbolicDimension:
+            return own.scope.extreme(kind, x, y)
+    return max(x, y) if kind == "max" else min(x, y)
+
+
+def as_size(n: Any) -> Any:
+    """A size as an int, or as the symbolic dimension that it is.
+
+    Raises:
+      TypeError: if it is neither.
+    """
+    return n if type(n) is SymbolicDimension else index(n)
+
+
+def to_sizes(shape: Any) -> tuple[Any, ...]:
+    """Sizes as a tuple of ints and symbolic dimensions.
+
+    Raises:
+      TypeError: if one is neither, or ``shape`` is no sequence.
+    """
+    try:
+        return tuple(map(index, shape))
+    except TypeError:
+        return tuple(map(as_size, shape))
+
+
+def is_static_shape(shape: Sequence[Any]) -> bool:
+    """Whether all sizes of a shape are known while a function is traced."""
+    return SymbolicDimension not in map(type, shape)

@@ -1,0 +1,209 @@
+"""Finding the values of dimension variables from the shapes of arguments, and checking them.
+
+The same plan runs on numbers, when the shapes are known, and on values of a program that is being
+written. It solves for one variable after the other; a dimension with one unknown variable, which
+occurs only once and linearly, is solved for it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from ._expressions import Size, SymbolicDimension, python_operations
+
+__all__ = ["found_dimensions", "Requirements", "solve_dimensions"]
+
+# An argument's name, and its shape.
+type NamedShape = tuple[str, tuple[Size, ...]]
+
+
+class Requirements(Protocol):
+    """How a plan is carried out."""
+
+    operations: Mapping[str, Callable[[Any, Any], Any]]
+
+    def size(self, argument: int, axis: int) -> Any:
+        """The size of an argument along an axis."""
+        ...
+
+    def require(self, value: Any, zero: bool, message: str, values: Sequence[Any]) -> None:
+        """Demand that ``value`` is 0, or is not negative; ``{i}`` in the message is a value."""
+        ...
+
+
+class _Problem:
+    """The state of a search for the values of variables."""
+
+    def __init__(self, shapes: Sequence[NamedShape], how: Requirements):
+        self.how = how
+        self.found: dict[str, Any] = {}
+        self.sources: dict[str, tuple[str, str, Any]] = {}
+        self.scope: Any = None
+        self.open: list[tuple[str, int, int, SymbolicDimension]] = []
+        described = []
+        for i, (name, shape) in enumerate(shapes):
+            for axis, size in enumerate(shape):
+                if isinstance(size, SymbolicDimension):
+                    self.open.append((f"{name}.shape[{axis}]", i, axis, size))
+                    if self.scope is None:
+                        self.scope = size.scope
+                    size.scope.check_same(self.open[0][3], "the arguments' shapes")
+            if any(isinstance(size, SymbolicDimension) for size in shape):
+                comma = "," if len(shape) == 1 else ""
+                described.append(f"{name}.shape = ({', '.join(map(str, shape))}{comma})")
+        self.description = "; ".join(described)
+
+    def require(self, value: Any, zero: bool, message: str, *values: Any) -> None:
+        shown = list(values)
+        parts = []
+        for variable, (place, _, size) in self.sources.items():
+            parts.append(f"{variable} = {{{len(shown)}}} ({place} is {{{len(shown) + 1}}})")
+            shown += [self.found[variable], size]
+        solved = f" Found: {', '.join(parts)}." if parts else ""
+        text = (
+            f"Input shapes do not match the symbolic shapes of the function: {message} It was "
+            f"traced for {self.description}.{solved}"
+        )
+        self.how.require(value, zero, text, shown)
+
+    def value(self, x: Size) -> Any:
+        if isinstance(x, int):
+            return x
+        return x.evaluate(self.found, self.how.operations)
+
+    def less(self, x: Any, y: Any) -> Any:
+        operations = self.how.operations
+        if isinstance(y, int):
+            return operations["add"](x, -y) if y else x
+        return operations["add"](x, operations["mul"](y, -1))
+
+    def solve(self) -> None:
+        progress = True
+        while progress and self.open:
+            progress = False
+            for entry in list(self.open):
+                place, argument, axis, spec = entry
+                solved = self._solvable(spec)
+                if solved is None:
+                    continue
+                name, coefficient, rest = solved
+                self.open.remove(entry)
+                size = self.how.size(argument, axis)
+                self._assign(name, coefficient, rest, place, spec, size)
+                progress = True
+
+    def _solvable(self, spec: SymbolicDimension) -> tuple[str, int, Size] | None:
+        """The only unknown variable, its coefficient and the known rest."""
+        unknown = spec.variables() - set(self.found)
+        if len(unknown) != 1:
+            return None
+        (name,) = unknown
+        for monomial, c in spec.terms:
+            if len(monomial) == 1 and monomial[0][0].name == name and monomial[0][1] == 1:
+                rest = spec - c * self.scope.variable(name)
+                if isinstance(rest, int) or name not in rest.variables():
+                    return name, c, rest
+        return None
+
+    def _assign(
+        self, name: str, coefficient: int, rest: Size, place: str, spec: Any, size: Any
+    ) -> None:
+        operations = self.how.operations
+        value = self.less(size, self.value(rest))
+        if coefficient == -1:
+            value = operations["mul"](value, -1)
+        elif coefficient != 1:
+            remainder = operations["mod"](value, coefficient)
+            text = f"{place} is {{0}}, which is {spec} for no integer {name}."
+            self.require(remainder, True, text, size)
+            value = operations["floordiv"](value, coefficient)
+        self.found[name] = value
+        self.sources[name] = place, str(spec), size
+        least = self.scope.least(name)
+        text = f"{name} is {{0}}, but must be at least {least}."
+        self.require(self.less(value, least), False, text, value)
+
+    def check(self) -> None:
+        for place, argument, axis, spec in self.open:
+            if spec.variables() <= set(self.found):
+                size, expected = self.how.size(argument, axis), self.value(spec)
+                text = f"{place} is {{0}}, but {spec} is {{1}}."
+                self.require(self.less(size, expected), True, text, size, expected)
+        for constraint in self.scope.constraints:
+            difference = constraint.difference
+            if isinstance(difference, SymbolicDimension):
+                if not difference.variables() <= set(self.found):
+                    continue
+                text = f"the constraint {constraint.text!r} does not hold."
+                value = self.value(difference)
+                self.require(value, constraint.comparison == "==", text)
+
+
+def solve_dimensions(shapes: Sequence[NamedShape], how: Requirements) -> dict[str, Any]:
+    """The values of the variables in shapes, with the checks that the shapes allow.
+
+    Args:
+      shapes: the name and the symbolic shape of each argument.
+      how: gives the sizes that arguments have, computes with them, and checks.
+
+    Returns:
+      The value of each variable, by name; in the order in which they were found.
+
+    Raises:
+      ValueError: if a variable cannot be found.
+    """
+    problem = _Problem(shapes, how)
+    if not problem.open:
+        return {}
+    problem.solve()
+    unsolved = sorted(set().union(*(e[3].variables() for e in problem.open)) - set(problem.found))
+    if unsolved:
+        specs = ", ".join(f"{e[0]} = {e[3]}" for e in problem.open)
+        raise ValueError(
+            f"Cannot solve for values of dimension variables {', '.join(unsolved)}: each must be "
+            "the only unknown of some dimension of an argument, and occur in it linearly; what "
+            f"is left is {specs}. Pass a further argument that has the variable as a dimension."
+        )
+    problem.check()
+    return problem.found
+
+
+class _Known:
+    """Carries out a plan for shapes that are known."""
+
+    operations = python_operations
+
+    def __init__(self, shapes: Sequence[Sequence[int]]):
+        self.shapes = shapes
+
+    def size(self, argument: int, axis: int) -> int:
+        return self.shapes[argument][axis]
+
+    def require(self, value: int, zero: bool, message: str, values: Sequence[Any]) -> None:
+        if value < 0 or (zero and value):
+            raise ValueError(message.format(*values))
+
+
+def found_dimensions(
+    shapes: Sequence[NamedShape], actual: Sequence[Sequence[Any]]
+) -> dict[str, Any]:
+    """The values of the variables in shapes, for arguments of the shapes ``actual``.
+
+    The actual sizes may be symbolic themselves, of another scope.
+
+    Raises:
+      ValueError: if the shapes do not fit, or a constraint does not hold.
+
+    Example:
+      >>> x = symbolic_shape("b, 2*b + c")
+      >>> found_dimensions([("x", x)], [(3, 10)])
+      {'b': 3, 'c': 4}
+    """
+    for (name, shape), found in zip(shapes, actual, strict=True):
+        if len(shape) != len(found) or any(
+            isinstance(n, int) and n != m for n, m in zip(shape, found, strict=True)
+        ):
+            raise ValueError(
+                f"Input shapes do not match the symbolic shapes of the function: {name}.shape is "
+                f"({', '.join(map(str, found))}), but should be ({', '.join(map(str, shape))})."
+            )
+    return solve_dimensions(shapes, _Known(actual))

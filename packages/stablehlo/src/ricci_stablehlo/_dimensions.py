@@ -1,0 +1,208 @@
+"""The values of symbolic dimensions in a program.
+
+A function of a program with symbolic shapes takes the variables of its dimensions as its first
+arguments, integers. ``@main`` derives them from the shapes of its own arguments and checks these.
+Any other dimension is computed where it is needed first.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    Jaxpr,
+    ShapedArray,
+    SymbolicDimension,
+    is_static_shape,
+    is_symbolic_dim,
+    solve_dimensions,
+    subjaxprs,
+)
+
+from ._types import string, tensor_type
+from ._values import Value
+
+__all__ = ["derive_dimensions", "dimension_value", "dimension_variables", "shape_value"]
+
+_INT32 = np.dtype(np.int32)
+_SIZE = ShapedArray((), _INT32)
+_FLAG = ShapedArray((), np.dtype(bool))
+
+
+def dimension_variables(jaxpr: Jaxpr) -> tuple[str, ...]:
+    """The names of the variables of all dimensions in a program, in alphabetical order."""
+    return jaxpr.derived("dimension variables", lambda: tuple(sorted(_variables(jaxpr))))
+
+
+def _variables(jaxpr: Jaxpr) -> set[str]:
+    found: set[str] = set()
+    avals = [v.aval for v in (*jaxpr.constvars, *jaxpr.invars)]
+    for eqn in jaxpr.eqns:
+        avals += [v.aval for v in eqn.outvars]
+        found.update(*map(_inside, eqn.params.values()))
+    shapes = {getattr(aval, "shape", ()) for aval in avals}
+    found.update(*(n.variables() for shape in shapes for n in shape if is_symbolic_dim(n)))
+    return found.union(*map(dimension_variables, subjaxprs(jaxpr)))
+
+
+def _inside(value: Any) -> set[str]:
+    if is_symbolic_dim(value):
+        return value.variables()
+    if isinstance(value, tuple | list):
+        return set().union(*map(_inside, value))
+    return set()
+
+
+def _size(ctx: Any, x: Any) -> Value:
+    return ctx.constant(x, _SIZE) if isinstance(x, int) else x
+
+
+def _binary(op: str) -> Callable[[Any, Any, Any], Value]:
+    return lambda ctx, x, y: ctx.emit(op, [_size(ctx, x), _size(ctx, y)], _SIZE)
+
+
+_add, _subtract = _binary("stablehlo.add"), _binary("stablehlo.subtract")
+_multiply, _divide = _binary("stablehlo.multiply"), _binary("stablehlo.divide")
+_maximum, _minimum = _binary("stablehlo.maximum"), _binary("stablehlo.minimum")
+
+
+def _compare(ctx: Any, direction: str, x: Value, y: Value) -> Value:
+    name = ctx.new_name()
+    ctx.write(
+        f"{name} = stablehlo.compare {direction}, {x}, {y}, SIGNED : "
+        "(tensor<i32>, tensor<i32>) -> tensor<i1>"
+    )
+    return Value(name, _FLAG)
+
+
+def _floor_divide(ctx: Any, x: Any, y: Any) -> Value:
+    """Division that rounds down; StableHLO's rounds to zero."""
+    x, y, zero = _size(ctx, x), _size(ctx, y), _size(ctx, 0)
+    quotient = _divide(ctx, x, y)
+    rest = ctx.emit("stablehlo.remainder", [x, y], _SIZE)
+    signs = [ctx.emit("stablehlo.sign", [v], _SIZE) for v in (rest, y)]
+    other = _compare(ctx, "NE", *signs)
+    inexact = _compare(ctx, "NE", rest, zero)
+    both = ctx.emit("stablehlo.and", [other, inexact], _FLAG)
+    below = _subtract(ctx, quotient, 1)
+    name = ctx.new_name()
+    ctx.write(f"{name} = stablehlo.select {both}, {below}, {quotient} : tensor<i1>, tensor<i32>")
+    return Value(name, _SIZE)
+
+
+def _modulo(ctx: Any, x: Any, y: Any) -> Value:
+    return _subtract(ctx, x, _multiply(ctx, _floor_divide(ctx, x, y), y))
+
+
+_operations: dict[str, Callable[[Any, Any, Any], Value]] = {
+    "add": _add,
+    "mul": _multiply,
+    "floordiv": _floor_divide,
+    "mod": _modulo,
+    "max": _maximum,
+    "min": _minimum,
+}
+
+
+def _bound(ctx: Any) -> dict[str, Callable[[Any, Any], Value]]:
+    return {name: lambda x, y, write=write: write(ctx, x, y) for name, write in _operations.items()}
+
+
+def dimension_value(ctx: Any, dimension: int | SymbolicDimension) -> Value:
+    """A size as a scalar of type ``i32``.
+
+    Raises:
+      NotImplementedError: if a variable of it is not known in the function being written.
+    """
+    if not is_symbolic_dim(dimension):
+        return ctx.constant(dimension, _SIZE)
+    found = ctx.sizes.get(dimension)
+    if found is None:
+        missing = sorted(dimension.variables() - set(ctx.sizes))
+        if missing:
+            raise NotImplementedError(
+                f"The dimension {dimension} has no value in this function: {', '.join(missing)} "
+                "is not a variable of its arguments' shapes."
+            )
+        found = ctx.sizes[dimension] = dimension.evaluate(ctx.sizes, _bound(ctx))
+    return found
+
+
+def shape_value(ctx: Any, sizes: Sequence[int | SymbolicDimension], dtype: Any = _INT32) -> Value:
+    """Sizes as a vector of integers."""
+    sizes = tuple(sizes)
+    if is_static_shape(sizes):
+        return ctx.constant(np.array(sizes, dtype), ShapedArray((len(sizes),), dtype))
+    key = (sizes, dtype)
+    found = ctx.sizes.get(key)
+    if found is not None:
+        return found
+    one = ShapedArray((1,), _INT32)
+    parts = [
+        ctx.emit("stablehlo.reshape", [dimension_value(ctx, n)], one)
+        if is_symbolic_dim(n)
+        else ctx.constant(np.array([n], _INT32))
+        for n in sizes
+    ]
+    found = parts[0]
+    if len(parts) > 1:
+        found = ctx.emit(
+            "stablehlo.concatenate", parts, ShapedArray((len(parts),), _INT32), ", dim = 0"
+        )
+    if dtype != _INT32:
+        found = ctx.emit("stablehlo.convert", [found], ShapedArray((len(parts),), dtype))
+    ctx.sizes[key] = found
+    return found
+
+
+class _Written:
+    """Carries out the plan that finds dimension variables, by writing operations."""
+
+    def __init__(self, ctx: Any, arguments: Sequence[Value]):
+        self.ctx = ctx
+        self.arguments = arguments
+        self.operations = _bound(ctx)
+        self.found: dict[tuple[int, int], Value] = {}
+
+    def size(self, argument: int, axis: int) -> Value:
+        found = self.found.get((argument, axis))
+        if found is None:
+            x, name = self.arguments[argument], self.ctx.new_name()
+            self.ctx.write(
+                f"{name} = stablehlo.get_dimension_size {x}, dim = {axis} : "
+                f"({tensor_type(x.aval)}) -> tensor<i32>"
+            )
+            found = self.found[argument, axis] = Value(name, _SIZE)
+        return found
+
+    def require(self, value: Any, zero: bool, message: str, values: Sequence[Any]) -> None:
+        ctx = self.ctx
+        holds = _compare(ctx, "EQ" if zero else "GE", _size(ctx, value), _size(ctx, 0))
+        operands = [holds, *(_size(ctx, v) for v in values)]
+        ctx.custom_call(
+            "shape_assertion",
+            operands,
+            [],
+            api_version=2,
+            has_side_effect=True,
+            annotations=f"error_message = {string(message)}",
+        )
+
+
+def derive_dimensions(ctx: Any, arguments: Sequence[Value], names: Sequence[str] = ()) -> None:
+    """Write the operations that find the dimension variables from arguments, and check these.
+
+    Args:
+      ctx: where the operations are written; it knows the variables from here on.
+      arguments: the arguments of the function.
+      names: their names, for the messages of failed checks.
+
+    Raises:
+      ValueError: if a variable cannot be found.
+    """
+    shapes = []
+    for i, x in enumerate(arguments):
+        name = names[i] if i < len(names) else f"args[{i}]"
+        shapes.append((name, getattr(x.aval, "shape", ())))
+    ctx.sizes.update(solve_dimensions(shapes, _Written(ctx, arguments)))

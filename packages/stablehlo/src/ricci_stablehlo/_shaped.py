@@ -1,0 +1,140 @@
+"""Operations whose text holds sizes: written with the sizes, or with values of them.
+
+StableHLO has two forms of such operations. Where all sizes are known, they are attributes. Where
+some are symbolic, the dynamic form takes them as operands. The functions here write the form that
+is needed, so that lowering rules do not have to know.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ricci_ir import ShapedArray, is_static_shape
+
+from ._dimensions import shape_value
+from ._types import int_array, int_list, tensor_type
+from ._values import Value
+
+__all__ = [
+    "write_broadcast",
+    "write_dynamic_slice",
+    "write_gather",
+    "write_iota",
+    "write_pad",
+    "write_reshape",
+    "write_slice",
+]
+
+
+def _write(ctx: Any, text: str, operands: Sequence[Value], out: ShapedArray) -> Value:
+    name = ctx.new_name()
+    types = ", ".join([tensor_type(x.aval) for x in operands])
+    ctx.write(f"{name} = {text} : ({types}) -> {tensor_type(out)}")
+    return Value(name, out)
+
+
+def write_broadcast(ctx: Any, x: Value, dims: Sequence[int], out: ShapedArray) -> Value:
+    """Write ``broadcast_in_dim``: dimension ``i`` of ``x`` becomes dimension ``dims[i]``."""
+    if not ctx.module.symbolic or is_static_shape(out.shape):
+        return _write(ctx, f"stablehlo.broadcast_in_dim {x}, dims = {int_list(dims)}", [x], out)
+    shape = shape_value(ctx, out.shape)
+    text = f"stablehlo.dynamic_broadcast_in_dim {x}, {shape}, dims = {int_list(dims)}"
+    return _write(ctx, text, [x, shape], out)
+
+
+def write_reshape(ctx: Any, x: Value, out: ShapedArray) -> Value:
+    """Write ``reshape``."""
+    if not ctx.module.symbolic or is_static_shape(out.shape):
+        return _write(ctx, f"stablehlo.reshape {x}", [x], out)
+    shape = shape_value(ctx, out.shape)
+    return _write(ctx, f"stablehlo.dynamic_reshape {x}, {shape}", [x, shape], out)
+
+
+def write_iota(ctx: Any, dimension: int, out: ShapedArray) -> Value:
+    """Write ``iota``."""
+    if not ctx.module.symbolic or is_static_shape(out.shape):
+        name = ctx.new_name()
+        ctx.write(f"{name} = stablehlo.iota dim = {dimension} : {tensor_type(out)}")
+        return Value(name, out)
+    shape = shape_value(ctx, out.shape)
+    return _write(ctx, f"stablehlo.dynamic_iota {shape}, dim = {dimension}", [shape], out)
+
+
+def write_slice(
+    ctx: Any,
+    x: Value,
+    starts: Sequence[int],
+    limits: Sequence[int],
+    strides: Sequence[int],
+    out: ShapedArray,
+) -> Value:
+    """Write ``slice``."""
+    if not ctx.module.symbolic or is_static_shape((*starts, *limits, *strides)):
+        parts = [
+            f"{start}:{limit}" + (f":{stride}" if stride != 1 else "")
+            for start, limit, stride in zip(starts, limits, strides, strict=True)
+        ]
+        return _write(ctx, f"stablehlo.slice {x} [{', '.join(parts)}]", [x], out)
+    ends = [shape_value(ctx, sizes) for sizes in (starts, limits, strides)]
+    names = ", ".join(v.name for v in (x, *ends))
+    return _write(ctx, f"stablehlo.real_dynamic_slice {names}", [x, *ends], out)
+
+
+def write_dynamic_slice(
+    ctx: Any, x: Value, indices: Sequence[Value], sizes: Sequence[int], out: ShapedArray
+) -> Value:
+    """Write ``dynamic_slice``, which moves positions so that the part lies within ``x``."""
+    if not ctx.module.symbolic or is_static_shape(sizes):
+        names = ", ".join(v.name for v in (x, *indices))
+        text = f"stablehlo.dynamic_slice {names}, sizes = {int_list(sizes)}"
+        return _write(ctx, text, [x, *indices], out)
+    one = indices[0].aval.update(shape=(1,))
+    parts = [ctx.emit("stablehlo.reshape", [v], one) for v in indices]
+    position = parts[0]
+    if len(parts) > 1:
+        joined = one.update(shape=(len(parts),))
+        position = ctx.emit("stablehlo.concatenate", parts, joined, ", dim = 0")
+    every = int_list(range(len(parts)))
+    return write_gather(
+        ctx, x, position, f"offset_dims = {every}, start_index_map = {every}", sizes, out
+    )
+
+
+def write_pad(
+    ctx: Any,
+    x: Value,
+    value: Value,
+    config: Sequence[tuple[int, int, int]],
+    out: ShapedArray,
+) -> Value:
+    """Write ``pad``; ``config`` gives for each dimension how much to add, as ``lax.pad`` does."""
+    low, high, interior = zip(*config, strict=True) if config else ((), (), ())
+    if not ctx.module.symbolic or is_static_shape((*low, *high, *interior)):
+        text = (
+            f"stablehlo.pad {x}, {value}, low = {int_list(low)}, high = {int_list(high)}, "
+            f"interior = {int_list(interior)}"
+        )
+        return _write(ctx, text, [x, value], out)
+    ends = [shape_value(ctx, sizes) for sizes in (low, high, interior)]
+    names = ", ".join(v.name for v in (x, value, *ends))
+    return _write(ctx, f"stablehlo.dynamic_pad {names}", [x, value, *ends], out)
+
+
+def write_gather(
+    ctx: Any,
+    x: Value,
+    indices: Value,
+    numbers: str,
+    sizes: Sequence[int],
+    out: ShapedArray,
+    indices_are_sorted: bool = False,
+) -> Value:
+    """Write ``gather``; ``numbers`` is the text of its dimension numbers."""
+    attributes = (
+        f"dimension_numbers = #stablehlo.gather<{numbers}>, "
+        f"indices_are_sorted = {str(indices_are_sorted).lower()}"
+    )
+    if not ctx.module.symbolic or is_static_shape(sizes):
+        attributes += f", slice_sizes = {int_array(sizes)}"
+        return ctx.generic("stablehlo.gather", [x, indices], [out], attributes)[0]
+    operands = [x, indices, shape_value(ctx, sizes)]
+    return ctx.generic("stablehlo.dynamic_gather", operands, [out], attributes)[0]
