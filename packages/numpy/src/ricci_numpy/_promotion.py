@@ -19,12 +19,14 @@ from ricci_ir import (
     ArrayLike,
     Cache,
     DTypeLike,
+    InconclusiveDimensionOperation,
     array_dtypes,
     canonicalize_dtype,
     coerce_to_array_dtype,
     context,
     eval_trace,
     get_aval,
+    is_symbolic_dim,
     issubdtype,
     lattice_result_type,
     numpy_rank_promotion,
@@ -281,6 +283,8 @@ def constant_like(x: ArrayLike, value: float) -> ArrayLike:
     aval: Any = get_aval(x)
     dtype = aval.dtype
     if aval.weak_type:
+        if is_symbolic_dim(value):
+            return convert(value, dtype, True)
         if dtype in COMPLEX_DTYPES:
             return complex(value)
         if dtype == BOOL:
@@ -290,10 +294,12 @@ def constant_like(x: ArrayLike, value: float) -> ArrayLike:
 
 
 def strong_constant(dtype: DTypeLike, value: ArrayLike) -> ArrayLike:
-    """A NumPy scalar, made once for each dtype and value."""
+    """A NumPy scalar, made once for each dtype and value; of a symbolic dimension, an array."""
     # Zeros are equal whatever their signs are, and are told apart by their text.
-    key = (dtype, value) if value else (dtype, repr(value))
     try:
+        key = (dtype, value) if value else (dtype, repr(value))
         return _constants.entries[key]
-    except KeyError:
+    except (KeyError, InconclusiveDimensionOperation):
+        if is_symbolic_dim(value):
+            return convert(value, dtype)
         return _constants.add(key, np.asarray(value).astype(dtype)[()])

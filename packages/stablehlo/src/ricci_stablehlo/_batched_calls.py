@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from string import ascii_lowercase
 
-from ricci_ir import ShapedArray
+from ricci_ir import ShapedArray, is_static_shape
 
 # The targets of which a runtime knows that they may be divided so; it adds them.
 batch_partitionable: set[str] = set()
@@ -19,10 +19,10 @@ def batch_annotations(
         have the batch's dimensions first.
       batch_rank: the number of the batch's dimensions.
     """
-    return (
-        f'mhlo.frontend_attributes = {{num_batch_dims = "{batch_rank}"}}, '
-        f"sdy.sharding_rule = {_sharding_rule(ins, outs, batch_rank)}"
-    )
+    note = f'mhlo.frontend_attributes = {{num_batch_dims = "{batch_rank}"}}'
+    if not all(is_static_shape(x.shape) for x in (*ins, *outs)):  # the rule holds sizes
+        return note
+    return f"{note}, sdy.sharding_rule = {_sharding_rule(ins, outs, batch_rank)}"
 
 
 def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batch_rank: int) -> str:

@@ -357,6 +357,7 @@ class Lowering:
         output_operand_aliases: Mapping[int, int] | None = None,
         extra: str = "",
         annotations: str = "",
+        shapes_as_operands: bool = True,
     ) -> list[Value]:
         """Write ``stablehlo.custom_call`` (typed FFI by default).
 
@@ -372,9 +373,11 @@ class Lowering:
           output_operand_aliases: maps each output that reuses an operand's buffer to that operand.
           extra: the text of further attributes.
           annotations: see ``generic``.
+          shapes_as_operands: whether the results' shapes are further operands where some are
+            symbolic.
         """
         shapes: list[Value] = []
-        if self.module.symbolic and not all(map(_is_static, outs)):
+        if shapes_as_operands and self.module.symbolic and not all(map(_is_static, outs)):
             shapes = [shape_value(self, physical_aval(x).shape) for x in outs]
             if operand_layouts is not None:
                 operand_layouts = [*operand_layouts, *([(0,)] * len(shapes))]

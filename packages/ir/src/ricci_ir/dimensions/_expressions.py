@@ -370,10 +370,7 @@ class SymbolicDimension:
         return self._compared("<", operator.lt, other)
 
     def __bool__(self) -> bool:
-        low, high = self.scope.bounds(self)
-        if low > 0 or high < 0:
-            return True
-        return self.scope.holds(">" if low >= 0 else "<", self, 0)
+        return self.scope.bounds(self) != (0, 0)  # as != says, it counts as other than 0
 
     # What needs a number is refused.
 

@@ -296,6 +296,30 @@ class SymbolicScope:
             raise ZeroDivisionError(f"symbolic dimension {left} is divided by 0")
         if isinstance(left, int) and isinstance(right, int):
             return divmod(left, right)
+        found = self._polynomial_division(left, right)
+        if found is None and isinstance(left, SymbolicDimension):
+            found = self._polynomial_division(self._without_remainders(left), right)
+        if found is None:
+            floor = self._operation("floordiv", left, right)
+            return floor, self._operation("mod", left, right)
+        return found
+
+    def _without_remainders(self, x: SymbolicDimension) -> Size:
+        """A dimension in which ``mod(y, n)`` has become ``y - n*floordiv(y, n)``."""
+        result: Size = x
+        for monomial, c in x.terms:
+            factors = [f for f, power in monomial if f.name == "mod" and f.operands and power == 1]
+            for factor in factors[:1]:
+                y, n = factor.operands
+                rest: Any = times(monomial, ((factor, 1),), -1)
+                whole = y - n * self._operation("floordiv", y, n)
+                result = result + self.interned({rest: c}) * (
+                    whole - self.interned({((factor, 1),): 1})
+                )
+        return result
+
+    def _polynomial_division(self, left: Size, right: Size) -> tuple[Size, Size] | None:
+        """The quotient and the remainder, if the division of polynomials gives them."""
         quotient: Size = 0
         rest: Size = left
         for _ in range(20):
@@ -303,10 +327,7 @@ class SymbolicScope:
             if step is None:
                 break
             quotient, rest = quotient + step, rest - step * right
-        if not self._is_remainder(rest, right):
-            floor = self._operation("floordiv", left, right)
-            return floor, self._operation("mod", left, right)
-        return quotient, rest
+        return (quotient, rest) if self._is_remainder(rest, right) else None
 
     def _is_remainder(self, rest: Size, right: Size) -> bool:
         if isinstance(rest, int) and rest == 0:

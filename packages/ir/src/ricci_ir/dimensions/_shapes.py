@@ -10,13 +10,18 @@ from ._scope import SymbolicScope
 
 __all__ = [
     "as_size",
-    "to_sizes",
     "is_static_shape",
     "is_symbolic_dim",
     "max_dim",
     "min_dim",
+    "slice_positions",
+    "surely_at_least",
+    "surely_at_most",
+    "surely_different",
     "symbolic_dim_bounds",
     "symbolic_shape",
+    "to_sizes",
+    "typical_size",
 ]
 
 
@@ -136,3 +141,59 @@ def to_sizes(shape: Any) -> tuple[Any, ...]:
 def is_static_shape(shape: Sequence[Any]) -> bool:
     """Whether all sizes of a shape are known while a function is traced."""
     return SymbolicDimension not in map(type, shape)
+
+
+def surely_at_least(x: Any, least: int) -> bool:
+    """Whether a size is at least ``least``, for all values that it may have.
+
+    It is for choices between ways that give the same result, some of which need to know.
+    """
+    return symbolic_dim_bounds(x)[0] >= least if type(x) is SymbolicDimension else x >= least
+
+
+def surely_at_most(x: Any, most: int) -> bool:
+    """Whether a size is at most ``most``, for all values that it may have."""
+    return symbolic_dim_bounds(x)[1] <= most if type(x) is SymbolicDimension else x <= most
+
+
+def slice_positions(part: slice, size: Any) -> tuple[Any, Any, Any, Any]:
+    """The first position, the number of positions, the step and the limit of a slice.
+
+    Args:
+      part: a slice of ints, symbolic dimensions and ``None``; its step is an int.
+      size: the size of the dimension that is sliced.
+
+    Raises:
+      InconclusiveDimensionOperation: if it depends on the values of dimensions from which end a
+        position counts.
+    """
+    if is_static_shape((size, part.start, part.stop, part.step)):
+        start, stop, step = part.indices(size)
+        return start, len(range(start, stop, step)), step, stop
+    step = 1 if part.step is None else index(part.step)
+    if not step:
+        raise ValueError("slice step cannot be zero")
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+    first, last = (low, high) if step > 0 else (high, low)
+    start = first if part.start is None else _position(as_size(part.start), size, low, high)
+    stop = last if part.stop is None else _position(as_size(part.stop), size, low, high)
+    return start, max_dim(-((start - stop) // step), 0), step, stop
+
+
+def _position(x: Any, size: Any, low: Any, high: Any) -> Any:
+    return min_dim(x, high) if x >= 0 else max_dim(x + size, low)
+
+
+def surely_different(x: Any, y: Any) -> bool:
+    """Whether two sizes differ, for all values that they may have."""
+    if x is y or is_static_shape((x, y)):
+        return x != y
+    low, high = symbolic_dim_bounds(x - y)
+    return low > 0 or high < 0
+
+
+def typical_size(x: Any) -> int:
+    """A size to judge costs by: of a symbolic dimension, its value where all variables are 16."""
+    if type(x) is not SymbolicDimension:
+        return x
+    return max(x.evaluate(dict.fromkeys(x.variables(), 16)), 1)

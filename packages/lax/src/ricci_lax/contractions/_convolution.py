@@ -18,6 +18,7 @@ from ricci_ir import (
     define,
     explicit_dtype,
     factors,
+    is_static_shape,
     issubdtype,
 )
 from ricci_lax.elementwise._addition import add, sub
@@ -33,7 +34,7 @@ from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._reshaping import reshape
 from ricci_lax.structure._resharding import resolved_by
 from ricci_lax.structure._writing import write
-from ricci_stablehlo import Lowering, Value, traced
+from ricci_stablehlo import Lowering, Value, traced, write_pad
 
 from ._convolution_shape import (
     ConvDimensionNumbers,
@@ -429,6 +430,9 @@ def _conv_lower(
             out_sharding=out_sharding,
         )
     lhs_spec, rhs_spec, out_spec = dimension_numbers
+    if not all(map(is_static_shape, padding)):
+        lhs = _padded(ctx, lhs, lhs_spec, padding, lhs_dilation)
+        padding, lhs_dilation = ((0, 0),) * len(padding), (1,) * len(padding)
     window = ", ".join(
         [
             _window_text("stride", window_strides),
@@ -450,6 +454,17 @@ def _conv_lower(
         f"feature_group_count = {feature_group_count} : i64, precision_config = [{config}]}}"
     )
     return write(ctx, text, [lhs, rhs], ctx.out)
+
+
+def _padded(ctx: Lowering, lhs: Value, spec: Shape, padding: Padding, dilation: Shape) -> Value:
+    """An operand with its padding, which is symbolic, and with gaps between its elements."""
+    config = [(0, 0, 0)] * len(lhs.shape)
+    shape = list(lhs.shape)
+    for d, (low, high), gap in zip(spec[2:], padding, dilation, strict=True):
+        config[d] = low, high, gap - 1
+        shape[d] = low + high + dilated(shape[d], gap)
+    zero = ctx.constant(0, ShapedArray((), lhs.dtype))
+    return write_pad(ctx, lhs, zero, config, lhs.aval.update(shape=tuple(shape)))
 
 
 def _complex_conv(

@@ -17,11 +17,15 @@ from ricci_ir import (
     ShapedArray,
     Tracer,
     Var,
+    as_size,
     disable_jit_state,
     eval_jaxpr,
     get_aval,
+    is_symbolic_dim,
     issubdtype,
     lattice_result_type,
+    max_dim,
+    min_dim,
 )
 from ricci_lax.elementwise._addition import add_p
 from ricci_lax.elementwise._comparison import lt_p
@@ -164,7 +168,7 @@ def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) 
                 "length=."
             )
         return next(iter(found))
-    length = int(length)
+    length = as_size(length)
     if found and length not in found:
         size, i = next(iter(found.items()))
         raise ValueError(
@@ -345,7 +349,7 @@ def fori_loop[T](
     check_carry("fori_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
     carry = initial_carry(leaves, avals)
     if known:
-        length = max(int(upper) - int(lower), 0)
+        length = max_dim(as_size(upper) - as_size(lower), 0)
         params = {
             "length": length,
             "reverse": False,
@@ -372,6 +376,8 @@ def fori_loop[T](
 def _bound(x: IntegerScalar, dtype: np.dtype, weak: bool) -> ArrayLike:
     """A bound, converted to the dtype of the loop's index."""
     if isinstance(x, Tracer):
+        return converted(x, dtype, weak)
+    if is_symbolic_dim(x):
         return converted(x, dtype, weak)
     return int(x) if weak else dtype.type(x)
 
@@ -462,7 +468,7 @@ def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) 
     slices = [a.remove_dimension(0) for a in leaf_avals("map", names, leaves)]
     body = trace_body("map", f, tree_flatten((xs,))[1], slices, anew=True)
     if batch_size:
-        results = _map_batches(body, leaves, length, min(batch_size, max(length, 1)))
+        results = _map_batches(body, leaves, length, min_dim(batch_size, max_dim(length, 1)))
     else:
         results = _map_scan(body, leaves, length)
     return tree_unflatten(body.out_tree, results)
@@ -478,7 +484,7 @@ def _map_batches(body: Body, xs: Sequence[Any], length: int, size: int) -> list[
     batches, rest = divmod(length, size)
     whole = length - rest
     blocks = [reshape(_rows(x, 0, whole), (batches, size, *shape_of(x)[1:])) for x in xs]
-    left = [_rows(x, whole, length) for x in xs] if rest else []
+    left = [_rows(x, whole, length) for x in xs] if rest != 0 else []
     results = _map_scan(body._replace(jaxpr=_batched(body, size)), blocks, batches)
     last = []
     if rest:

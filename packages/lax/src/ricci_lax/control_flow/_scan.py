@@ -26,10 +26,13 @@ from ricci_ir import (
     by_program,
     define,
     hides,
+    is_static_shape,
+    is_symbolic_dim,
     live_loop,
     narrowed,
     needed_by,
     staged_call,
+    surely_at_most,
 )
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.elementwise._comparison import compare
@@ -337,9 +340,9 @@ def _scan_lower(
         )
     consts, carry, xs = sections(operands, num_consts, num_carry)
     buffers = [_zeros(ctx, aval) for aval in outs[num_carry:]]
-    if not length:
+    if length == 0:
         return [*carry, *buffers]
-    block = min(max(unroll, 1), length)
+    block = _block(unroll, length)
     start = ctx.constant(0, _counter)
 
     def iterate(inner: Lowering, i: Value, values: Sequence[Value]) -> list[Value]:
@@ -374,7 +377,7 @@ def _scan_lower(
         return iterate_from(inner, i, values, block)
 
     values = [start, *carry, *buffers]
-    if length > block:
+    if not surely_at_most(length, block):
         avals = [_counter, *outs]
         regions = [ctx.region(avals, condition), ctx.region(avals, body)]
         values = ctx.generic("stablehlo.while", values, avals, "", regions)
@@ -382,6 +385,15 @@ def _scan_lower(
     else:
         rest = length
     return iterate_from(ctx, values[0], values[1:], rest)[1:] if rest else values[1:]
+
+
+def _block(unroll: int, length: int) -> int:
+    """How many iterations the loop's body does; the rest must be known."""
+    if is_static_shape((unroll, length)):
+        return min(max(unroll, 1), length)
+    if is_symbolic_dim(unroll) or is_symbolic_dim(length % max(unroll, 1)):
+        return 1
+    return max(unroll, 1)
 
 
 def _physical(aval: ShapedArray) -> ShapedArray:

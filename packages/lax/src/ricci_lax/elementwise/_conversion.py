@@ -24,6 +24,7 @@ from ricci_ir import (
     float0,
     hides,
     is_extended,
+    is_symbolic_dim,
     issubdtype,
     itemsize_bits,
     linear_in_all,
@@ -121,7 +122,7 @@ def converted(
         return x
     if aval.dtype == float0 or dtype == float0:
         return np.zeros(aval.shape, dtype)
-    if not aval.shape and not weak_type and not hasattr(type(x), "aval"):
+    if not (aval.shape or weak_type or hasattr(type(x), "aval") or is_symbolic_dim(x)):
         value = converted_scalar(x, dtype)
         # While 64-bit dtypes are off, a NumPy scalar of one stands for its narrow form.
         if value.itemsize < 8 or array_aval(value).dtype == dtype:

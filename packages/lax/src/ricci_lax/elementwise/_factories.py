@@ -22,7 +22,9 @@ from ricci_ir import (
     by_element,
     define,
     eval_trace,
+    is_symbolic_dim,
     linear_in_all,
+    primitives,
     python_scalar_dtype,
     scalar_type_of,
     set_trace,
@@ -54,6 +56,10 @@ def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ArrayLike:
       >>> scalar(2, np.dtype("float32"))
       np.float32(2.0)
     """
+    if is_symbolic_dim(value):
+        return primitives["convert_element_type"].bind(
+            value, new_dtype=dtype, weak_type=weak, sharding=None
+        )
     if weak:
         cls = scalar_type_of(dtype)
         if python_scalar_dtype(cls) == dtype:

@@ -6,7 +6,16 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded, unsharded_matrices
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    define,
+    min_dim,
+    unsharded,
+    unsharded_matrices,
+)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._comparison import eq, ge, select_n
@@ -39,7 +48,7 @@ _INT32 = np.dtype(np.int32)
 def _lu_aval(x: ShapedArray) -> list[ShapedArray]:
     check_matrices("lu", x)
     *batch, m, n = x.shape
-    pivots = ShapedArray((*batch, min(m, n)), _INT32, x.weak_type)
+    pivots = ShapedArray((*batch, min_dim(m, n)), _INT32, x.weak_type)
     return [x, pivots, ShapedArray((*batch, m), _INT32, x.weak_type)]
 
 
@@ -53,7 +62,7 @@ def _square_factors(factors: ArrayLike) -> tuple[Array, Array]:
     """The factors ``l`` and ``u``, made square with rows and columns of the identity."""
     aval = array_aval(factors)
     *_, m, n = aval.shape
-    k = min(m, n)
+    k = min_dim(m, n)
     lower = lower_triangle(part(factors, (0, m), (0, k)), -1)
     lower = _padded(lower, (0, 0), (0, m - k))
     lower = add(lower, in_batch(identity(m, m, aval.dtype), aval.ndim))
@@ -117,7 +126,7 @@ def lu(x: ArrayLike) -> list[Array]:
 
     Returns:
       The factors in one array of the shape of ``x``: ``u`` in the upper triangles, ``l`` below
-      them, its diagonal of ones left out. The int32 pivots, of shape ``(..., min(m, n))``: row
+      them, its diagonal of ones left out. The int32 pivots, of shape ``(..., min_dim(m, n))``: row
       ``i`` was exchanged with row ``pivots[i]``, one after another. And the same as an int32
       permutation of the rows, of shape ``(..., m)``: ``x[permutation]`` is ``l u``.
 

@@ -16,6 +16,7 @@ from ricci_ir import (
     composite,
     config,
     define,
+    min_dim,
     unsharded_matrices,
     unsupported,
 )
@@ -72,7 +73,7 @@ def _unitary(routine: str, dtype: np.dtype) -> str:
 
 def _geqrf_aval(x: ShapedArray):
     check_matrices("geqrf", x)
-    return [x, _vectors(x, min(x.shape[-2:]))]
+    return [x, _vectors(x, min_dim(*x.shape[-2:]))]
 
 
 def _geqrf_lower(ctx: Lowering, x: Value):
@@ -106,7 +107,7 @@ def _geqp3_aval(x: ShapedArray, pivots: ShapedArray, *, use_magma):
             f"geqp3: for matrices {x.str_short()} the pivots must be {expected.str_short()}, but "
             f"they are {pivots.str_short()}."
         )
-    return [x, pivots, _vectors(x, min(x.shape[-2:]))]
+    return [x, pivots, _vectors(x, min_dim(*x.shape[-2:]))]
 
 
 _MAGMA = {None: None, True: "on", False: "off"}
@@ -161,10 +162,10 @@ def _check_reflectors(name: str, a: ShapedArray, taus: ShapedArray, *others: Sha
         )
     if any(b != batch for b in batches):
         raise ValueError(f"{name}: the batch dimensions of the operands {types} differ in size.")
-    if taus.shape[-1] > min(a.shape[-2:]):
+    if taus.shape[-1] > min_dim(*a.shape[-2:]):
         raise ValueError(
             f"{name}: taus has {taus.shape[-1]} reflectors, but the matrices {a.str_short()} hold "
-            f"at most {min(a.shape[-2:])}, the lesser of their sizes."
+            f"at most {min_dim(*a.shape[-2:])}, the lesser of their sizes."
         )
 
 
@@ -297,7 +298,7 @@ def ormqr(
 
     Args:
       a: matrices of shape ``(..., m, n)`` that hold reflectors, as in ``householder_product``.
-      taus: vectors of shape ``(..., k)`` with ``k <= min(m, n)``.
+      taus: vectors of shape ``(..., k)`` with ``k <= min_dim(m, n)``.
       c: the matrices to multiply, of shape ``(..., m, p)``, or ``(..., p, m)`` if not ``left``.
       left: whether to compute ``Q c`` or ``c Q``.
       transpose: whether to use the adjoint of ``Q`` instead, which for real dtypes is the
@@ -327,7 +328,7 @@ def ormqr(
 def _qr_aval(x: ShapedArray, *, pivoting, full_matrices, use_magma):
     check_matrices("qr", x)
     *batch, rows, columns = x.shape
-    inner = rows if full_matrices else min(rows, columns)
+    inner = rows if full_matrices else min_dim(rows, columns)
     q, r = x.update(shape=(*batch, rows, inner)), x.update(shape=(*batch, inner, columns))
     return [q, r, _vectors(x, columns, _INT32)] if pivoting else [q, r]
 
@@ -391,7 +392,7 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
         return results, [Zero.from_primal(result) for result in results]
     q, r, *pivots = results
     *_, rows, columns = shape_of(x)
-    size = min(rows, columns)
+    size = min_dim(rows, columns)
     if pivots:
         dx = columns_at(dx, pivots[0])
     rest = None
@@ -493,7 +494,7 @@ def qr(
       x: matrices of shape ``(..., m, n)``, float32, float64, complex64 or complex128.
       pivoting: whether to order the columns such that those of greatest rest come first:
         ``x[..., p] = Q R``. Not on TPU.
-      full_matrices: whether Q is square, or has only ``k = min(m, n)`` columns.
+      full_matrices: whether Q is square, or has only ``k = min_dim(m, n)`` columns.
       use_magma: with pivoting on a GPU, whether to use the library MAGMA; ``None`` uses it for
         large matrices where it is found.
 

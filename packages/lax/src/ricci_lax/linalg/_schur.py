@@ -12,6 +12,7 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     define,
+    is_symbolic_dim,
     unsharded_matrices,
     unsupported,
 )
@@ -132,6 +133,11 @@ def _hessenberg_lower(ctx: Lowering, x: Value) -> list[Value]:
     if not size:
         return [x, ctx.constant(np.zeros(factors.shape, factors.dtype), factors)]
     outs = [matrix, factors, ShapedArray(x.shape[:-2], np.dtype(np.int32))]
+    if is_symbolic_dim(size):
+        raise NotImplementedError(
+            f"hessenberg: LAPACK's kernel is told the size of the matrices when it is compiled, "
+            f"and {size} is known only when the program runs. Make this dimension static."
+        )
     attributes = {"high": f"{size} : i32", "low": "1 : i32"}
     *results, failed = call_kernel(
         ctx, lapack("gehrd", x.dtype), [x], outs, batch_rank, attributes, {0: 0}

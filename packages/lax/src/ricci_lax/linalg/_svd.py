@@ -9,7 +9,16 @@ import numpy as np
 
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded_matrices
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Primitive,
+    ShapedArray,
+    define,
+    max_dim,
+    min_dim,
+    unsharded_matrices,
+)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._arithmetic import div, mul
@@ -67,7 +76,7 @@ def _svd_aval(x: ShapedArray, *, full_matrices, compute_uv, subset_by_index, alg
     check_matrices("svd", x)
     check_subset("svd", subset_by_index)
     *batch, rows, columns = x.shape
-    rank = min(rows, columns)
+    rank = min_dim(rows, columns)
     if full_matrices and is_partial(subset_by_index, rank):
         raise ValueError(
             f"svd: full_matrices=True asks for all singular vectors, and subset_by_index="
@@ -104,7 +113,7 @@ def _svd_lower(ctx: Lowering, x: Value, *, algorithm, subset_by_index, **params)
             f"svd: {algorithm} does not exist on {ctx.platform}, only on "
             f"{', '.join(_WHERE[algorithm])}. Leave algorithm out for the platform's own."
         )
-    some = is_partial(subset_by_index, min(rows, columns))
+    some = is_partial(subset_by_index, min_dim(rows, columns))
     if some and ctx.platform != "tpu":
         raise NotImplementedError(
             f"svd: subset_by_index={subset_by_index} is not supported on {ctx.platform}, only on "
@@ -117,7 +126,7 @@ def _svd_lower(ctx: Lowering, x: Value, *, algorithm, subset_by_index, **params)
     if is_gpu(ctx):
         return _svd_on_gpu(ctx, x, algorithm, **params)
     if some:
-        check_in_bounds("svd", subset_by_index, min(rows, columns))
+        check_in_bounds("svd", subset_by_index, min_dim(rows, columns))
         return traced(partial(_some_by_polar, *subset_by_index))(ctx, x, **params)
     return traced(svd_by_polar)(ctx, x, **params)
 
@@ -151,7 +160,7 @@ class _Shapes:
     def __init__(self, x: Value, full_matrices: bool):
         *self.batch, self.rows, self.columns = x.shape
         self.dtype = x.dtype
-        self.rank = min(self.rows, self.columns)
+        self.rank = min_dim(self.rows, self.columns)
         self.left = self.rows if full_matrices else self.rank
         self.right = self.columns if full_matrices else self.rank
         self.values = ShapedArray((*self.batch, self.rank), real_part(x.dtype))
@@ -192,12 +201,12 @@ def _svd_on_gpu(
 ) -> list[Value]:
     rows, columns = x.shape[-2:]
     if algorithm is SvdAlgorithm.DEFAULT:
-        small = max(rows, columns) <= _JACOBI_UP_TO
+        small = max_dim(rows, columns) <= _JACOBI_UP_TO
         algorithm = SvdAlgorithm.JACOBI if small else SvdAlgorithm.QR
     if algorithm in (SvdAlgorithm.QR, SvdAlgorithm.DIVIDE_AND_CONQUER):
         return _svd_by_columns(ctx, x, algorithm, full_matrices, compute_uv)
     jacobi = algorithm is SvdAlgorithm.JACOBI
-    full = full_matrices or (jacobi and min(rows, columns) <= _JACOBI_IN_BATCHES_UP_TO)
+    full = full_matrices or (jacobi and min_dim(rows, columns) <= _JACOBI_IN_BATCHES_UP_TO)
     sizes = _Shapes(x, full)
     # These kernels give the right singular vectors as columns.
     left = sizes.matrices(rows, sizes.left)
@@ -298,7 +307,7 @@ def _check_differentiable(
             "singular vectors that are not determined by them, and no derivative. Give "
             "full_matrices=False."
         )
-    if compute_uv and is_partial(subset, min(rows, columns)):
+    if compute_uv and is_partial(subset, min_dim(rows, columns)):
         raise NotImplementedError(
             f"svd: with subset_by_index={subset}, a part of the singular vectors, there is no "
             "derivative, as it depends on all of them. Leave it out and take part of the results."
@@ -382,7 +391,7 @@ def svd(
 
     Args:
       x: matrices of shape ``(..., m, n)``, float32, float64, complex64 or complex128.
-      full_matrices: whether u and vh are square, or have ``k = min(m, n)`` columns and rows.
+      full_matrices: whether u and vh are square, or have ``k = min_dim(m, n)`` columns and rows.
       compute_uv: whether to compute u and vh, or s alone.
       subset_by_index: which singular values to compute, of the ordered ones: from a start up to an
         end, which is excluded.

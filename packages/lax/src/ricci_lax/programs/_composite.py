@@ -112,8 +112,9 @@ def lower_composite(
             f"composite: {name!r} is no name for an operation. Give it a namespace, as in "
             "'my_namespace.my_op'; parts consist of letters, digits and underscores."
         )
+    if ctx.dimensions_of(jaxpr):  # a composite operation has no operands for dimensions
+        return ctx.call(jaxpr, name, operands)
     symbol, outs = ctx.module.function_for(jaxpr, name), jaxpr.out_avals
-    operands = [*ctx.dimensions_of(jaxpr), *operands]
     result, count = ctx.new_name(), len(outs)
     head = "" if not outs else f"{result} = " if count == 1 else f"{result}:{count} = "
     attributes = [f"composite_attributes = {{{fields}}}"] if fields else []

@@ -18,12 +18,13 @@ from ricci_ir import (
     ShapedArray,
     define,
     except_dimension,
+    is_static_shape,
     issubdtype,
     no_origin,
     staged_call,
     trace_to_jaxpr,
 )
-from ricci_lax.elementwise._addition import add
+from ricci_lax.elementwise._addition import add, neg
 from ricci_lax.elementwise._comparison import gt, lt, select_n
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
@@ -31,7 +32,9 @@ from ricci_lax.shapes._gather import gather
 from ricci_lax.structure._filling import broadcasted_iota
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._reshaping import reshape
-from ricci_stablehlo import Lowering, Value, string, tensor_type
+from ricci_stablehlo import Lowering, Value, string, tensor_type, traced
+
+from ._sorting import top_k
 
 __all__ = [
     "approx_max_k",
@@ -195,6 +198,8 @@ def _approx_top_k_lower(
     reduction_input_size_override: int,
     aggregate_to_topk: bool,
 ) -> list[Value]:
+    if not is_static_shape(x.shape):
+        return traced(_exact)(ctx, x, k=k, axis=reduction_dimension, is_max_k=is_max_k)
     outs = list(ctx.outs)
     axis = reduction_dimension % len(x.shape)
     order = "gt" if is_max_k else "lt"
@@ -232,6 +237,12 @@ def _approx_top_k_lower(
         f"({', '.join(map(tensor_type, outs))})"
     )
     return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
+
+
+def _exact(x: Array, *, k: int, axis: int, is_max_k: bool) -> list[Array]:
+    """What there is for symbolic shapes, whose number of candidates is not known."""
+    values, indices = top_k(x if is_max_k else neg(x), k, axis=axis)
+    return [values if is_max_k else neg(values), indices]
 
 
 approx_top_k_p: Primitive = define(

@@ -9,7 +9,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, ShapedArray, enable_x64, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    ShapedArray,
+    enable_x64,
+    issubdtype,
+    surely_at_least,
+    surely_at_most,
+)
 from ricci_lax.elementwise._comparison import (
     bitwise_or,
     bitwise_xor,
@@ -43,7 +51,10 @@ def can_pack(platform: str, operands: Sequence[Value], dimension: int, num_keys:
         return False
     # Integers alone need no packing.
     is_plain = len(operands) == 1 and not issubdtype(key.dtype, np.floating)
-    return _LEAST_LENGTH <= key.shape[dimension] < 1 << 32 and not is_plain
+    length = key.shape[dimension]
+    if not (surely_at_least(length, _LEAST_LENGTH) and surely_at_most(length, (1 << 32) - 1)):
+        return False
+    return not is_plain
 
 
 def sort_packed(ctx: Lowering, *operands: Value, dimension: int) -> list[Value]:

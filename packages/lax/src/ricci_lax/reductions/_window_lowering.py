@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ricci_ir import Jaxpr
+from ricci_ir import Jaxpr, is_static_shape
 from ricci_stablehlo import Lowering, Value, combining_region, dense, int_array
 
 
@@ -35,6 +35,19 @@ def lower_reduce_window(
     """
     outs = list(ctx.outs)
     scalars = [init.aval for init in inits] * 2
+    sizes = [window_dimensions, window_strides, base_dilation, window_dilation]
+    ends = [n for pair in padding for n in pair]
+    if not all(map(is_static_shape, (*sizes, ends))):
+        values = [ctx.integers(values, np.int32) for values in sizes]
+        pads = ctx.reshape(ctx.integers(ends, np.int32), (len(padding), 2))
+        return ctx.custom_call(
+            "stablehlo.dynamic_reduce_window",
+            [*operands, *inits, *values, pads],
+            outs,
+            api_version=2,
+            extra=f"called_computations = [@{ctx.module.function_for(jaxpr, 'reducer')}]",
+            shapes_as_operands=False,
+        )
     region = combining_region(ctx, "reduce_window", scalars, jaxpr)
     attributes = ", ".join(
         [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from ricci_ir import as_size, to_sizes
+from ricci_ir import as_size, max_dim, to_sizes
 
 __all__ = [
     "padtype_to_pads",
@@ -27,7 +27,7 @@ def dilated_shape(shape: Sequence[int], dilation: Sequence[int]) -> tuple[int, .
 
 def strided(size: int, window: int, stride: int) -> int:
     """The number of windows that fit into a dimension."""
-    return max((size - window) // stride + 1, 0)
+    return max_dim((size - window) // stride + 1, 0)
 
 
 def padtype_to_pads(
@@ -67,7 +67,7 @@ def padtype_to_pads(
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=False):
         count = -(-size // stride)
-        total = max((count - 1) * stride + window - size, 0)
+        total = max_dim((count - 1) * stride + window - size, 0)
         half = total // 2
         pads.append((half, total - half) if name == "SAME" else (total - half, half))
     return pads

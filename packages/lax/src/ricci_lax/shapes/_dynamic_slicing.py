@@ -19,6 +19,7 @@ from ricci_ir import (
     composite,
     define,
     factors,
+    is_symbolic_dim,
     is_weakly_typed,
     issubdtype,
     python_scalar_dtype,
@@ -171,15 +172,21 @@ def _start_indices(
 
 def _from_start(i: ArrayLike, size: int) -> ArrayLike:
     """An index with its axis's size added if it is negative."""
-    if isinstance(i, int):
+    if isinstance(i, int) or is_symbolic_dim(i):
         return _strong(i + size if i < 0 else i)
     dtype = array_aval(i).dtype
     if not issubdtype(dtype, np.signedinteger):
         return i
     # An index type that cannot hold the size wraps around, as the sum would.
-    step = np.asarray(size).astype(dtype)[()]
+    step = (
+        convert_element_type(size, dtype)
+        if is_symbolic_dim(size)
+        else np.asarray(size).astype(dtype)[()]
+    )
     if isinstance(i, np.integer):
-        return (i + step).astype(dtype) if i < 0 else i
+        if i >= 0:
+            return i
+        return add(step, i) if is_symbolic_dim(size) else (i + step).astype(dtype)
     negative = lt(i, np.zeros((), dtype)[()])
     strong = convert_element_type(i, dtype) if is_weakly_typed(i) else i
     return select_n(negative, i, add(strong, step))
@@ -187,6 +194,8 @@ def _from_start(i: ArrayLike, size: int) -> ArrayLike:
 
 def _strong(i: ArrayLike) -> ArrayLike:
     """A Python integer with a dtype that is not weak; anything else as it is."""
+    if is_symbolic_dim(i):
+        return convert_element_type(i, python_scalar_dtype(int))
     return python_scalar_dtype(int).type(i) if type(i) is int else i
 
 

@@ -20,6 +20,7 @@ from ricci_ir import (
     define,
     factors,
     iinfo,
+    is_symbolic_dim,
 )
 from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import div, mul
@@ -179,7 +180,8 @@ def _clip_indices(
     sizes = _reading(dims, updates.shape, len(operand.shape), FILL)["slice_sizes"]
     limit = iinfo(indices.dtype).max
     bounds = [operand.shape[d] - sizes[d] for d in dims.scatter_dims_to_operand_dims]
-    upper = ctx.constant(np.array([b if b < limit else limit for b in bounds], indices.dtype))
+    known = [b if is_symbolic_dim(b) else min(b, limit) for b in bounds]
+    upper = ctx.integers(known, indices.dtype)
     upper = ctx.broadcast(upper, indices.shape, [len(indices.shape) - 1])
     lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
     return ctx.emit("stablehlo.clamp", [lower, indices, upper], indices.aval)

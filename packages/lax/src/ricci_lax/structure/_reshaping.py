@@ -18,6 +18,7 @@ from ricci_ir import (
     factors,
     linear_in_all,
     makes_sharding,
+    surely_different,
 )
 from ricci_stablehlo import Lowering, Value, write_reshape
 
@@ -47,7 +48,7 @@ def _reshape_aval(
             "from those of the operand."
         )
     out = x.update(shape=new_sizes)
-    if out.size != x.size:
+    if surely_different(out.size, x.size):
         raise TypeError(
             f"reshape: {x.size} elements, of shape {x.shape}, do not fill shape "
             f"{new_sizes}, which has {out.size}."

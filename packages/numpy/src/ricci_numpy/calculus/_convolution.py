@@ -1,7 +1,7 @@
 """Convolution and correlation of sequences."""
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, composite, explicit_dtype
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, explicit_dtype, is_static_shape
 from ricci_numpy._promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = [
@@ -125,8 +125,8 @@ def _slid(
 def _convolve(
     a: Array, v: Array, *, mode: str, precision: lax.PrecisionLike, preferred: DTypeLike | None
 ) -> Array:
-    if a.shape[0] < v.shape[0]:
-        a, v = v, a
+    if mode != "full" or is_static_shape((a.shape[0], v.shape[0])):
+        a, v = (v, a) if a.shape[0] < v.shape[0] else (a, v)
     return lax.squeeze(_slid(a, lax.rev(v, (0,)), mode, precision, preferred), (0, 1))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, Axis, composite, get_aval
+from ricci_ir import BOOL, Array, ArrayLike, Axis, composite, get_aval, max_dim, min_dim
 from ricci_numpy._promotion import (
     constant_like,
     convert,
@@ -92,8 +92,8 @@ def _diff(
 def _step(a: Array, axis: int) -> Array:
     """The differences of neighbours."""
     size = a.shape[axis]
-    after = lax.slice_in_dim(a, min(1, size), size, axis=axis)
-    before = lax.slice_in_dim(a, 0, max(size - 1, 0), axis=axis)
+    after = lax.slice_in_dim(a, min_dim(1, size), size, axis=axis)
+    before = lax.slice_in_dim(a, 0, max_dim(size - 1, 0), axis=axis)
     return lax.ne(after, before) if a.dtype == BOOL else lax.sub(after, before)
 
 

@@ -5,7 +5,7 @@ from operator import index
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, composite, finfo, get_aval
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, finfo, get_aval, max_dim
 from ricci_numpy._promotion import (
     constant_like,
     convert,
@@ -117,7 +117,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 @composite("polyadd")
 def _polyadd(a1: Array, a2: Array) -> Array:
     a1, a2 = promote_dtypes(a1, a2)
-    size, zero = max(np.shape(a1)[0], np.shape(a2)[0]), constant_like(a1, 0)
+    size, zero = max_dim(np.shape(a1)[0], np.shape(a2)[0]), constant_like(a1, 0)
     for_others = ((0, 0, 0),) * (np.ndim(a1) - 1)
     padded = [lax.pad(x, zero, ((size - np.shape(x)[0], 0, 0), *for_others)) for x in (a1, a2)]
     return lax.add(*padded)

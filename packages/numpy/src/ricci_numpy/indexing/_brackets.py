@@ -26,6 +26,7 @@ from ricci_ir import (
     get_aval,
     is_recording,
     staged_call,
+    surely_at_least,
     trace_to_jaxpr,
 )
 from ricci_numpy._promotion import constant_like
@@ -336,9 +337,13 @@ def _is_in_bounds(index: ParsedIndex, wrap: bool) -> bool:
         if entry[0] == NEW:
             continue
         size = next(sizes)
-        if entry[0] == INT and not (-size if wrap else 0) <= entry[1] < size:
+        if entry[0] == INT and not _is_position(entry[1], size, wrap):
             return False
     return True
+
+
+def _is_position(at: int, size: int, wrap: bool) -> bool:
+    return surely_at_least(size, at + 1) if at >= 0 else wrap and surely_at_least(size, -at)
 
 
 # All positions known: slice, rev, squeeze, broadcast_in_dim.
@@ -370,7 +375,9 @@ def _static(x: Array, index: ParsedIndex) -> Array:
         limits.append(limit)
         strides.append(stride)
     shape = index.shape
-    if any(starts) or any(strides[i] != 1 or limits[i] != shape[i] for i in range(len(shape))):
+    if any(s != 0 for s in starts) or any(
+        strides[i] != 1 or limits[i] != shape[i] for i in range(len(shape))
+    ):
         x = lax.slice_p.bind(
             x,
             start_indices=tuple(starts),
@@ -384,7 +391,7 @@ def _span(entry: tuple) -> tuple[int, int, int]:
     """A slice's first position, its limit and its stride, counted upwards."""
     _, start, count, step, limit = entry
     if step > 0:
-        return start, limit if count else start, step
+        return start, start if count == 0 else limit, step
     low = start + (count - 1) * step
     return low, start + 1, -step
 

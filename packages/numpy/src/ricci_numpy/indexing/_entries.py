@@ -11,11 +11,15 @@ from ricci_ir import (
     Index,
     NonConcreteBooleanIndexError,
     Tracer,
+    as_size,
     canonicalize_dtype,
     get_aval,
+    is_symbolic_dim,
     issubdtype,
+    max_dim,
+    slice_positions,
 )
-from ricci_numpy._promotion import as_operand
+from ricci_numpy._promotion import as_operand, convert
 from ricci_numpy.arrays._creation import asarray
 
 # The kinds of entries. An entry is a tuple of its kind and what that kind needs:
@@ -64,8 +68,8 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> slice 
       [1, 2]
     """
     if size is None:
-        return slice(None, None, stride) if start is None else slice(0, as_int(start), stride)
-    return Window(0 if start is None else start, as_int(size), 1 if stride is None else stride)
+        return slice(None, None, stride) if start is None else slice(0, as_size(start), stride)
+    return Window(0 if start is None else start, as_size(size), 1 if stride is None else stride)
 
 
 class ParsedIndex(NamedTuple):
@@ -91,7 +95,7 @@ class ParsedIndex(NamedTuple):
 
 def check_not_empty(size: int, axis: int) -> None:
     """Raise IndexError if a dimension has no positions."""
-    if not size:
+    if size == 0:
         raise IndexError(f"axis {axis} has size 0, so no index lies in it.")
 
 
@@ -132,6 +136,8 @@ def _as_part(part: Any) -> Any:
         return _as_index_array(part)
     if isinstance(part, int | np.integer):
         return int(part)
+    if is_symbolic_dim(part):
+        return convert(part, np.dtype(np.int32))
     if isinstance(part, list | tuple):
         return _as_index_array(asarray(part) if len(part) else np.zeros(0, np.int32))
     if hasattr(part, "__jax_array__") or hasattr(part, "__ricci_array__"):
@@ -180,7 +186,7 @@ def _width(part: object) -> int:
 
 def _read_slice(part: slice, size: int, position: int) -> tuple:
     try:
-        start, stop, step = part.indices(size)
+        start, count, step, stop = slice_positions(part, size)
     except TypeError:
         if any(isinstance(x, Tracer) for x in (part.start, part.stop, part.step)):
             raise IndexError(
@@ -190,8 +196,7 @@ def _read_slice(part: slice, size: int, position: int) -> tuple:
                 "lax.dynamic_slice; to update one, lax.dynamic_update_slice."
             ) from None
         raise
-    count = len(range(start, stop, step))
-    if not count and step < 0:
+    if step < 0 and count == 0:
         start, step = size - 1, -1
     return SLICE, start, count, step, stop
 
@@ -302,7 +307,7 @@ def _check_mask(mask: np.ndarray, shape: tuple[int, ...], axis: int, position: i
 def _read_window(part: Window, size: int, position: int) -> tuple:
     if isinstance(part.start, int | np.integer):
         start = int(part.start)
-        stop = start + max((part.size - 1) * part.stride + 1, 0)
+        stop = start + max_dim((part.size - 1) * part.stride + 1, 0)
         return _read_slice(slice(start, stop, part.stride), size, position)
     if part.stride != 1:
         raise NotImplementedError(

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, canonicalize_dtype, get_aval
-from ricci_numpy._promotion import constant
+from ricci_ir import Array, ArrayLike, canonicalize_dtype, get_aval, is_symbolic_dim, surely_at_most
+from ricci_numpy._promotion import constant, strong_constant
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 
 from ._entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, ParsedIndex
@@ -127,7 +127,7 @@ def wrapped(x: ArrayLike, size: int) -> Array:
 def widened[T: ArrayLike](x: T, size: int) -> T | Array:
     """Positions of a dtype that counts to ``size``."""
     dtype = dtype_of(x)
-    if dtype.itemsize < 4 and size > np.iinfo(dtype).max:
+    if dtype.itemsize < 4 and not surely_at_most(size, np.iinfo(dtype).max):
         return lax.convert_element_type(x, _INT32)
     return x
 
@@ -230,7 +230,7 @@ class _Planner:
             x = x.astype(canonicalize_dtype(x.dtype))
             negative = x < 0
             x = x if x.ndim else x[()]
-            return lax.select_n(negative, x, lax.add(x, x.dtype.type(size)))
+            return lax.select_n(negative, x, lax.add(x, strong_constant(x.dtype, size)))
         return wrapped(x, size)
 
     def _place(self, items: Sequence[tuple[int, int, ArrayLike]], common: tuple[int, ...]) -> None:
@@ -246,7 +246,7 @@ class _Planner:
 
     def _slice(self, axis: int, start: int, size: int, step: int) -> None:
         if step == 1:
-            if start or size != self.form.shape[axis]:
+            if start != 0 or size != self.form.shape[axis]:
                 self.components.append((start, ()))
                 self.mapped.append(axis)
                 self.slice_sizes[axis] = size
@@ -303,6 +303,8 @@ def as_int32(x: ArrayLike) -> ArrayLike:
     """A position as ``int32``, whatever the default integer is: all positions have one dtype."""
     if type(x) is int:
         return np.int32(x)
+    if is_symbolic_dim(x):
+        return strong_constant(_INT32, x)
     if isinstance(x, np.ndarray):
         return np.asarray(x).astype(_INT32)[()]
     return x if dtype_of(x) == _INT32 else lax.convert_element_type(x, _INT32)

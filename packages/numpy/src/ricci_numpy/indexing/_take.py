@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, composite, get_aval, issubdtype, min_dim
 from ricci_numpy._promotion import constant, convert, operands, promote_dtypes
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
@@ -580,7 +580,7 @@ def fill_diagonal(
         raise ValueError(f"fill_diagonal: the array must have at least 2 dimensions, got {shape}.")
     if len(shape) > 2 and len(set(shape)) > 1:
         raise ValueError(f"fill_diagonal: all dimensions must have one size, got shape {shape}.")
-    size = min(shape)
+    size = min_dim(*shape[:2]) if len(shape) == 2 else min(shape)
     places = lax.iota(np.dtype(np.int32), size)
     if np.ndim(val):
         values = ravel(val)

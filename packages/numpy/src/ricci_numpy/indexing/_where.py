@@ -1,7 +1,6 @@
 """Choosing by a mask: ``where``, ``select``, and the positions where a mask holds."""
 
 from collections.abc import Callable, Sequence
-from operator import index as as_int
 from typing import Any, overload
 
 import numpy as np
@@ -13,6 +12,7 @@ from ricci_ir import (
     ArrayLike,
     ConcretizationTypeError,
     Tracer,
+    as_size,
     composite,
     get_aval,
     is_recording,
@@ -199,7 +199,7 @@ def nonzero(
         # Parts of it are in other processes, so that all of them count by a program.
         found = lax.convert_element_type(_as_mask(a), np.dtype(np.int32))
         size = int(lax.reduce_sum(found, tuple(range(np.ndim(a)))))
-    size = as_int(size)
+    size = as_size(size)
     fills = () if fill_value is None else _fills(fill_value, np.ndim(a))
     step = _positions if is_recording() else _positions_step
     return tuple(step(a, *fills, size=size))
@@ -219,7 +219,7 @@ def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
     shape = np.shape(a)
     mask = _as_mask(a)
     integer = python_scalar_dtype(int)
-    if not size or not all(shape):
+    if size == 0 or 0 in shape:
         empty = [lax.full((size,), 0, integer) for _ in shape]
         if not fills:
             return empty
@@ -232,7 +232,7 @@ def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
     found = []
     below = 1
     for n in reversed(shape):
-        place = lax.rem(lax.div(flat, np.int32(below)), np.int32(n))
+        place = lax.rem(lax.div(flat, constant(flat, below)), constant(flat, n))
         found.insert(0, convert(place, integer))
         below *= n
     if not fills:

@@ -5,7 +5,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, composite
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    composite,
+    is_symbolic_dim,
+    max_dim,
+    surely_at_least,
+    surely_at_most,
+)
 from ricci_lax.linalg import geqrf_p, lu, triangular_solve
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
@@ -137,7 +146,7 @@ def _slogdet_qr(a: Array) -> tuple[Array, Array]:
     sign = prod(lax.sign(diagonals), axis=-1)
     # A Householder reflection has determinant -1; one with factor 0 is the identity.
     last = np.ndim(factors) - 1
-    count = max(np.shape(a)[-1] - 1, 0)
+    count = max_dim(np.shape(a)[-1] - 1, 0)
     inner = lax.slice_in_dim(factors, 0, count, axis=last)
     reflects = lax.ne(inner, strong_constant(dtype, 0))
     return lax.mul(sign, _parity(count_nonzero(reflects, axis=-1), dtype)), log
@@ -224,7 +233,8 @@ def det(a: ArrayLike) -> Array:
 def _det_of(a: Array) -> Array:
     (a,) = promote_dtypes_inexact(a)
     size = np.shape(a)[-1]
-    return _det_by_elimination(a) if 2 <= size <= _LARGEST_ELIMINATED else _det(a)
+    small = surely_at_least(size, 2) and surely_at_most(size, _LARGEST_ELIMINATED)
+    return _det_by_elimination(a) if small and not is_symbolic_dim(size) else _det(a)
 
 
 @lax.custom_jvp

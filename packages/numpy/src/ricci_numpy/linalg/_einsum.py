@@ -23,6 +23,7 @@ from ricci_ir import (
     composite,
     get_aval,
     is_recording,
+    typical_size,
 )
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import convert
@@ -128,7 +129,7 @@ def _check_sizes(subscripts: str, terms: list[str], shapes: tuple[Shape, ...]) -
                     f"einsum: label {label!r} has size {known} and, in operand {i} of "
                     f"{subscripts!r}, size {size}."
                 )
-            sizes[label] = max(known, size)
+            sizes[label] = size if known == 1 else known
 
 
 # The steps: sums, diagonals and products of two operands.
@@ -294,7 +295,8 @@ def _description(
     elif isinstance(optimize, tuple):
         strategy = list(optimize)
     contract_path = import_module("opt_einsum").contract_path  # few programs need it
-    order, description = contract_path(text, *shapes, shapes=True, optimize=strategy)
+    known = [tuple(map(typical_size, shape)) for shape in shapes]
+    order, description = contract_path(text, *known, shapes=True, optimize=strategy)
     return list(order), description
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, DTypeLike, composite, finfo
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, finfo, is_symbolic_dim, max_dim
 from ricci_lax.authoring import solve as solve_batch
 from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._creation import asarray
@@ -213,7 +213,12 @@ def _least_squares(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, 
     u, s, vh = svd(a, full_matrices=False)
     eps = real_eps(dtype)
     if rcond is None:
-        least = strong_constant(eps.dtype, eps * max(np.shape(a)))
+        most = max_dim(*np.shape(a))
+        least = (
+            lax.mul(eps, strong_constant(eps.dtype, most))
+            if is_symbolic_dim(most)
+            else strong_constant(eps.dtype, eps * most)
+        )
     else:
         given = convert(rcond, eps.dtype)
         least = where(lax.lt(given, strong_constant(eps.dtype, 0)), eps, given)
@@ -283,7 +288,12 @@ def _pinv(a: Array, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
         return lax.full((*lead, columns, rows), 0, dtype)
     eps = real_eps(dtype)
     if rtol is None:
-        rtol = strong_constant(eps.dtype, eps * np.asarray(10 * max(rows, columns), eps.dtype))
+        most = max_dim(rows, columns)
+        rtol = (
+            lax.mul(eps, strong_constant(eps.dtype, 10 * most))
+            if is_symbolic_dim(most)
+            else strong_constant(eps.dtype, eps * np.asarray(10 * most, eps.dtype))
+        )
     u, s, vh = svd(conj(a), full_matrices=False, hermitian=hermitian)
     last = np.ndim(s) - 1
     threshold = expand_dims(convert(rtol, eps.dtype), -1)

@@ -1,6 +1,7 @@
 """Functions that repeat, reverse or shift the elements of an array."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 from operator import index as as_int
 from typing import Any
 
@@ -8,10 +9,21 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, Axis, ShapeLike, as_array, composite
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Axis,
+    ShapeLike,
+    as_array,
+    as_size,
+    composite,
+    is_symbolic_dim,
+    max_dim,
+    surely_at_most,
+)
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._axes import axis_tuple
-from ricci_numpy._promotion import operands
+from ricci_numpy._promotion import constant, operands, strong_constant
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import broadcast
@@ -237,10 +249,12 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
     ndim = np.ndim(a)
     axes = axis_tuple(axis)
     axes = tuple(canonical_axis(d, ndim) for d in axes)
-    if isinstance(shift, int | np.integer):
-        return _roll_static(a, shifts=(as_int(shift),) * len(axes), axes=axes)
+    if isinstance(shift, int | np.integer) or is_symbolic_dim(shift):
+        return _roll_static(a, shifts=(as_size(shift),) * len(axes), axes=axes)
     if isinstance(shift, Sequence):
-        known = tuple([as_int(s) for s in shift if isinstance(s, int | np.integer)])
+        known = tuple(
+            [as_size(s) for s in shift if isinstance(s, int | np.integer) or is_symbolic_dim(s)]
+        )
         if len(known) == len(shift):
             shifts = _matched(known, axes)
             repeats = len(shifts) // len(axes) if axes else 0
@@ -266,9 +280,9 @@ def _matched(shifts: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
 def _roll_static(a: Array, *, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     for shift, axis in zip(shifts, axes, strict=True):
         size = np.shape(a)[axis]
-        if not size:
+        if size == 0:
             continue
-        at = (size - shift) % size if shift % size else 0
+        at = -shift % size
         parts = [lax.slice_in_dim(a, at, size, axis=axis), lax.slice_in_dim(a, 0, at, axis=axis)]
         a = lax.concatenate(parts, axis)
     return a
@@ -280,9 +294,9 @@ def _roll_dynamic(a: Array, shift: ArrayLike, *, axes: tuple[int, ...]) -> Array
     shifts = lax.unstack(broadcast(shift, (count,)), 0)
     for by, axis in zip(shifts, axes * (count // len(axes)), strict=True):
         size = np.shape(a)[axis]
-        by = remainder(by, max(size, 1))
+        by = remainder(by, constant(by, max_dim(size, 1)))
         double = lax.concatenate([a, a], axis)
-        start = lax.sub(np.int32(size), lax.convert_element_type(by, _INT32))
+        start = lax.sub(strong_constant(_INT32, size), lax.convert_element_type(by, _INT32))
         a = lax.dynamic_slice_in_dim(double, start, size, axis)
     return a
 
@@ -349,11 +363,11 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
 @composite("resize")
 def _resize(a: Array, *, shape: tuple[int, ...]) -> Array:
     flat = ravel(a)
-    size, wanted = np.shape(flat)[0], int(np.prod(shape, dtype=object))
-    if not size or not wanted:
+    size, wanted = np.shape(flat)[0], prod(shape)
+    if size == 0 or wanted == 0:
         return lax.full_like(flat, 0, shape=shape)
     times = -(-wanted // size)
-    flat = lax.tile(flat, (times,)) if times > 1 else flat
+    flat = flat if surely_at_most(times, 1) else lax.tile(flat, (times,))
     flat = flat if times * size == wanted else lax.slice(flat, (0,), (wanted,))
     return lax.reshape(flat, shape)
 

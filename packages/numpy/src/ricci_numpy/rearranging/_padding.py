@@ -1,13 +1,12 @@
 """``pad``: an array with its edges extended."""
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike, as_size, composite, get_aval, issubdtype
 from ricci_numpy._promotion import convert, operands
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
@@ -133,15 +132,15 @@ def _integer_pairs(name: str, value: Any, ndim: int) -> Widths:
     pairs = np.array(value, dtype=object) if np.ndim(value) else value
     flat = pairs.ravel() if isinstance(pairs, np.ndarray) else [pairs]
     try:
-        flat = [as_int(n) for n in flat]
+        flat = [as_size(n) for n in flat]
     except TypeError:
         raise TypeError(
             f"pad: {name}={value} counts elements, so it must be of integers."
         ) from None
     shape = np.shape(pairs)
     _check_pairs(name, shape, ndim)
-    full = np.broadcast_to(np.array(flat, np.int64).reshape(shape), (ndim, 2))
-    return tuple((int(a), int(b)) for a, b in full)
+    full = np.broadcast_to(np.array(flat, object).reshape(shape), (ndim, 2))
+    return tuple((a, b) for a, b in full)
 
 
 def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:

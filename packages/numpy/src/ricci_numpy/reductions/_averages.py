@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Axis, Shape, composite, inlined
+from ricci_ir import Array, ArrayLike, Axis, Shape, composite, inlined, is_static_shape
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
@@ -393,7 +393,7 @@ def _of_rows(rows: Array, q: Array | np.ndarray, method: str, skip_nan: bool) ->
         return _dynamic(rows, q, valid, method)
     bad = keep_axes(_any(invalid, 1), (1,))
     rows = lax.sort(select_where(bad, nan, rows), dimension=1)
-    if isinstance(q, np.ndarray):
+    if isinstance(q, np.ndarray) and is_static_shape(rows.shape):
         return _static(rows, q, method)
     return _dynamic(rows, q, None, method)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, composite, get_aval
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, composite, get_aval, max_dim, min_dim
 from ricci_numpy._promotion import constant_like, convert, operands
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
@@ -58,7 +58,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 def _diagonal(a: Array, *, offset: int, axes: tuple[int, ...]) -> Array:
     a = moveaxis(a, axes, (-2, -1))
     rows, columns = np.shape(a)[-2:]
-    size = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    size = max_dim(min_dim(rows + min(offset, 0), columns - max(offset, 0)), 0)
     i, j = lax.iota(_INT32, size), lax.iota(_INT32, size)
     if offset > 0:
         j = lax.add(np.int32(offset), j)

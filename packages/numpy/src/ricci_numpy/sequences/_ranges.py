@@ -23,6 +23,7 @@ from ricci_ir import (
     is_symbolic_dim,
     max_dim,
     python_scalar_dtype,
+    surely_at_most,
 )
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
@@ -278,7 +279,7 @@ def _spaced(
     computed = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     result_dtype = computed
     computed = inexact_dtype(computed)[0]
-    shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
+    shape = lax.broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = (broadcast(_of_dtype(x, computed), shape) for x in (start, stop))
     axis = index(axis)
     rank = len(shape) + 1
@@ -286,7 +287,7 @@ def _spaced(
         raise ValueError(f"{name}: axis {axis} is out of bounds for a result of {rank} dimensions.")
     axis %= rank
     count = num - 1 if endpoint else num
-    if num > 1:
+    if not surely_at_most(num, 1):
         step = lax.div(lax.sub(stop, start), strong_constant(computed, count))
         result = _between(start, stop, count, endpoint, computed, axis)
     else:
@@ -422,7 +423,7 @@ def _geomspace(
 ) -> Array:
     found = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(found)[0]
-    shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
+    shape = lax.broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = (broadcast(_of_dtype(x, computed), shape) for x in (start, stop))
     direction = lax.sign(start)
     logs = [log10(lax.div(x, direction)) for x in (start, stop)]

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, composite, explicit_dtype, inlined
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, as_size, composite, explicit_dtype, inlined
 from ricci_numpy._promotion import constant_like, convert, operands, strong_constant
 from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
 from ricci_numpy.arrays._filling import ones
@@ -33,8 +33,8 @@ _INT = np.dtype("int32")
 
 
 def _sides(name: str, n: SupportsIndex, m: SupportsIndex | None) -> tuple[int, int]:
-    n = index(n)
-    m = n if m is None else index(m)
+    n = as_size(n)
+    m = n if m is None else as_size(m)
     if n < 0 or m < 0:
         refusal = TypeError if name == "tri" else ValueError  # as in JAX
         raise refusal(f"{name}: sizes must not be negative, got {n} and {m}.")

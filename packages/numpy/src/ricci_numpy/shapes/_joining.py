@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, as_array, composite, explicit_dtype, is_recording
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    as_array,
+    as_size,
+    composite,
+    explicit_dtype,
+    get_aval,
+    is_recording,
+    is_symbolic_dim,
+    max_dim,
+    min_dim,
+)
 from ricci_numpy._promotion import check_arraylike, convert, operands, promote_dtypes
 
 from ._reshaping import (
@@ -198,6 +211,21 @@ def _each(at_least: Callable[[ArrayLike], Array], name: str, tup: Any) -> list[A
     return [at_least(x) for x in _parts(name, tup)]
 
 
+def _joined(
+    at_least: Callable[[ArrayLike], Array], name: str, tup: Any, axis: int, dtype: Any = None
+) -> Array:
+    """The arrays joined; the rows of one array need not be told apart for that."""
+    if not (_is_one_array(tup) and is_symbolic_dim(np.shape(tup)[0])):
+        return concatenate(_each(at_least, name, tup), axis, dtype)
+    shape = np.shape(tup)
+    row = at_least(lax.full(shape[1:], 0, get_aval(tup).dtype)).shape
+    x = reshape(tup, (shape[0], *row))
+    x = moveaxis(x, 0, axis)
+    joined = (*row[:axis], shape[0] * row[axis], *row[axis + 1 :])
+    x = reshape(x, joined)
+    return x if dtype is None else lax.convert_element_type(x, dtype)
+
+
 def hstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the second dimension, vectors and scalars along the first.
 
@@ -211,6 +239,8 @@ def hstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | Non
 
     Source: numpy.hstack.
     """
+    if _is_one_array(tup) and is_symbolic_dim(np.shape(tup)[0]):
+        return _joined(atleast_1d, "hstack", tup, 0 if np.ndim(tup) < 3 else 1, dtype)
     arrays = _each(atleast_1d, "hstack", tup)
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
@@ -228,7 +258,7 @@ def vstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | Non
 
     Source: numpy.vstack.
     """
-    return concatenate(_each(atleast_2d, "vstack", tup), 0, dtype)
+    return _joined(atleast_2d, "vstack", tup, 0, dtype)
 
 
 def dstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
@@ -244,7 +274,7 @@ def dstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | Non
 
     Source: numpy.dstack.
     """
-    return concatenate(_each(atleast_3d, "dstack", tup), 2, dtype)
+    return _joined(atleast_3d, "dstack", tup, 2, dtype)
 
 
 def column_stack(tup: Sequence[ArrayLike] | Array | np.ndarray) -> Array:
@@ -260,6 +290,9 @@ def column_stack(tup: Sequence[ArrayLike] | Array | np.ndarray) -> Array:
 
     Source: numpy.column_stack.
     """
+    if _is_one_array(tup) and is_symbolic_dim(np.shape(tup)[0]):
+        as_columns = lambda x: lax.transpose(atleast_2d(x), (1, 0)) if np.ndim(x) < 2 else x
+        return _joined(as_columns, "column_stack", tup, 1)
     columns = [
         lax.transpose(atleast_2d(x), (1, 0)) if np.ndim(x) < 2 else x
         for x in _parts("column_stack", tup)
@@ -402,7 +435,7 @@ def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Array]:
     axis = canonical_axis(axis, np.ndim(ary))
     size = np.shape(ary)[axis]
     if np.ndim(where) or isinstance(where, Sequence):
-        at = [min(max(i + size if i < 0 else i, 0), size) for i in map(as_int, where)]
+        at = [_place(as_size(i), size) for i in where]
         bounds = [0, *at, size]
         sizes = [stop - start for start, stop in pairwise(bounds)]
         if any(n < 0 for n in sizes):
@@ -410,16 +443,31 @@ def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Array]:
     else:
         count = as_int(where)
         part, rest = divmod(size, count)
-        if rest and name == "split":
+        if rest != 0 and name == "split":
             raise ValueError(
                 f"split: an axis of size {size} does not divide into {count} equal parts; the rest "
                 f"is {rest}. Use array_split for parts of nearly equal size."
             )
-        sizes = [part + 1] * rest + [part] * (count - rest)
+        sizes = _nearly_equal(part, rest, count)
     if len(sizes) == 1:
         return [as_array(ary)]
     # The sizes are NumPy integers, so that programs print as JAX's do.
-    return list(lax.split_p.bind(ary, sizes=tuple(map(np.int64, sizes)), axis=axis))
+    return list(
+        lax.split_p.bind(
+            ary, sizes=tuple(n if is_symbolic_dim(n) else np.int64(n) for n in sizes), axis=axis
+        )
+    )
+
+
+def _place(i: Any, size: Any) -> Any:
+    return max_dim(i + size, 0) if i < 0 else min_dim(i, size)
+
+
+def _nearly_equal(part: Any, rest: Any, count: int) -> list[Any]:
+    """The sizes of ``count`` parts; the first ``rest`` ones are larger by one."""
+    if is_symbolic_dim(rest):
+        return [part + min_dim(max_dim(rest - i, 0), 1) for i in range(count)]
+    return [part + 1] * rest + [part] * (count - rest)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:

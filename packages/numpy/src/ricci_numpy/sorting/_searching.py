@@ -1,10 +1,19 @@
 """Searching in sorted arrays."""
 
+from typing import Any
+
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, get_aval
-from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, convert, operands, promote_dtypes
+from ricci_ir import Array, ArrayLike, composite, get_aval, surely_at_most, symbolic_dim_bounds
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    FLOAT_DTYPES,
+    convert,
+    operands,
+    promote_dtypes,
+    strong_constant,
+)
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._where import where_step
 from ricci_numpy.shapes._reshaping import ravel
@@ -15,6 +24,7 @@ __all__ = [
 ]
 
 _INT32 = np.dtype(np.int32)
+_UINT32 = np.dtype(np.uint32)
 # The binary search of a vector up to this length is written out; that of a longer one is a scan.
 _UNROLLED_LENGTH = 32
 
@@ -77,13 +87,13 @@ def _searchsorted(a: Array, v: Array, *, side: str, method: str) -> Array:
 
 def _search(a: Array, v: Array, side: str, method: str) -> Array:
     size = np.shape(a)[0]
-    if not size:
+    if size == 0:
         return lax.full(np.shape(v), 0, _INT32)
     if method == "sort":
         return _search_by_sorting(a, v, side)
     keys, values = _integer_keys(a), _integer_keys(v)
     if method != "compare_all":
-        unrolled = method == "scan_unrolled" or size <= _UNROLLED_LENGTH
+        unrolled = method == "scan_unrolled" or surely_at_most(size, _UNROLLED_LENGTH)
         return _search_by_halving(keys, values, side, unrolled)
     wide = [lax.expand_dims(key, range(1, np.ndim(v) + 1)) for key in keys]
     found = _before(wide, [lax.expand_dims(value, (0,)) for value in values], side)
@@ -123,7 +133,7 @@ def _before(keys: list[Array], values: list[Array], side: str) -> Array:
 def _search_by_halving(keys: list[Array], values: list[Array], side: str, unrolled: bool) -> Array:
     """The number of elements before each value, found bit by bit from the highest."""
     size = np.shape(keys[0])[0]
-    last, one = np.uint32(size), np.uint32(1)
+    last, one = strong_constant(_UINT32, size), np.uint32(1)
 
     def add_bit(count: Array, bit: ArrayLike) -> tuple[Array, None]:
         larger = lax.add(count, bit)
@@ -132,13 +142,19 @@ def _search_by_halving(keys: list[Array], values: list[Array], side: str, unroll
         return lax.select_n(fits, count, larger), None
 
     count = lax.full(np.shape(values[0]), np.uint32(0))
-    bits = [np.uint32(1 << place) for place in reversed(range(size.bit_length()))]
+    bits = [np.uint32(1 << place) for place in reversed(range(_bit_length(size)))]
     if unrolled:
         for bit in bits:
             count, _ = add_bit(count, bit)
     else:
         count, _ = lax.scan(add_bit, count, np.asarray(bits))
     return lax.convert_element_type(count, _INT32)
+
+
+def _bit_length(size: Any) -> int:
+    """How many bits a number up to ``size`` has."""
+    most = symbolic_dim_bounds(size)[1]
+    return int(most).bit_length() if most < 1 << 32 else 32
 
 
 def _looked_up(a: Array, positions: ArrayLike) -> Array:
@@ -204,10 +220,10 @@ def digitize(
 @composite("digitize")
 def _digitize(x: Array, bins: Array, *, right: bool, method: str) -> Array:
     size = np.shape(bins)[0]
-    if not size:
+    if size == 0:
         return lax.full(np.shape(x), 0, _INT32)
     ends = [lax.index_in_dim(bins, place, keepdims=False) for place in (0, -1)]
     rises = lax.ge(ends[1], ends[0])
     bins = where_step(rises, bins, lax.rev(bins, (0,)))
     found = searchsorted(bins, x, side="left" if right else "right", method=method)
-    return where_step(rises, found, lax.sub(np.int32(size), found))
+    return where_step(rises, found, lax.sub(strong_constant(_INT32, size), found))

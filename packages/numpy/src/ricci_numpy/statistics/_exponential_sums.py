@@ -146,7 +146,7 @@ def logsumexp(
     if b is not None:
         b = to_inexact(b, "logsumexp")
         x = choose(not_equal(b, 0), x, -np.inf)
-        shape = np.broadcast_shapes(x.shape, b.shape)
+        shape = lax.broadcast_shapes(x.shape, b.shape)
         x = broadcast_to(x, shape)
     if where is not None:
         x = choose(where, x, 0)

@@ -373,7 +373,7 @@ def array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) ->
     """
     a1, a2 = asarray(a1), asarray(a2)
     try:
-        np.broadcast_shapes(a1.shape, a2.shape)
+        lax.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return asarray(False)
     return _all_equal(a1, a2, equal_nan=False)

@@ -10,11 +10,20 @@ an element depends on the array's size.
 """
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, Shape, threefry_partitionable
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Shape,
+    is_symbolic_dim,
+    surely_at_least,
+    surely_at_most,
+    threefry_partitionable,
+)
 from ricci_lax.authoring import threefry2x32
 from ricci_random.keys._key_type import Generator, register_generator
 
@@ -49,17 +58,24 @@ def _leading(x: Array, keys: Array) -> Array:
 
 def _positions(shape: Shape) -> tuple[Array, Array]:
     """The upper and lower 32 bits of each element's row-major position."""
-    if prod(shape) > 2**32:
+    if surely_at_least(prod(shape), 2**32 + 1):
         return _wide_positions(shape)
     low = lax.full(shape, 0, _UINT32)
     stride = 1
     for d in reversed(range(len(shape))):
-        if shape[d] > 1:
+        if not surely_at_most(shape[d], 1):
             index = lax.broadcasted_iota(_UINT32, shape, d)
-            term = index if stride == 1 else lax.mul(index, np.uint32(stride % 2**32))
+            term = index if stride == 1 else lax.mul(index, _modulo_word(stride))
             low = term if stride == 1 else lax.add(low, term)
             stride *= shape[d]
     return lax.full(shape, 0, _UINT32), low
+
+
+def _modulo_word(stride: Any) -> ArrayLike:
+    """A number of elements, modulo 2³²."""
+    if is_symbolic_dim(stride):
+        return lax.convert_element_type(stride, _UINT32)
+    return np.uint32(stride % 2**32)
 
 
 def _wide_positions(shape: Shape) -> tuple[Array, Array]:
@@ -90,10 +106,13 @@ def _in_halves(keys: Array, count: int) -> Array:
     """The original layout: ``count`` words for every key, from counters of both halves in pairs."""
     half = (count + 1) // 2
     counters = lax.iota(_UINT32, half)
-    second = lax.add(counters, np.uint32(half))
-    if count % 2:  # the counter past the end is zero, as JAX has it
-        last = np.uint32(half - 1)
-        second = lax.select(lax.eq(counters, last), lax.full_like(counters, 0), second)
+    second = lax.add(counters, _modulo_word(half))
+    if count % 2 != 0:  # the counter past the end is zero, as JAX has it
+        last = _modulo_word(half - 1)
+        past = lax.eq(counters, last)
+        if is_symbolic_dim(count % 2):  # there may be none
+            past = lax.bitwise_and(past, lax.eq(_modulo_word(count % 2), np.uint32(1)))
+        second = lax.select(past, lax.full_like(counters, 0), second)
     k0, k1 = _keys_for(keys, 1)
     y0, y1 = threefry2x32(k0, k1, _leading(counters, keys), _leading(second, keys))
     both = lax.concatenate([y0, y1], keys.ndim - 1)

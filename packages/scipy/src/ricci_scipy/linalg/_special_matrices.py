@@ -82,7 +82,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     c, r = promote_dtypes(*_vectors("toeplitz", c, r))
     m, n = c.shape[-1], r.shape[-1]
     if not m or not n:
-        lead = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+        lead = lax.broadcast_shapes(c.shape[:-1], r.shape[:-1])
         return jnp.zeros((*lead, m, n), c.dtype)
     return _band(jnp.flip(c, -1), r[..., 1:], first=m - 1, step=-1, rows=m, columns=n)
 
@@ -90,7 +90,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 @inlined("band")
 def _band(x: Array, y: Array, *, first: int, step: int, rows: int, columns: int) -> Array:
     """A matrix of the elements of ``x`` and ``y``, joined: row i starts at ``first + step * i``."""
-    lead = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+    lead = lax.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     parts = [jnp.broadcast_to(v, (*lead, v.shape[-1])) for v in (x, y)]
     places = first + step * np.arange(rows)[:, None] + np.arange(columns)
     return jnp.concatenate(parts, -1)[..., places]
@@ -118,7 +118,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     c, r = promote_dtypes(*_vectors("hankel", c, r))
     m, n = c.shape[-1], r.shape[-1]
     if not m or not n:
-        lead = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+        lead = lax.broadcast_shapes(c.shape[:-1], r.shape[:-1])
         return jnp.zeros((*lead, m, n), c.dtype)
     return _band(c, r[..., 1:], first=0, step=1, rows=m, columns=n)
 
@@ -414,7 +414,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
             "leslie: two fecundities at least are needed, and one survival rate less, got shapes "
             f"{f.shape} and {s.shape}."
         )
-    lead = np.broadcast_shapes(f.shape[:-1], s.shape[:-1])
+    lead = lax.broadcast_shapes(f.shape[:-1], s.shape[:-1])
     i = np.arange(n - 1)
     result = jnp.zeros((*lead, n, n), f.dtype).at[..., 0, :].set(f)
     return result.at[..., i + 1, i].set(s)

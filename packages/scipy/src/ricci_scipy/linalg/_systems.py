@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, composite
@@ -49,7 +47,7 @@ def _system(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
             f"side of shape {b.shape} has {rows}."
         )
     b = b[..., None] if is_vector else b
-    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    lead = lax.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a = jnp.broadcast_to(a, (*lead, *a.shape[-2:]))
     return a, jnp.broadcast_to(b, (*lead, *b.shape[-2:])), is_vector
 

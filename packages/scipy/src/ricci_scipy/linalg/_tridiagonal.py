@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
+import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import operands
@@ -123,7 +124,7 @@ def _eigh_tridiagonal(
 ) -> Array | tuple[Array, Array]:
     n = d.shape[-1]
     i = np.arange(n)
-    lead = np.broadcast_shapes(d.shape[:-1], e.shape[:-1])
+    lead = lax.broadcast_shapes(d.shape[:-1], e.shape[:-1])
     matrix = jnp.zeros((*lead, n, n), d.dtype).at[..., i, i].set(d)
     matrix = matrix.at[..., i[1:], i[:-1]].set(e).at[..., i[:-1], i[1:]].set(jnp.conj(e))
     if eigvals_only:

@@ -289,7 +289,7 @@ def csd(
 def _broadcast_signals(x: Array, y: Array) -> list[Array]:
     """The signals with one shape, the shorter one padded with zeros."""
     try:
-        lead = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+        lead = lax.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     except ValueError:
         raise ValueError(
             "csd: x and y do not broadcast against each other outside of the axis of time: the "

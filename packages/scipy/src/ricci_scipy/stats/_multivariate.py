@@ -5,6 +5,7 @@ from types import ModuleType
 
 import numpy as np
 
+import ricci_lax as lax
 import ricci_lax.linalg as lax_linalg
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike
@@ -142,7 +143,7 @@ def normal_logpdf(
             f"shape {mean.shape}, got {cov.shape}."
         )
     difference = x - mean
-    lead = np.broadcast_shapes(difference.shape[:-1], cov.shape[:-2])
+    lead = lax.broadcast_shapes(difference.shape[:-1], cov.shape[:-2])
     factor = jnp.broadcast_to(lax_linalg.cholesky(cov), (*lead, size, size))
     column = jnp.broadcast_to(difference, (*lead, size))[..., None]
     solved = lax_linalg.triangular_solve(factor, column, left_side=True, lower=True)[..., 0]
