@@ -20,7 +20,7 @@ from ricci_lax.authoring import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tokens_at
 from ricci_xla import NamedSharding
-from ricci_xla.exported import add_functions, call_exported_main
+from ricci_xla.exported import call_exported_main
 
 from ._messages import argument_names, differences
 
@@ -101,7 +101,6 @@ def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
             f"Call it with arrays that lie on {exported.nr_devices} devices: "
             "exported.in_shardings_jax(mesh) gives their shardings."
         )
-    symbol = add_functions(ctx.module, exported.artifact)
     tokens = [x for x in operands if isinstance(x.aval, AbstractToken)]
     arrays = operands[len(tokens) :]
     index = None
@@ -112,7 +111,7 @@ def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
     passed = tokens if exported.nr_devices == 1 else []
     found = call_exported_main(
         ctx,
-        symbol,
+        exported.artifact,
         passed,
         [arrays[i] for i in exported.kept],
         exported.out_avals,

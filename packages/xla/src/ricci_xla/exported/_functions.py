@@ -1,11 +1,13 @@
 """The functions of an exported module, as part of another module's text."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from ricci_ir import AbstractValue, abstract_token
 from ricci_stablehlo import Lowering, Module, Value, tensor_type
 from ricci_xla.executables._compile import buffer_rank
+from ricci_xla.files import FileError
 from ricci_xla.meshes._sharding_types import NamedSharding
 from ricci_xla.meshes._shardy import shardy_text
 
@@ -13,25 +15,64 @@ from ._portable import bindings, from_portable
 from ._symbols import renamed
 
 __all__ = [
-    "add_functions",
     "call_exported_main",
 ]
 
 
-def add_functions(module: Module, artifact: bytes) -> str:
-    """Add the functions of a portable artifact to a module.
+# Integers of these widths are all that XLA has; others make it end the process.
+_INTEGER = re.compile(r"(?<![\w.$%@-])u?i(\d+)\b")
+_WIDTHS = frozenset({"1", "2", "4", "8", "16", "32", "64"})
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
-    Returns:
-      The symbol of the function that was ``@main``. Its platform index, tokens and arguments are
-      what they were; the attributes of its arguments and results are left out.
+
+def check_program(found: Any, in_types: Sequence[str], out_types: Sequence[str]) -> None:
+    """Check that a module can be compiled, and that its ``@main`` has the types that it should.
+
+    Args:
+      found: MLIR's module.
+      in_types, out_types: the types of arguments and results of ``@main``.
 
     Raises:
-      ValueError: if the artifact is none, or has no function ``main``.
+      FileError: if not.
+    """
+    for operation in found.body.operations:
+        if str(operation.attributes["sym_name"]) == '"main"':
+            kind = str(operation.attributes["function_type"])
+            outs = out_types[0] if len(out_types) == 1 else f"({', '.join(out_types)})"
+            expected = f"({', '.join(in_types)}) -> {outs}"
+            if kind != expected:
+                raise FileError(f"the program takes and returns {kind}; expected {expected}")
+            break
+    else:
+        raise FileError("the program has no function @main")
+    text = _STRING.sub("", found.operation.get_asm(use_local_scope=True))
+    wrong = {width for width in _INTEGER.findall(text) if width not in _WIDTHS}
+    if wrong:
+        raise FileError(f"the program has integers of {', '.join(sorted(wrong))} bits")
+
+
+def add_functions(
+    module: Module, artifact: bytes, in_types: Sequence[str], out_types: Sequence[str]
+) -> str:
+    """Add the functions of a portable artifact to a module.
+
+    Args:
+      module: the module.
+      artifact: the artifact.
+      in_types, out_types: the types of the arguments and results of its ``@main``.
+
+    Returns:
+      The symbol of the function that was ``@main``. The attributes of its arguments and results are
+      left out.
+
+    Raises:
+      FileError: if the artifact is none, or its function ``main`` has other types.
     """
     ir, context = bindings()
     names: dict[str, str] = {}
     functions: list[Any] = []
     found = from_portable(artifact)
+    check_program(found, in_types, out_types)
     with context:
         for operation in found.body.operations:
             symbol = ir.StringAttr(operation.attributes["sym_name"]).value
@@ -44,8 +85,6 @@ def add_functions(module: Module, artifact: bytes) -> str:
                     del operation.attributes[attribute]
             operation.attributes["sym_visibility"] = ir.StringAttr.get("private")
             functions.append(operation)
-        if "main" not in names:
-            raise ValueError("the exported module has no function @main")
         for function in functions:
             text = function.get_asm(use_local_scope=True, assume_verified=True)
             text = renamed(text, lambda symbol: names.get(symbol, symbol))
@@ -64,7 +103,7 @@ def _mesh(module: Module, text: str) -> str:
 
 def call_exported_main(
     ctx: Lowering,
-    symbol: str,
+    artifact: bytes,
     tokens: Sequence[Value],
     operands: Sequence[Value],
     out_avals: Sequence[AbstractValue],
@@ -72,11 +111,11 @@ def call_exported_main(
     out_shardings: Sequence[NamedSharding | None],
     platform_index: int | None,
 ) -> list[Value]:
-    """Call a function that was added by ``add_functions``.
+    """Call the ``@main`` of a portable artifact, whose functions are added to the module.
 
     Args:
       ctx: the body in which to call it.
-      symbol: the function.
+      artifact: the artifact.
       tokens: the tokens that it takes ahead of its arguments, and returns ahead of its results.
       operands: its arguments.
       out_avals: the types of its results.
@@ -85,6 +124,9 @@ def call_exported_main(
 
     Returns:
       The tokens and the results.
+
+    Raises:
+      FileError: if the artifact is none, or takes or returns something else.
     """
     values = [
         *tokens,
@@ -97,12 +139,12 @@ def call_exported_main(
         names.insert(0, name)
         types.insert(0, "tensor<i32>")
     outs = [*[abstract_token] * len(tokens), *out_avals]
+    out_types = list(map(tensor_type, outs))
+    symbol = add_functions(ctx.module, artifact, types, out_types)
     result = ctx.new_name()
     head = "" if not outs else f"{result} = " if len(outs) == 1 else f"{result}:{len(outs)} = "
-    results = ", ".join(map(tensor_type, outs))
-    ctx.write(
-        f"{head}func.call @{symbol}({', '.join(names)}) : ({', '.join(types)}) -> ({results})"
-    )
+    signature = f"({', '.join(types)}) -> ({', '.join(out_types)})"
+    ctx.write(f"{head}func.call @{symbol}({', '.join(names)}) : {signature}")
     found = [
         Value(result if len(outs) == 1 else f"{result}#{i}", aval) for i, aval in enumerate(outs)
     ]

@@ -98,7 +98,8 @@ _DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128", "bfloat16", "int4", "uint4"),
     *("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"),
-    *("float0", "float8_e4m3", "float8_e3m4", "float8_e8m0fnu", "float4_e2m1fn"),
+    # "void" is what NumPy calls float0.
+    *("void", "float8_e4m3", "float8_e3m4", "float8_e8m0fnu", "float4_e2m1fn"),
     *("key<fry>", "key<rbg>", "key<urbg>"),
 )
 _AXIS_TYPES = {1: "Auto", 2: "Explicit", 3: "Manual"}

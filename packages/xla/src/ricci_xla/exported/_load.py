@@ -31,7 +31,9 @@ from ricci_xla.meshes._sharding_types import (
 )
 from ricci_xla.meshes._shardy import shardy_text
 
-from ._functions import add_functions, call_exported_main
+from ._functions import call_exported_main, check_program
+from ._jax_file import looks_like_jax
+from ._portable import from_portable
 from ._reading import read_export
 from ._records import (
     AbstractShardingRecord,
@@ -63,14 +65,18 @@ class LoadedFunction:
     out_types: tuple[ShapedArray, ...]
     devices: tuple[Device, ...]
 
-    def __init__(self, record: ExportedRecord, devices: tuple[Device, ...], where: str):
+    def __init__(
+        self, record: ExportedRecord, devices: tuple[Device, ...], where: str, unchecked: bool
+    ):
         self.fun_name = record.fun_name
         self.in_tree = decode_tree(record.in_tree, node_forms)
         self.out_tree = decode_tree(record.out_tree, node_forms)
         self.in_types = _types(record.in_types, where)
         self.out_types = _types(record.out_types, where)
         self.devices = devices
-        self._executable = _compiled(record, self.in_types, self.out_types, devices, where)
+        self._executable = _compiled(
+            record, self.in_types, self.out_types, devices, where, unchecked
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function.
@@ -177,7 +183,7 @@ def load(
             f"{len(devices)} to run it on"
         )
     try:
-        return LoadedFunction(record, tuple(devices), where)
+        return LoadedFunction(record, tuple(devices), where, looks_like_jax(data))
     except FileError as error:
         if str(error).startswith(f"{where}: "):
             raise
@@ -208,6 +214,7 @@ def _compiled(
     out_types: tuple[Any, ...],
     devices: tuple[Device, ...],
     where: str,
+    unchecked: bool,
 ) -> Executable:
     platform = canonical_platform(devices[0])
     if platform not in record.platforms and "platform" not in record.disabled_checks:
@@ -222,6 +229,9 @@ def _compiled(
     program = record.module
     if record.uses_global_constants:
         program = _for_platform(record, in_types, out_types, platform)
+    elif unchecked:  # a file of JAX's has no digest
+        kept_types = [tensor_type(in_types[i]) for i in record.kept]
+        check_program(from_portable(program), kept_types, list(map(tensor_type, out_types)))
     try:
         loaded = compile_text(program, devices, num_partitions=len(devices))
     except RuntimeError as error:
@@ -278,14 +288,13 @@ def _for_platform(
     """The module for one platform, of a module for several."""
     module = Module("main", platform, {}, None, record.nr_devices)
     module.names["main"] = 0
-    symbol = add_functions(module, record.module)
     body = Lowering(module, [0], "    ")
     given = [decode_abstract_sharding(s) for s in record.in_shardings]
     kept = record.kept
     args = [Value(f"%arg{n}", in_types[i]) for n, i in enumerate(kept)]
     results = call_exported_main(
         body,
-        symbol,
+        record.module,
         [],
         args,
         out_types,

@@ -6,6 +6,7 @@ from typing import Any
 
 from ricci_ir import config
 from ricci_xla.devices._jaxlib import load_mlir, runtime
+from ricci_xla.files import FileError
 
 __all__ = [
     "from_portable",
@@ -53,13 +54,13 @@ def from_portable(artifact: bytes) -> Any:
     """The MLIR module that a portable artifact holds.
 
     Raises:
-      ValueError: if it is none, or of a version that this jaxlib does not read.
+      FileError: if it is none, or of a version that this jaxlib does not read.
     """
-    _, context = bindings()
+    ir, context = bindings()
     with context:
         try:
             return runtime.mlir.deserialize_portable_artifact(artifact)
-        except RuntimeError as error:
-            raise ValueError(
+        except (RuntimeError, ir.MLIRError) as error:
+            raise FileError(
                 f"the program is no portable StableHLO that this jaxlib reads: {error}"
             ) from error
