@@ -19,6 +19,7 @@ from typing import Any
 
 from bench_device_workloads import DISPATCH as DEVICE_DISPATCH
 from bench_device_workloads import FLAGS
+from bench_export_workloads import EXPORT, EXPORT_MLP, READ, WRITE
 from bench_hosts import PROCESSES, START, STEP
 from bench_hosts import measure as measure_processes
 from bench_lax_workloads import EAGER
@@ -72,6 +73,7 @@ NO_SLOWER = Budget(1.0, "no more than JAX")
 TRACE = scaled(25, 160, "ms")
 DISPATCH = Budget(1.1, "1.1 × JAX")
 LOWERING = Budget(1 / 3, "a third of JAX")
+EXPORTING = Budget(0.3, "0.3 × JAX")
 SHARD_MAP = Budget(1 / 5, "a fifth of JAX")
 GRU = "gradient of a GRU over 100 steps"
 SCALARS = "gradient of a scan with 60 scalar carries"
@@ -84,6 +86,7 @@ BUDGETS = {
     "trace the gradient of 10 checkpointed layers": LOWERING,
     "trace and lower the Hessian of 20 parameters": LOWERING,
     "lower 3,000 equations to StableHLO": scaled(25, 86, "ms"),
+    **dict.fromkeys([EXPORT, EXPORT_MLP, WRITE, READ], EXPORTING),
     "x + x": NO_SLOWER,
     "jnp.sin(x)": NO_SLOWER,
     "x[i], index varying": scaled(15, 80, "µs"),

@@ -111,7 +111,6 @@ def test_where_it_cannot_run(tmp_path):
     [
         {"kept": [1]},
         {"kept": [0, 0]},
-        {"in_types": []},
         {"out_shardings": []},
         {"nr_devices": 0},
         {"platforms": []},
@@ -122,6 +121,13 @@ def test_records_that_contradict_themselves_are_refused(changes):
     record = read_export((DATA / "flax.export").read_bytes(), "flax.export")
     with pytest.raises(FileError, match="^altered: the record of '<lambda>'"):
         read_export(write_export(_changed(record, **changes)), "altered")
+
+
+def test_trees_that_do_not_fit_their_types_are_refused():
+    record = read_export((DATA / "flax.export").read_bytes(), "flax.export")
+    altered = write_export(_changed(record, in_types=[], in_shardings=[], kept=[]))
+    with pytest.raises(FileError, match="^the bytes given: .* has 0 types for 1 arguments"):
+        load(altered)
 
 
 def _changed(record, **changes):

@@ -6,10 +6,10 @@ from ricci_ir import Effect
 from ricci_xla.exported import (
     ExportedRecord,
     decode_abstract_sharding,
-    node_forms,
     read_export,
+    signature_of,
 )
-from ricci_xla.files import FileError, decode_tree, decode_type
+from ricci_xla.files import FileError
 
 from ._checks import DisabledSafetyCheck
 from ._exported import Exported
@@ -52,12 +52,13 @@ def exported_of(record: ExportedRecord) -> Exported:
       FileError: if the record has something that is unknown here.
     """
     vjp = None if record.vjp is None else exported_of(record.vjp)
+    signature = signature_of(record)
     return Exported(
         fun_name=record.fun_name,
-        in_tree=decode_tree(record.in_tree, node_forms),
-        in_avals=tuple(map(decode_type, record.in_types)),
-        out_tree=decode_tree(record.out_tree, node_forms),
-        out_avals=tuple(map(decode_type, record.out_types)),
+        in_tree=signature.in_tree,
+        in_avals=signature.in_types,
+        out_tree=signature.out_tree,
+        out_avals=signature.out_types,
         _in_named_shardings=tuple(map(decode_abstract_sharding, record.in_shardings)),
         _out_named_shardings=tuple(map(decode_abstract_sharding, record.out_shardings)),
         in_shardings_hlo=(None,) * len(record.in_types),

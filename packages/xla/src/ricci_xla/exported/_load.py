@@ -20,7 +20,7 @@ from ricci_xla.executables._compile import (
     result_shardings,
 )
 from ricci_xla.executables._dispatch import shard_args
-from ricci_xla.files import FileError, decode_tree, decode_type
+from ricci_xla.files import FileError
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import (
@@ -39,7 +39,7 @@ from ._records import (
     AbstractShardingRecord,
     ExportedRecord,
     decode_abstract_sharding,
-    node_forms,
+    signature_of,
 )
 
 __all__ = [
@@ -69,10 +69,10 @@ class LoadedFunction:
         self, record: ExportedRecord, devices: tuple[Device, ...], where: str, unchecked: bool
     ):
         self.fun_name = record.fun_name
-        self.in_tree = decode_tree(record.in_tree, node_forms)
-        self.out_tree = decode_tree(record.out_tree, node_forms)
-        self.in_types = _types(record.in_types, where)
-        self.out_types = _types(record.out_types, where)
+        signature = signature_of(record)
+        self.in_tree, self.out_tree = signature.in_tree, signature.out_tree
+        self.in_types = _without_keys(signature.in_types, where)
+        self.out_types = _without_keys(signature.out_types, where)
         self.devices = devices
         self._executable = _compiled(
             record, self.in_types, self.out_types, devices, where, unchecked
@@ -190,8 +190,7 @@ def load(
         raise FileError(f"{where}: {error}") from error
 
 
-def _types(records: Sequence[Any], where: str) -> tuple[Any, ...]:
-    found = tuple(map(decode_type, records))
+def _without_keys(found: tuple[Any, ...], where: str) -> tuple[Any, ...]:
     for aval in found:
         if isinstance(getattr(aval, "dtype", None), ExtendedDType):
             raise FileError(

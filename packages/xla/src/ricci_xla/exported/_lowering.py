@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ricci_ir import AbstractValue, Effect, ExtendedDType, abstract_token
-from ricci_stablehlo import ordered_among, without_locations
+from ricci_stablehlo import ordered_among
 from ricci_xla.calls._stages import Traced
 from ricci_xla.executables._compiled import lower_program
 from ricci_xla.executables._program_devices import place, with_typed_results
@@ -121,7 +121,7 @@ def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule
         len(placement.devices),
         kept,
         effects,
-        frozenset(_CUSTOM_CALL.findall(without_locations(text))),
+        frozenset(_CUSTOM_CALL.findall(text)),
     )
 
 

@@ -39,10 +39,14 @@ def to_portable(text: str) -> bytes:
       ValueError: if the module uses what StableHLO had no portable form for in that version.
     """
     version = _version("NONE" if _ignore_forward_compatibility.value else "WEEK_4")
+    ir, context = bindings()
     try:
-        # Shardings, in the `sdy` dialect, are written as they are.
-        return runtime.mlir.serialize_portable_artifact(text, version, True)
-    except RuntimeError as error:
+        # Given text, jaxlib would make a new context each time, which takes longer than the rest.
+        with context:
+            module = ir.Module.parse(text)
+            # Shardings, in the `sdy` dialect, are written as they are.
+            return runtime.mlir.serialize_portable_artifact(module, version, True)
+    except (RuntimeError, ir.MLIRError) as error:
         reason = str(error).partition("Detailed error from MLIR:")[2].strip() or str(error)
         raise ValueError(
             f"the program cannot be written as portable StableHLO of version {version}: "

@@ -4,10 +4,11 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from ricci_pytree import PyTreeDef
 from ricci_xla.files import (
     FileError,
     FileKind,
@@ -19,6 +20,8 @@ from ricci_xla.files import (
     TypeRecord,
     decode_axes,
     decode_spec,
+    decode_tree,
+    decode_type,
     encode_axes,
     encode_spec,
 )
@@ -33,6 +36,8 @@ __all__ = [
     "ExportedRecord",
     "named_tuple_form",
     "node_forms",
+    "Signature",
+    "signature_of",
 ]
 
 # The classes of tree nodes that users have registered for exports.
@@ -131,15 +136,13 @@ def checked(record: ExportedRecord, where: str | os.PathLike[str]) -> ExportedRe
       FileError: if they do not.
     """
     name = f"{where}: the record of {record.fun_name!r}"
-    counts = {"arguments": len(record.in_types), "results": len(record.out_types)}
-    trees = {"arguments": record.in_tree, "results": record.out_tree}
-    shardings = {"arguments": record.in_shardings, "results": record.out_shardings}
-    for what, count in counts.items():
-        if _leaves(trees[what]) != count:
-            raise FileError(f"{name} has {count} types for {_leaves(trees[what])} {what}")
-        if len(shardings[what]) != count:
-            raise FileError(f"{name} has {len(shardings[what])} shardings for {count} {what}")
-    kept, given = record.kept, counts["arguments"]
+    for what, types, shardings in (
+        ("arguments", record.in_types, record.in_shardings),
+        ("results", record.out_types, record.out_shardings),
+    ):
+        if len(shardings) != len(types):
+            raise FileError(f"{name} has {len(shardings)} shardings for {len(types)} {what}")
+    kept, given = record.kept, len(record.in_types)
     if kept != sorted(set(kept)) or (kept and not 0 <= kept[0] <= kept[-1] < given):
         raise FileError(f"{name} keeps the arguments {kept} of {given}")
     if record.nr_devices < 1 or not record.platforms:
@@ -151,8 +154,46 @@ def checked(record: ExportedRecord, where: str | os.PathLike[str]) -> ExportedRe
     return record
 
 
-def _leaves(tree: TreeRecord) -> int:
-    return 1 if tree.node is None else sum(map(_leaves, tree.children))
+class Signature(NamedTuple):
+    """The structures of a function's arguments and results, and the types of their leaves."""
+
+    in_tree: PyTreeDef
+    in_types: tuple[Any, ...]
+    out_tree: PyTreeDef
+    out_types: tuple[Any, ...]
+
+
+def signature_of(record: ExportedRecord) -> Signature:
+    """The structures and types of an exported function.
+
+    Raises:
+      FileError: if there are no such ones, or they do not fit each other.
+    """
+    known: dict[Any, Any] = {}
+    parts: list[Any] = []
+    for what, tree, types in (
+        ("arguments", record.in_tree, record.in_types),
+        ("results", record.out_tree, record.out_types),
+    ):
+        found = decode_tree(tree, node_forms)
+        if found.num_leaves != len(types):
+            raise FileError(
+                f"the record of {record.fun_name!r} has {len(types)} types for {found.num_leaves} "
+                f"{what}"
+            )
+        parts += [found, tuple([_type_of(t, known) for t in types])]
+    return Signature(*parts)
+
+
+def _type_of(record: TypeRecord, known: dict[Any, Any]) -> Any:
+    """The type that a record describes; that of an equal record, if it is ``known``."""
+    if record.shape is None or record.sharding is not None:
+        return decode_type(record)
+    key = (*record.shape, record.dtype, record.weak_type)
+    found = known.get(key)
+    if found is None:
+        found = known[key] = decode_type(record)
+    return found
 
 
 def named_tuple_form(kind: type, name: str) -> NodeForm:
