@@ -27,7 +27,7 @@ needs_cpu = pytest.mark.skipif(
 # In every ordinary run, with two more; RICCI_ALL_EXPORTS=1 runs all.
 ALWAYS = [
     *("nested trees", "wide scalar", "custom vjp", "many keys"),
-    *("platforms of cholesky", "sharded matmul"),
+    *("platforms of cholesky", "sharded matmul", "symbolic matmul"),
 ]
 
 

@@ -87,7 +87,10 @@ def function_of(jax: Any, row: Row, scope: dict[str, Any]) -> tuple[Any, list[An
 
 def export(jax: Any, row: Row, fun: Any, args: list[Any]) -> Any:
     """The exported function of a row."""
-    options = row.options.partition("export=")[2]
+    options, _, sizes = row.options.partition("sizes=")
+    options = options.partition("export=")[2]
+    if sizes:
+        args = jax.export.symbolic_args_specs(args, list(eval(sizes)))
     return jax.export.export(fun, **(eval(options) if options else {}))(*args)
 
 

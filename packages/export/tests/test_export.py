@@ -17,11 +17,19 @@ from ricci_export import (
     maximum_supported_calling_convention_version,
     minimum_supported_calling_convention_version,
 )
-from ricci_ir import ShapeDtypeStruct, clear_caches, config, enable_x64, make_jaxpr
+from ricci_ir import (
+    ShapeDtypeStruct,
+    clear_caches,
+    config,
+    enable_x64,
+    make_jaxpr,
+    symbolic_shape,
+)
 from ricci_lax import checkpoint, platform_dependent, pure_callback, scan
 from ricci_lax.authoring import floating, nary, no_examples
 from ricci_random import key, key_data, uniform
 from ricci_xla import Mesh, NamedSharding, P, device_put, devices, jit
+from ricci_xla.exported import load
 
 X = np.float32([0.5, 1, 2])
 
@@ -268,6 +276,40 @@ def test_over_several_devices(line):
         exported.in_shardings_jax(reversed_line)
     single = exported_of(lambda x: x * 2, x)
     np.testing.assert_array_equal(jit(single.call)(device_put(x, there)), 2 * x)
+
+
+def test_symbolic_sizes():
+    b, _ = symbolic_shape("b, 3", constraints=["b >= 2"])
+    f = lambda x: (x.reshape(-1), x.sum(0), x.shape[0] * jnp.ones(2))
+    exported = exported_of(f, ShapeDtypeStruct((b, 3), np.float32), platforms=["cpu", "tpu"])
+    assert str(exported.out_avals[0]) == "float32[3*b]"
+    assert exported.uses_global_constants
+    for read in (exported, deserialize(exported.serialize(vjp_order=1))):
+        for n in (2, 5):
+            x = np.arange(3 * n, dtype=np.float32).reshape(n, 3)
+            for call in (read.call, jit(read.call)):
+                flat, total, size = call(x)
+                np.testing.assert_array_equal(flat, x.reshape(-1))
+                np.testing.assert_array_equal(total, x.sum(0))
+                np.testing.assert_array_equal(size, [n, n])
+            slope = grad(lambda x, read=read: (read.call(x)[0] ** 2).sum())(x)
+            np.testing.assert_array_equal(slope, 2 * x)
+        with pytest.raises(ValueError, match=r"'b>=2|b >= 2"):
+            read.call(np.ones((1, 3), np.float32))
+        with pytest.raises(
+            ValueError, match=r"args\[0\].shape is \(4, 2\), but should be \(b, 3\)"
+        ):
+            read.call(np.ones((4, 2), np.float32))
+    wider = symbolic_shape("c, 3", constraints=["c >= 4"])
+    again = exported_of(lambda x: exported.call(x)[0] + 1, ShapeDtypeStruct(wider, np.float32))
+    assert str(again.out_avals) == "(ShapedArray(float32[3*c]),)"
+    np.testing.assert_array_equal(again.call(np.ones((4, 3), np.float32)), np.full(12, 2))
+    loaded = load(exported.serialize())
+    assert repr(loaded) == "LoadedFunction(<lambda>(args[0]: float32[b,3]))"
+    for n in (2, 3, 2):
+        np.testing.assert_array_equal(loaded(np.ones((n, 3), np.float32))[1], [n, n, n])
+    with pytest.raises(ValueError, match=r"b ?>= ?2"):
+        loaded(np.ones((1, 3), np.float32))
 
 
 def test_an_export_can_be_exported(product):

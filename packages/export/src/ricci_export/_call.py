@@ -12,6 +12,7 @@ from ricci_ir import (
     define,
     float0,
     get_aval,
+    is_static_shape,
     own_sharding,
     unsupported,
 )
@@ -20,9 +21,9 @@ from ricci_lax.authoring import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tokens_at
 from ricci_xla import NamedSharding
-from ricci_xla.exported import call_exported_main
+from ricci_xla.exported import argument_names, call_exported_main, sizes_of_call, with_sizes
 
-from ._messages import argument_names, differences
+from ._messages import differences
 
 __all__ = [
     "call_exported_p",
@@ -36,13 +37,11 @@ class Callee:
       in_avals, out_avals: the types of arguments and results.
       in_shardings, out_shardings: how they are divided, where that is given.
       any_platform: whether it may be called on platforms that it was not exported for.
-      constants: whether its module takes the platform's index.
     """
 
     __slots__ = (
         "any_platform",
         "artifact",
-        "constants",
         "effects",
         "fun_name",
         "in_avals",
@@ -56,7 +55,6 @@ class Callee:
 
     artifact: bytes
     any_platform: bool
-    constants: bool
     effects: frozenset[Effect]
     fun_name: str
     in_avals: tuple[Any, ...]
@@ -75,8 +73,11 @@ class Callee:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
 
-def _out_types(*avals: AbstractValue, exported: Callee) -> list[AbstractValue]:
-    return [getattr(aval, "plain", aval) for aval in exported.out_avals]
+def _out_types(*avals: Any, exported: Callee) -> list[AbstractValue]:
+    shapes = [getattr(aval, "shape", ()) for aval in avals]
+    names = [f"argument {i}" for i in range(len(avals))]
+    sizes = sizes_of_call(names, exported.in_avals, shapes)
+    return [with_sizes(getattr(aval, "plain", aval), sizes) for aval in exported.out_avals]
 
 
 def _typed_as_exported(
@@ -104,7 +105,7 @@ def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
     tokens = [x for x in operands if isinstance(x.aval, AbstractToken)]
     arrays = operands[len(tokens) :]
     index = None
-    if exported.constants:
+    if len(exported.platforms) > 1:
         here = ctx.platform in exported.platforms
         index = exported.platforms.index(ctx.platform) if here else 0
     # Over several devices no tokens are passed: calls of such programs wait for each other.
@@ -114,7 +115,9 @@ def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
         exported.artifact,
         passed,
         [arrays[i] for i in exported.kept],
+        [exported.in_avals[i] for i in exported.kept],
         exported.out_avals,
+        ctx.outs[len(ctx.outs) - len(exported.out_avals) :],
         [exported.in_shardings[i] for i in exported.kept],
         exported.out_shardings,
         index,
@@ -200,21 +203,24 @@ def call_flat(
             f"{fun_name} was exported for arguments of another structure:\n"
             f"{differences(in_tree, (args, kwargs))}"
         )
-    found: list[Any] = []
+    avals: list[Any] = []
     for i, (x, expected) in enumerate(zip(leaves, in_avals, strict=True)):
         try:
-            aval: Any = get_aval(x)
+            avals.append(get_aval(x))
         except TypeError as error:
             name = argument_names(in_tree)[i]
             raise TypeError(
                 f"{name} of {fun_name} must be an array of type {expected.str_short()}, got "
                 f"{x!r:.60} of type {type(x).__name__}."
             ) from error
-        if aval.dtype != expected.dtype or aval.shape != expected.shape:
+    for i, (aval, expected) in enumerate(zip(avals, in_avals, strict=True)):
+        known = is_static_shape(expected.shape)
+        if aval.dtype != expected.dtype or (known and aval.shape != expected.shape):
             name = argument_names(in_tree)[i]
             raise ValueError(
                 f"{name} of {fun_name} was exported as {expected.str_short()}, and the call has "
                 f"{aval.str_short()}. Convert it, or export the function for this type."
             )
-        found.append(x)
-    return tree_unflatten(out_tree, calls.differentiable(*found))
+    if not all(is_static_shape(aval.shape) for aval in in_avals):
+        sizes_of_call(argument_names(in_tree), in_avals, [aval.shape for aval in avals])
+    return tree_unflatten(out_tree, calls.differentiable(*leaves))

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import tangent_aval, vjp
-from ricci_ir import ShapeDtypeStruct, api_boundary, config, eval_jaxpr, float0, get_aval
+from ricci_ir import (
+    ShapeDtypeStruct,
+    api_boundary,
+    config,
+    eval_jaxpr,
+    float0,
+    get_aval,
+    is_static_shape,
+)
 from ricci_stablehlo import ordered_among
 from ricci_xla import NamedSharding, Traced, get_default_device, jit
 from ricci_xla.exported import ExportedModule, lower_for_export, to_portable
@@ -128,6 +136,7 @@ def _export_traced(
     lowered = lower_for_export(traced, platforms)
     check_custom_calls(lowered.name, lowered.custom_calls, disabled)
     ordered = ordered_among(lowered.effects)
+    static = all(is_static_shape(getattr(aval, "shape", ())) for aval in lowered.in_avals)
     return Exported(
         fun_name=lowered.name,
         in_tree=traced.in_tree,
@@ -146,7 +155,7 @@ def _export_traced(
         mlir_module_serialized=to_portable(lowered.text),
         calling_convention_version=convention,
         module_kept_var_idx=lowered.kept,
-        uses_global_constants=len(platforms) > 1,
+        uses_global_constants=len(platforms) > 1 or not static,
         _get_vjp=lambda primal: _export_vjp(primal, traced, lowered),
     )
 

@@ -98,7 +98,6 @@ class Exported:
         callee = Callee(
             artifact=self.mlir_module_serialized,
             any_platform=DisabledSafetyCheck.platform() in self.disabled_safety_checks,
-            constants=self.uses_global_constants,
             effects=frozenset((*self.ordered_effects, *self.unordered_effects)),
             fun_name=self.fun_name,
             in_avals=self.in_avals,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ricci_ir import is_symbolic_dim
 from ricci_xla.exported import ExportedRecord, encode_abstract_sharding, node_forms
 from ricci_xla.files import encode_tree, encode_type
 
@@ -35,8 +36,16 @@ def record_of(exported: Any, vjp_order: int) -> ExportedRecord:
         calling_convention=exported.calling_convention_version,
         kept=list(exported.module_kept_var_idx),
         uses_global_constants=exported.uses_global_constants,
+        constraints=_constraints(exported),
         vjp=record_of(exported.vjp(), vjp_order - 1) if vjp_order > 0 else None,
     )
+
+
+def _constraints(exported: Any) -> list[str]:
+    """What holds of the symbolic sizes of an exported function."""
+    sizes = (n for aval in exported.in_avals for n in aval.shape if is_symbolic_dim(n))
+    scope = next((n.scope for n in sizes), None)
+    return [] if scope is None else [constraint.text for constraint in scope.constraints]
 
 
 def effect_name(effect: object) -> str:

@@ -7,40 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ExtendedDType, ShapedArray, get_aval
-from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from ricci_stablehlo import Lowering, Module, Value, tensor_type
+from ricci_ir import ShapedArray, get_aval, is_static_shape
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_xla.devices._client import devices as all_devices
 from ricci_xla.devices._client import get_default_device
-from ricci_xla.devices._runtime_types import Device, DeviceList
-from ricci_xla.executables._compile import (
-    Executable,
-    buffer_rank,
-    compile_text,
-    result_shardings,
-)
+from ricci_xla.devices._runtime_types import Device
+from ricci_xla.executables._compile import Executable
 from ricci_xla.executables._dispatch import shard_args
 from ricci_xla.files import FileError
-from ricci_xla.meshes._mesh import Mesh
-from ricci_xla.meshes._sharding import single_device_sharding
-from ricci_xla.meshes._sharding_types import (
-    GSPMDSharding,
-    HloSharding,
-    NamedSharding,
-    Sharding,
-)
-from ricci_xla.meshes._shardy import shardy_text
 
-from ._functions import call_exported_main, check_program
+from ._compiling import ExportedProgram
 from ._jax_file import looks_like_jax
-from ._portable import from_portable
+from ._names import argument_names
 from ._reading import read_export
-from ._records import (
-    AbstractShardingRecord,
-    ExportedRecord,
-    decode_abstract_sharding,
-    signature_of,
-)
+from ._sizes import sizes_of_call, with_sizes
 
 __all__ = [
     "load",
@@ -65,21 +45,22 @@ class LoadedFunction:
     out_types: tuple[ShapedArray, ...]
     devices: tuple[Device, ...]
 
-    def __init__(
-        self, record: ExportedRecord, devices: tuple[Device, ...], where: str, unchecked: bool
-    ):
-        self.fun_name = record.fun_name
-        signature = signature_of(record)
+    def __init__(self, exported: ExportedProgram):
+        signature = exported.signature
+        self.fun_name = exported.record.fun_name
         self.in_tree, self.out_tree = signature.in_tree, signature.out_tree
-        self.in_types = _without_keys(signature.in_types, where)
-        self.out_types = _without_keys(signature.out_types, where)
-        self.devices = devices
-        self._executable = _compiled(
-            record, self.in_types, self.out_types, devices, where, unchecked
-        )
+        self.in_types, self.out_types = signature.in_types, signature.out_types
+        self.devices = exported.devices
+        self._exported = exported
+        # By the sizes of the arguments, if these are symbolic.
+        self._executables: dict[Any, Executable] = {}
+        if all(is_static_shape(aval.shape) for aval in self.in_types):
+            self._executables[None] = exported.compiled(self.in_types, self.out_types)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function.
+
+        If it was exported for symbolic sizes, it is compiled once for each combination of sizes.
 
         Args:
           args, kwargs: arrays, with the structure, shapes and dtypes that it was exported for.
@@ -89,7 +70,7 @@ class LoadedFunction:
 
         Raises:
           TypeError: if an argument is no array, or of another shape or dtype.
-          ValueError: if the structure differs.
+          ValueError: if the structure differs, or symbolic sizes do not fit each other.
         """
         leaves, tree = tree_flatten((args, kwargs))
         if tree != self.in_tree:
@@ -98,12 +79,24 @@ class LoadedFunction:
                 f"structure {tree}, expected {self.in_tree}"
             )
         values = [self._checked(i, x) for i, x in enumerate(leaves)]
-        executable = self._executable
+        executable = self._executables.get(None) or self._for_sizes(values)
         arrays = shard_args(
             [s for s, keep in zip(executable.in_shardings, executable.kept, strict=True) if keep],
             [x for x, keep in zip(values, executable.kept, strict=True) if keep],
         )
         return tree_unflatten(self.out_tree, executable.execute(arrays))
+
+    def _for_sizes(self, values: list[Any]) -> Executable:
+        shapes = tuple(np.shape(x) for x in values)
+        found = self._executables.get(shapes)
+        if found is None:
+            sizes = sizes_of_call(self._names(), self.in_types, shapes)
+            types = (
+                [with_sizes(aval, sizes) for aval in avals]
+                for avals in (self.in_types, self.out_types)
+            )
+            found = self._executables[shapes] = self._exported.compiled(*types)
+        return found
 
     def _checked(self, i: int, x: Any) -> Any:
         expected = self.in_types[i]
@@ -118,7 +111,8 @@ class LoadedFunction:
                 f"{self._name(i)} of {self.fun_name} must be an array of type "
                 f"{expected.str_short()}, got {x!r:.60} of type {type(x).__name__}"
             ) from error
-        if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        known = is_static_shape(expected.shape)
+        if found.dtype != expected.dtype or (known and found.shape != expected.shape):
             raise TypeError(
                 f"{self._name(i)} of {self.fun_name} must be of type {expected.str_short()}, got "
                 f"{found.str_short()}"
@@ -126,15 +120,14 @@ class LoadedFunction:
         return x
 
     def _name(self, i: int) -> str:
-        (where, *rest), _ = self._paths()[i]
-        return ("kwargs" if where.idx else "args") + keystr(tuple(rest))
+        return self._names()[i]
 
-    def _paths(self) -> list[Any]:
-        return tree_flatten_with_path(tree_unflatten(self.in_tree, range(len(self.in_types))))[0]
+    def _names(self) -> list[str]:
+        return argument_names(self.in_tree)
 
     def _signature(self) -> str:
-        names = (f"{self._name(i)}: {t.str_short()}" for i, t in enumerate(self.in_types))
-        return f"({', '.join(names)})"
+        names = zip(self._names(), self.in_types, strict=True)
+        return f"({', '.join(f'{name}: {aval.str_short()}' for name, aval in names)})"
 
     def __repr__(self) -> str:
         return f"LoadedFunction({self.fun_name}{self._signature()})"
@@ -183,146 +176,9 @@ def load(
             f"{len(devices)} to run it on"
         )
     try:
-        return LoadedFunction(record, tuple(devices), where, looks_like_jax(data))
+        program = ExportedProgram(record, tuple(devices), where, looks_like_jax(data))
+        return LoadedFunction(program)
     except FileError as error:
         if str(error).startswith(f"{where}: "):
             raise
         raise FileError(f"{where}: {error}") from error
-
-
-def _without_keys(found: tuple[Any, ...], where: str) -> tuple[Any, ...]:
-    for aval in found:
-        if isinstance(getattr(aval, "dtype", None), ExtendedDType):
-            raise FileError(
-                f"{where}: the function has arguments or results of type {aval.str_short()}, and "
-                "only ricci-random knows random keys: export a function of key_data instead."
-            )
-    return found
-
-
-def canonical_platform(device: Device) -> str:
-    """The platform of a device, as exports name it."""
-    if device.platform != "gpu":
-        return device.platform
-    return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
-
-
-def _compiled(
-    record: ExportedRecord,
-    in_types: tuple[Any, ...],
-    out_types: tuple[Any, ...],
-    devices: tuple[Device, ...],
-    where: str,
-    unchecked: bool,
-) -> Executable:
-    platform = canonical_platform(devices[0])
-    if platform not in record.platforms and "platform" not in record.disabled_checks:
-        raise FileError(
-            f"{where}: {record.fun_name} was exported for the platforms "
-            f"{', '.join(record.platforms)}, and is loaded for {platform}"
-        )
-    if record.ordered_effects:
-        raise FileError(f"{where}: {record.fun_name} has ordered effects, which need its tracing")
-    inner = [_on(devices, s) for s in record.in_shardings]
-    outer = [_on(devices, s) for s in record.out_shardings]
-    program = record.module
-    if record.uses_global_constants:
-        program = _for_platform(record, in_types, out_types, platform)
-    elif unchecked:  # a file of JAX's has no digest
-        kept_types = [tensor_type(in_types[i]) for i in record.kept]
-        check_program(from_portable(program), kept_types, list(map(tensor_type, out_types)))
-    try:
-        loaded = compile_text(program, devices, num_partitions=len(devices))
-    except RuntimeError as error:
-        raise FileError(
-            f"{where}: the program of {record.fun_name} does not compile: {error}"
-        ) from error
-    kept = [i in record.kept for i in range(len(in_types))]
-    if len(devices) == 1:
-        here = single_device_sharding(devices[0])
-        return Executable(
-            loaded,
-            in_types,
-            out_types,
-            in_shardings=[here] * len(in_types),
-            out_shardings=[here] * len(out_types),
-            kept=kept,
-            committed=True,
-        )
-    everywhere = GSPMDSharding(DeviceList(devices), HloSharding.replicate())
-    wanted = loaded.get_parameter_shardings()
-    chosen: list[Sharding] = [everywhere] * len(in_types)
-    for position, i in enumerate(record.kept):
-        if inner[i] is not None:
-            chosen[i] = inner[i]
-        elif wanted is not None:
-            chosen[i] = GSPMDSharding(DeviceList(devices), wanted[position])
-    made = (result_shardings(loaded, devices) or [])[: len(out_types)]
-    return Executable(
-        loaded,
-        in_types,
-        out_types,
-        in_shardings=chosen,
-        out_shardings=[given or own for given, own in zip(outer, made, strict=True)],
-        kept=kept,
-        committed=True,
-    )
-
-
-def _on(devices: Sequence[Device], record: AbstractShardingRecord | None) -> Any:
-    """A sharding over these devices; ``None`` where it is open."""
-    sharding = decode_abstract_sharding(record)
-    if sharding is None or not sharding.mesh.axis_names:
-        return None
-    grid: Any = np.empty(len(devices), object)
-    grid[:] = devices
-    mesh = sharding.mesh
-    placed = Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
-    return NamedSharding(placed, sharding.spec, memory_kind=sharding.memory_kind)
-
-
-def _for_platform(
-    record: ExportedRecord, in_types: tuple[Any, ...], out_types: tuple[Any, ...], platform: str
-) -> str:
-    """The module for one platform, of a module for several."""
-    module = Module("main", platform, {}, None, record.nr_devices)
-    module.names["main"] = 0
-    body = Lowering(module, [0], "    ")
-    given = [decode_abstract_sharding(s) for s in record.in_shardings]
-    kept = record.kept
-    args = [Value(f"%arg{n}", in_types[i]) for n, i in enumerate(kept)]
-    results = call_exported_main(
-        body,
-        record.module,
-        [],
-        args,
-        out_types,
-        [None] * len(kept),
-        [decode_abstract_sharding(s) for s in record.out_shardings],
-        record.platforms.index(platform) if platform in record.platforms else 0,
-    )
-    params = ", ".join(
-        f"{x}: {tensor_type(x.aval)}{_attribute(module, given[i], x)}"
-        for x, i in zip(args, kept, strict=True)
-    )
-    types = ", ".join(tensor_type(x.aval) for x in results)
-    returned = f" {', '.join(map(str, results))} : {types}" if results else ""
-    head = (
-        f"module @jit_main attributes {{mhlo.num_partitions = {record.nr_devices} : i32, "
-        "mhlo.num_replicas = 1 : i32} {"
-    )
-    main = [
-        f"  func.func public @main({params}) -> ({types}) {{",
-        *body.lines,
-        f"    return{returned}",
-        "  }",
-    ]
-    return "\n".join([head, *module.declarations(), *main, *module.functions, "}", ""])
-
-
-def _attribute(module: Module, sharding: NamedSharding | None, x: Value) -> str:
-    if sharding is None or not sharding.mesh.axis_names:
-        return ""
-    symbol = module.mesh(tuple(sharding.mesh.shape.items()))
-    text = shardy_text(sharding, buffer_rank(x.aval))
-    return f" {{sdy.sharding = #sdy.sharding<@{symbol}, {text}>}}"

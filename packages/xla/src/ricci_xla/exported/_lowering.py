@@ -103,10 +103,11 @@ def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule
             [*[abstract_token] * tokens, *(in_avals[i] for i in kept)],
             [*[abstract_token] * tokens, *out_avals],
         )
-    # JAX specializes a module for its platform and sizes where this says so.
-    polymorphic = str(len(platforms) > 1).lower()
-    attribute = f"attributes {{jax.uses_shape_polymorphism = {polymorphic}, "
-    text = text.replace("attributes {", attribute, 1)
+    # JAX specializes a module for its platform where this says so; for its sizes it does by itself.
+    if "jax.uses_shape_polymorphism" not in text:
+        polymorphic = str(len(platforms) > 1).lower()
+        attribute = f"attributes {{jax.uses_shape_polymorphism = {polymorphic}, "
+        text = text.replace("attributes {", attribute, 1)
     given = placement.in_shardings[count:]
     fixed = options.out_shardings or (None,) * len(out_avals)
     own = [_given_or_own(s, x) for s, x in zip(given, traced._leaves, strict=True)]

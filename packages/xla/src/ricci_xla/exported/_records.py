@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ricci_ir import SymbolicScope, symbolic_shape
 from ricci_pytree import PyTreeDef
 from ricci_xla.files import (
     FileError,
@@ -71,6 +72,7 @@ class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
       calling_convention: how the module's ``@main`` takes its arguments.
       kept: the positions of the arguments that the module takes.
       uses_global_constants: whether it takes the platform's index or sizes.
+      constraints: what holds of symbolic sizes.
       vjp: the function's derivative, exported likewise.
     """
 
@@ -90,6 +92,7 @@ class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
     calling_convention: int
     kept: list[int]
     uses_global_constants: bool = False
+    constraints: list[str] = []
     vjp: "ExportedRecord | None" = None
 
 
@@ -170,6 +173,7 @@ def signature_of(record: ExportedRecord) -> Signature:
       FileError: if there are no such ones, or they do not fit each other.
     """
     known: dict[Any, Any] = {}
+    sizes = _Sizes(record.constraints)
     parts: list[Any] = []
     for what, tree, types in (
         ("arguments", record.in_tree, record.in_types),
@@ -181,18 +185,34 @@ def signature_of(record: ExportedRecord) -> Signature:
                 f"the record of {record.fun_name!r} has {len(types)} types for {found.num_leaves} "
                 f"{what}"
             )
-        parts += [found, tuple([_type_of(t, known) for t in types])]
+        parts += [found, tuple([_type_of(t, known, sizes) for t in types])]
     return Signature(*parts)
 
 
-def _type_of(record: TypeRecord, known: dict[Any, Any]) -> Any:
+class _Sizes:
+    """Reads the symbolic sizes of one function, whose variables are the same in all types."""
+
+    def __init__(self, constraints: Sequence[str]):
+        self._constraints = constraints
+        self._scope: SymbolicScope | None = None
+
+    def __call__(self, text: str) -> Any:
+        try:
+            if self._scope is None:
+                self._scope = SymbolicScope(self._constraints)
+            return symbolic_shape(text, scope=self._scope)[0]
+        except (ValueError, IndexError) as error:
+            raise FileError(f"the record has the size {text!r}: {error}") from error
+
+
+def _type_of(record: TypeRecord, known: dict[Any, Any], sizes: _Sizes) -> Any:
     """The type that a record describes; that of an equal record, if it is ``known``."""
     if record.shape is None or record.sharding is not None:
-        return decode_type(record)
+        return decode_type(record, sizes)
     key = (*record.shape, record.dtype, record.weak_type)
     found = known.get(key)
     if found is None:
-        found = known[key] = decode_type(record)
+        found = known[key] = decode_type(record, sizes)
     return found
 
 

@@ -1,0 +1,188 @@
+"""Compiling exported functions for the devices at hand."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import ExtendedDType
+from ricci_stablehlo import Lowering, Module, Value, tensor_type
+from ricci_xla.devices._runtime_types import Device, DeviceList
+from ricci_xla.executables._compile import (
+    Executable,
+    buffer_rank,
+    compile_text,
+    result_shardings,
+)
+from ricci_xla.files import FileError
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import (
+    GSPMDSharding,
+    HloSharding,
+    NamedSharding,
+    Sharding,
+)
+from ricci_xla.meshes._shardy import shardy_text
+
+from ._functions import call_exported_main, check_program, main_module
+from ._portable import from_portable
+from ._records import (
+    AbstractShardingRecord,
+    ExportedRecord,
+    decode_abstract_sharding,
+    signature_of,
+)
+
+
+class ExportedProgram:
+    """An exported function, to be compiled for devices.
+
+    Attributes:
+      record: the record of the function.
+      signature: the structures and types of its arguments and results.
+      devices: the devices.
+    """
+
+    def __init__(
+        self, record: ExportedRecord, devices: tuple[Device, ...], where: str, unchecked: bool
+    ):
+        self.record = record
+        self.signature = signature_of(record)
+        self.devices = devices
+        self._where = where
+        self._unchecked = unchecked
+        self._platform = canonical_platform(devices[0])
+        for aval in (*self.signature.in_types, *self.signature.out_types):
+            if isinstance(getattr(aval, "dtype", None), ExtendedDType):
+                raise FileError(
+                    f"{where}: the function has arguments or results of type {aval.str_short()}, "
+                    "and only ricci-random knows random keys: export a function of key_data "
+                    "instead."
+                )
+        if self._platform not in record.platforms and "platform" not in record.disabled_checks:
+            raise FileError(
+                f"{where}: {record.fun_name} was exported for the platforms "
+                f"{', '.join(record.platforms)}, and is loaded for {self._platform}"
+            )
+        if record.ordered_effects:
+            raise FileError(f"{where}: {record.fun_name} has ordered effects, and cannot be loaded")
+
+    def compiled(self, in_types: Sequence[Any], out_types: Sequence[Any]) -> Executable:
+        """The program, compiled for arguments of known sizes.
+
+        Raises:
+          FileError: if it does not compile.
+          ValueError: if the sizes do not fit each other.
+        """
+        record, devices = self.record, self.devices
+        try:
+            loaded = compile_text(
+                self._program(in_types, out_types), devices, num_partitions=len(devices)
+            )
+        except RuntimeError as error:
+            raise FileError(
+                f"{self._where}: the program of {record.fun_name} does not compile: {error}"
+            ) from error
+        kept = [i in record.kept for i in range(len(in_types))]
+        if len(devices) == 1:
+            here: list[Sharding] = [single_device_sharding(devices[0])]
+            inner, outer = here * len(in_types), here * len(out_types)
+        else:
+            inner, outer = self._shardings(loaded, len(in_types), len(out_types))
+        return Executable(
+            loaded,
+            in_types,
+            out_types,
+            in_shardings=inner,
+            out_shardings=outer,
+            kept=kept,
+            committed=True,
+        )
+
+    def _shardings(
+        self, loaded: Any, arguments: int, results: int
+    ) -> tuple[list[Sharding], list[Sharding]]:
+        """The shardings of arguments and results: those of the record, else what XLA chose."""
+        where = DeviceList(self.devices)
+        inner: list[Sharding] = [GSPMDSharding(where, HloSharding.replicate())] * arguments
+        wanted = loaded.get_parameter_shardings()
+        given = [_on(self.devices, s) for s in self.record.in_shardings]
+        for position, i in enumerate(self.record.kept):
+            chosen = given[i]
+            if chosen is None and wanted is not None:
+                chosen = GSPMDSharding(where, wanted[position])
+            inner[i] = chosen or inner[i]
+        made = (result_shardings(loaded, self.devices) or [])[:results]
+        fixed = [_on(self.devices, s) for s in self.record.out_shardings]
+        return inner, [s or own for s, own in zip(fixed, made, strict=True)]
+
+    def _program(self, in_types: Sequence[Any], out_types: Sequence[Any]) -> str | bytes:
+        """The module for one platform and known sizes."""
+        record, exported = self.record, self.signature
+        if record.uses_global_constants:
+            return self._specialized(in_types, out_types)
+        if self._unchecked:  # a file of JAX's has no digest
+            check_program(
+                from_portable(record.module),
+                [tensor_type(exported.in_types[i]) for i in record.kept],
+                list(map(tensor_type, exported.out_types)),
+            )
+        return record.module
+
+    def _specialized(self, in_types: Sequence[Any], out_types: Sequence[Any]) -> str:
+        record, exported = self.record, self.signature
+        module = Module("main", self._platform, {}, None, record.nr_devices)
+        module.names["main"] = 0
+        body = Lowering(module, [0], "    ")
+        kept, index = record.kept, None
+        if len(record.platforms) > 1:
+            known = self._platform in record.platforms
+            index = record.platforms.index(self._platform) if known else 0
+        given = [decode_abstract_sharding(s) for s in record.in_shardings]
+        args = [Value(f"%arg{n}", in_types[i]) for n, i in enumerate(kept)]
+        results = call_exported_main(
+            body,
+            record.module,
+            [],
+            args,
+            [exported.in_types[i] for i in kept],
+            exported.out_types,
+            out_types,
+            [None] * len(kept),
+            [decode_abstract_sharding(s) for s in record.out_shardings],
+            index,
+        )
+        arguments = [
+            (str(x), f"{tensor_type(x.aval)}{_attribute(module, given[i], x)}")
+            for x, i in zip(args, kept, strict=True)
+        ]
+        types = [tensor_type(x.aval) for x in results]
+        return main_module(module, body, arguments, [str(x) for x in results], types)
+
+
+def _attribute(module: Module, sharding: NamedSharding | None, x: Value) -> str:
+    if sharding is None or not sharding.mesh.axis_names:
+        return ""
+    symbol = module.mesh(tuple(sharding.mesh.shape.items()))
+    text = shardy_text(sharding, buffer_rank(x.aval))
+    return f" {{sdy.sharding = #sdy.sharding<@{symbol}, {text}>}}"
+
+
+def canonical_platform(device: Device) -> str:
+    """The platform of a device, as exports name it."""
+    if device.platform != "gpu":
+        return device.platform
+    return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
+
+
+def _on(devices: Sequence[Device], record: AbstractShardingRecord | None) -> Any:
+    """A sharding over these devices; ``None`` where it is open."""
+    sharding = decode_abstract_sharding(record)
+    if sharding is None or not sharding.mesh.axis_names:
+        return None
+    grid: Any = np.empty(len(devices), object)
+    grid[:] = devices
+    mesh = sharding.mesh
+    placed = Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+    return NamedSharding(placed, sharding.spec, memory_kind=sharding.memory_kind)
