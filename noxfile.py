@@ -214,6 +214,7 @@ def oracle_full(session: nox.Session) -> None:
         "arrays_oracle",
         "dtypes_oracle",
         "strict_modes",
+        "weak_types",
         "calls_oracle",
         "places",
     )

@@ -39,14 +39,14 @@ _needs_oracle = pytest.mark.skipif(
 def chosen(cases: list[Case]) -> list[Case]:
     """The cases of a function that are tried: all, with 64-bit types off and on.
 
-    Or the first, and the programs of two others and of one where 64-bit types are on: compiling is
+    Or the first, and the programs of another one and of one where 64-bit types are on: compiling is
     what takes time.
     """
     wide = with_wide_types(cases)
     if EVERYTHING:
         return cases + wide
     draw = random.Random(cases[0].function)
-    others = draw.sample(cases[1:], min(2, len(cases) - 1)) + draw.sample(wide, min(1, len(wide)))
+    others = draw.sample(cases[1:], min(1, len(cases) - 1)) + draw.sample(wide, min(1, len(wide)))
     return [cases[0], *(replace(case, programs_only=True) for case in others)]
 
 

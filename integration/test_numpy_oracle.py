@@ -37,8 +37,9 @@ PARTS = {NAMES[i]: NAMES[i : i + TOGETHER] for i in range(0, len(NAMES), TOGETHE
 def chosen(calls: list[Call]) -> list[Call]:
     """The calls of a function that are tried: all, with 64-bit types off and on.
 
-    Or the first, another one, a bad one, and the types of two where 64-bit types are on. The first
-    is compiled with a derivative or mapped, the other made as it stands or compiled.
+    Or the first, for half of the functions another one, a bad one, and the types of one where 64-bit
+    types are on. The first is compiled with a derivative or mapped, the other made as it stands or
+    compiled.
     """
     bad = [call for call in calls if call.bad]
     good = [call for call in calls if not call.bad]
@@ -46,14 +47,15 @@ def chosen(calls: list[Call]) -> list[Call]:
     if EVERYTHING:
         return calls + wide
     draw = random.Random(calls[0].function)
-    found = draw.sample(good[1:], min(1, len(good[1:]))) + draw.sample(bad, min(1, len(bad)))
+    others = good[1:] if draw.random() < 0.5 else []
+    found = draw.sample(others, min(1, len(others))) + draw.sample(bad, min(1, len(bad)))
     if good:
         derived = [probe for probe in good[0].probes if probe in DERIVATIVES]
         probes = ["value", *draw.sample(derived, min(1, len(derived)))]
         if "value" not in good[0].probes:
             probes = ["eager"]
         found.insert(0, replace(good[0], probes=tuple(probes)))
-    typed = draw.sample(wide, min(2, len(wide)))
+    typed = draw.sample(wide, min(1, len(wide)))
     return [*found, *(replace(call, programs_only=True) for call in typed)]
 
 

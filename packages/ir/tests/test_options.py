@@ -108,11 +108,11 @@ def test_the_environment_warns_at_import():
     code = "import ricci_ir"
     env = {
         **os.environ,
-        "JAX_COMPILATION_CACHE_DIR": "/nowhere",
+        "JAX_BACKEND_TARGET": "elsewhere",
         "PYTHONPATH": ":".join(sys.path),
     }
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
-    assert done.stderr.count("jax_compilation_cache_dir='/nowhere' is not supported") == 1
+    assert done.stderr.count("jax_backend_target='elsewhere' is not supported") == 1
 
 
 @pytest.mark.parametrize(
