@@ -37,9 +37,9 @@ PARTS = {NAMES[i]: NAMES[i : i + TOGETHER] for i in range(0, len(NAMES), TOGETHE
 def chosen(calls: list[Call]) -> list[Call]:
     """The calls of a function that are tried: all, with 64-bit types off and on.
 
-    Or the first, for half of the functions another one, a bad one, and the types of one where 64-bit
-    types are on. The first is compiled with a derivative or mapped, the other made as it stands or
-    compiled.
+    Or the first, for half of the functions another one, a bad one, and the types of one where
+    64-bit types are on. The first is compiled with a derivative or mapped, the other made as it
+    stands or compiled.
     """
     bad = [call for call in calls if call.bad]
     good = [call for call in calls if not call.bad]
