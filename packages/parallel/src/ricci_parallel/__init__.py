@@ -4,6 +4,8 @@ from . import _array_moves as _array_moves
 from . import _placement as _placement
 from ._cluster import Cluster as Cluster
 from ._cluster import cluster as cluster
+from ._compute_on import compute_on as compute_on
+from ._compute_on import compute_on_p as compute_on_p
 from ._current_mesh import get_abstract_mesh as get_abstract_mesh
 from ._current_mesh import get_mesh as get_mesh
 from ._current_mesh import set_mesh as set_mesh
@@ -89,6 +91,8 @@ __all__ = [
     "axis_index",
     "axis_index_p",
     "axis_size",
+    "compute_on",
+    "compute_on_p",
     "device_put",
     "device_put_p",
     "device_put_replicated",
