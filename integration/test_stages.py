@@ -190,3 +190,11 @@ def test_descriptions_on_meshes_of_the_compilers_have_plain_types(eight_devices)
     described = ricci.ShapeDtypeStruct((8, 3), np.float32, sharding=sharding)
     assert str(ricci.typeof(described)) == "float32[8,3]"
     assert ricci.eval_shape(jnp.sin, described).sharding is None
+
+
+def test_the_cost_of_a_module_is_known_before_it_is_compiled(compilations):
+    """As the oracle estimates it."""
+    lowered = ricci.jit(lambda x: jnp.sin(x) @ x).lower(np.arange(4, dtype=np.float32))
+    cost = lowered.cost_analysis()
+    assert (cost["flops"], cost["transcendentals"], cost["bytes accessed"]) == (8, 4, 68)
+    assert not compilations

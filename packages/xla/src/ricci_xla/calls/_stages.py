@@ -8,6 +8,7 @@ from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import without_locations
 from ricci_xla.arrays._layout import Format, Layout
 from ricci_xla.devices._runtime_types import Device, LoadedExecutable
+from ricci_xla.devices._topologies import cost_of_module
 from ricci_xla.executables._compiled import (
     CompiledProgram,
     LoweredProgram,
@@ -313,8 +314,9 @@ class Lowered(_Stage):
         return Compiled(self._program, self._leaves, options, compiled)
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimates (flops, bytes accessed) for the compiled program."""
-        return self.compile().cost_analysis()
+        """XLA's estimates (flops, bytes accessed) for the module as it is; nothing is compiled."""
+        module = to_hlo(self._lowered.text).get_hlo_module()
+        return cost_of_module(module, self._lowered.placement.devices[0])
 
 
 def _dialect(name: str | None) -> str:

@@ -164,6 +164,17 @@ def cost_of_described(executable: Any) -> dict[str, Any]:
     return runtime.hlo_module_cost_analysis(_analysing_client(), executable.hlo_modules()[0])
 
 
+def cost_of_module(module: Any, device: Device) -> dict[str, Any]:
+    """XLA's estimates of what an HLO module costs, as it is.
+
+    Args:
+      module: jaxlib's ``HloModule``.
+      device: a device that it is for.
+    """
+    client = _analysing_client() if is_described(device) else device.client
+    return runtime.hlo_module_cost_analysis(client, module)
+
+
 @cache
 def _analysing_client() -> Any:
     return xla_client.make_cpu_client(num_devices=1)
