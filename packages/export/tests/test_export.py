@@ -18,18 +18,25 @@ from ricci_export import (
     minimum_supported_calling_convention_version,
 )
 from ricci_ir import (
+    Effect,
     ShapeDtypeStruct,
     clear_caches,
     config,
+    define,
     enable_x64,
     make_jaxpr,
     symbolic_shape,
+    unsupported,
+    without_sharding,
 )
 from ricci_lax import checkpoint, platform_dependent, pure_callback, scan
 from ricci_lax.authoring import floating, nary, no_examples
+from ricci_parallel import set_mesh
 from ricci_random import key, key_data, uniform
-from ricci_xla import Mesh, NamedSharding, P, device_put, devices, jit
+from ricci_stablehlo import tokens_at
+from ricci_xla import AxisType, Mesh, NamedSharding, P, device_put, devices, jit
 from ricci_xla.exported import load
+from ricci_xla.files import FileError
 
 X = np.float32([0.5, 1, 2])
 
@@ -310,6 +317,63 @@ def test_symbolic_sizes():
         np.testing.assert_array_equal(loaded(np.ones((n, 3), np.float32))[1], [n, n, n])
     with pytest.raises(ValueError, match=r"b ?>= ?2"):
         loaded(np.ones((1, 3), np.float32))
+
+
+class Ticks(Effect):
+    ordered = lowerable = in_control_flow = True
+
+    def __eq__(self, other):
+        return type(other) is Ticks
+
+    def __hash__(self):
+        return hash(Ticks)
+
+
+tick_p = define(
+    "tick",
+    sharding=without_sharding,
+    abstract_eval=lambda x: [x],
+    multiple_results=True,
+    memo=False,
+    effects=lambda params: frozenset({Ticks()}),
+    jvp=unsupported("it counts"),
+    transpose=unsupported("it counts"),
+    batch=unsupported("it counts"),
+    lower=lambda ctx, *operands: [*operands],
+    order=tokens_at(0),
+    examples=no_examples("it has an effect"),
+)
+
+
+@pytest.mark.parametrize("platforms", [None, ["cpu", "tpu", "cuda", "rocm"]])
+def test_effects(platforms):
+    exported = exported_of(lambda x: tick_p.bind(tick_p.bind(x)[0] + 1)[0], X, platforms=platforms)
+    assert (exported.ordered_effects, exported.unordered_effects) == ((Ticks(),), ())
+    assert "stablehlo.token" in exported.mlir_module()
+    for read in (exported, deserialize(exported.serialize())):
+        assert read.ordered_effects == (Ticks(),)
+        assert jit(read.call).trace(X).effects == {Ticks()}
+        for call in (read.call, jit(lambda x, call=read.call: call(call(x)) - 1)):
+            np.testing.assert_array_equal(call(X), X + 1)
+    again = exported_of(lambda x: read.call(tick_p.bind(x)[0]), X)
+    np.testing.assert_array_equal(again.call(X), X + 1)
+    with pytest.raises(FileError, match="ordered effects"):
+        load(exported.serialize())
+    with pytest.raises(TypeError, match="effects, whose classes JAX would not know"):
+        exported.serialize(format="jax")
+
+
+def test_explicit_axes(line):
+    explicit = Mesh(line.devices.reshape(4, 2), ("i", "j"), (AxisType.Explicit,) * 2)
+    with set_mesh(explicit):
+        x = device_put(np.ones((8, 4), np.float32), NamedSharding(explicit, P("i", "j")))
+        exported = exported_of(lambda x: x.T * 2, x)
+        for read in (
+            exported,
+            *(deserialize(exported.serialize(format=f)) for f in ("ricci", "jax")),
+        ):
+            assert str(read.out_avals) == "(ShapedArray(float32[4@j,8@i]),)"
+            assert jit(read.call)(x).sharding.spec == P("j", "i")
 
 
 def test_an_export_can_be_exported(product):

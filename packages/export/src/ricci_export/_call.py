@@ -176,7 +176,9 @@ def calls_of(callee: Callee, vjp: Callable[[], Any]) -> Calls:
 
     def backward(args: tuple[Any, ...], cotangents: Sequence[Any]) -> tuple[Any, ...]:
         found = vjp().call(*args, *cotangents)
-        return tuple(None if get_aval(ct).dtype == float0 else ct for ct in found)
+        kinds: list[Any] = [get_aval(ct) for ct in found]
+        pairs = zip(found, kinds, strict=True)
+        return tuple(None if kind.dtype == float0 else ct for ct, kind in pairs)
 
     call.defvjp(forward, backward)
     return Calls(plain, call)

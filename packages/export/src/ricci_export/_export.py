@@ -171,16 +171,16 @@ def _export_vjp(primal: Exported, traced: Traced, lowered: ExportedModule) -> Ex
         return tuple(pull([_cotangent(ct) for ct in cotangents]))
 
     fun_vjp.__name__ = f"{primal.fun_name}_vjp"
-    cotangents = [tangent_aval(aval) for aval in lowered.out_avals]
+    avals: list[Any] = [*lowered.in_avals, *map(tangent_aval, lowered.out_avals)]
     ins, outs = lowered.placed
     described = [
         ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
-        for aval, sharding in zip((*lowered.in_avals, *cotangents), (*ins, *outs), strict=True)
+        for aval, sharding in zip(avals, (*ins, *outs), strict=True)
     ]
     # The gradient with respect to an argument is divided as the argument is.
     fixed = tuple(s if isinstance(s, NamedSharding) else None for s in ins)
-    shardings = {"out_shardings": fixed} if any(s is not None for s in fixed) else {}
-    of_vjp = jit(fun_vjp, **shardings).trace(*described)
+    divided = any(s is not None for s in fixed)
+    of_vjp = (jit(fun_vjp, out_shardings=fixed) if divided else jit(fun_vjp)).trace(*described)
     return _export_traced(of_vjp, primal.platforms, tuple(primal.disabled_safety_checks))
 
 

@@ -29,8 +29,8 @@ def record_of(exported: Any, vjp_order: int) -> ExportedRecord:
         out_shardings=[encode_abstract_sharding(s) for s in exported._out_named_shardings],
         nr_devices=exported.nr_devices,
         platforms=list(exported.platforms),
-        ordered_effects=[effect_name(e) for e in exported.ordered_effects],
-        unordered_effects=[effect_name(e) for e in exported.unordered_effects],
+        ordered_effects=[_effect(exported, e) for e in exported.ordered_effects],
+        unordered_effects=[_effect(exported, e) for e in exported.unordered_effects],
         disabled_checks=[str(check) for check in exported.disabled_safety_checks],
         module=exported.mlir_module_serialized,
         calling_convention=exported.calling_convention_version,
@@ -46,6 +46,20 @@ def _constraints(exported: Any) -> list[str]:
     sizes = (n for aval in exported.in_avals for n in aval.shape if is_symbolic_dim(n))
     scope = next((n.scope for n in sizes), None)
     return [] if scope is None else [constraint.text for constraint in scope.constraints]
+
+
+def _effect(exported: Any, effect: object) -> str:
+    """The name of an effect, of which the program that reads it makes an equal one."""
+    try:
+        if type(effect)() == effect:
+            return effect_name(effect)
+    except TypeError:  # the class takes arguments
+        pass
+    raise ValueError(
+        f"{exported.fun_name} cannot be serialized: its effect {effect!r} differs from "
+        f"{type(effect).__qualname__}(), which a program that reads the file would make. Give the "
+        "class __eq__ and __hash__ without arguments, or keep the effect out of the function."
+    )
 
 
 def effect_name(effect: object) -> str:

@@ -207,11 +207,11 @@ def _read_axes(mesh: dict[str, Any]) -> MeshAxesRecord:
 def _read_sharding(found: dict[str, Any]) -> AbstractShardingRecord:
     mesh, spec = found["mesh"], found["spec"]
     parts = [_read_part(part.get("axes", [])) for part in spec["parts"]]
-    sums = [encode_plain(frozenset(spec.get(name, ()))) for name in ("unreduced", "reduced")]
+    sums = lambda name: encode_plain(frozenset(spec.get(name, ())))
     device = mesh.get("device", {})
     return AbstractShardingRecord(
         _read_axes(mesh),
-        SpecRecord([encode_plain(part) for part in parts], *sums),
+        SpecRecord([encode_plain(part) for part in parts], sums("unreduced"), sums("reduced")),
         found.get("memory"),
         device.get("kind"),
         device.get("cores"),

@@ -28,6 +28,7 @@ from ricci_xla.files import (
 )
 from ricci_xla.meshes._abstract_mesh import AbstractDevice, AbstractMesh
 from ricci_xla.meshes._sharding_types import NamedSharding
+from ricci_xla.meshes._type_forms import placed_aval
 
 __all__ = [
     "AbstractShardingRecord",
@@ -175,9 +176,9 @@ def signature_of(record: ExportedRecord) -> Signature:
     known: dict[Any, Any] = {}
     sizes = _Sizes(record.constraints)
     parts: list[Any] = []
-    for what, tree, types in (
-        ("arguments", record.in_tree, record.in_types),
-        ("results", record.out_tree, record.out_types),
+    for what, tree, types, shardings in (
+        ("arguments", record.in_tree, record.in_types, record.in_shardings),
+        ("results", record.out_tree, record.out_types, record.out_shardings),
     ):
         found = decode_tree(tree, node_forms)
         if found.num_leaves != len(types):
@@ -185,7 +186,11 @@ def signature_of(record: ExportedRecord) -> Signature:
                 f"the record of {record.fun_name!r} has {len(types)} types for {found.num_leaves} "
                 f"{what}"
             )
-        parts += [found, tuple([_type_of(t, known, sizes) for t in types])]
+        avals = [_type_of(t, known, sizes) for t in types]
+        for i, sharding in enumerate(shardings):
+            if sharding is not None and "Explicit" in sharding.axes.types:
+                avals[i] = placed_aval(avals[i], decode_abstract_sharding(sharding))
+        parts += [found, tuple(avals)]
     return Signature(*parts)
 
 
