@@ -175,6 +175,11 @@ def test_with_wide_types():
     assert [a.str_short() for a in read.in_avals] == ["float64[2]", "int64[]"]
     with enable_x64(True):
         assert read.call(np.float64([1, 2]), 3)[0].dtype == np.float64
+    with pytest.raises(ValueError, match=r"float32\[2\]. 64-bit types are off: .* enable_x64"):
+        read.call(np.float64([1, 2]), 3)
+    value, counted = load(exported.serialize())(np.float64([1, 2]), 2**40)
+    np.testing.assert_array_equal(value, np.float64([1, 2]) * 2**40)
+    assert (value.dtype, counted.dtype) == (np.float64, np.int64)
 
 
 def test_platforms():

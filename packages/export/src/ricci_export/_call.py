@@ -221,8 +221,15 @@ def call_flat(
             name = argument_names(in_tree)[i]
             raise ValueError(
                 f"{name} of {fun_name} was exported as {expected.str_short()}, and the call has "
-                f"{aval.str_short()}. Convert it, or export the function for this type."
+                f"{aval.str_short()}. {_advice(leaves[i], expected)}"
             )
     if not all(is_static_shape(aval.shape) for aval in in_avals):
         sizes_of_call(argument_names(in_tree), in_avals, [aval.shape for aval in avals])
     return tree_unflatten(out_tree, calls.differentiable(*leaves))
+
+
+def _advice(x: Any, expected: Any) -> str:
+    """What to do about an argument of another type."""
+    if getattr(x, "dtype", None) == expected.dtype:  # the type of the call has been narrowed
+        return "64-bit types are off: call it inside `with enable_x64(True):`."
+    return "Convert it, or export the function for this type."

@@ -9,12 +9,14 @@ import numpy as np
 
 from ricci_ir import ShapedArray, get_aval, is_static_shape
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
+from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._client import devices as all_devices
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.executables._compile import Executable
-from ricci_xla.executables._dispatch import shard_args
+from ricci_xla.executables._dispatch import shard_arg
 from ricci_xla.files import FileError
+from ricci_xla.meshes._sharding_types import Sharding
 
 from ._compiling import ExportedProgram
 from ._jax_file import looks_like_jax
@@ -80,10 +82,8 @@ class LoadedFunction:
             )
         values = [self._checked(i, x) for i, x in enumerate(leaves)]
         executable = self._executables.get(None) or self._for_sizes(values)
-        arrays = shard_args(
-            [s for s, keep in zip(executable.in_shardings, executable.kept, strict=True) if keep],
-            [x for x, keep in zip(values, executable.kept, strict=True) if keep],
-        )
+        given = zip(values, executable.in_shardings, executable.kept, strict=True)
+        arrays = [_placed(x, sharding) for x, sharding, keep in given if keep]
         return tree_unflatten(self.out_tree, executable.execute(arrays))
 
     def _for_sizes(self, values: list[Any]) -> Executable:
@@ -105,7 +105,8 @@ class LoadedFunction:
             if np.can_cast(x.dtype, expected.dtype, "same_kind"):
                 x = x.astype(expected.dtype)
         try:
-            found: Any = get_aval(x)
+            # An array of NumPy keeps its dtype, whether 64-bit types are on or not.
+            found: Any = x if isinstance(x, np.ndarray | np.generic) else get_aval(x)
         except TypeError as error:
             raise TypeError(
                 f"{self._name(i)} of {self.fun_name} must be an array of type "
@@ -115,7 +116,7 @@ class LoadedFunction:
         if found.dtype != expected.dtype or (known and found.shape != expected.shape):
             raise TypeError(
                 f"{self._name(i)} of {self.fun_name} must be of type {expected.str_short()}, got "
-                f"{found.str_short()}"
+                f"{found.dtype.name}[{','.join(map(str, found.shape))}]"
             )
         return x
 
@@ -131,6 +132,13 @@ class LoadedFunction:
 
     def __repr__(self) -> str:
         return f"LoadedFunction({self.fun_name}{self._signature()})"
+
+
+def _placed(x: Any, sharding: Sharding) -> Any:
+    """An argument as an array with the sharding that the program needs."""
+    if isinstance(x, np.ndarray | np.generic):
+        return array_from_host(np.asarray(x), ShapedArray(x.shape, x.dtype), sharding)
+    return shard_arg(x, sharding)
 
 
 def load(
