@@ -247,6 +247,14 @@ def edges_full(session: nox.Session) -> None:
     run_pytest(session, workspace(), *options, RICCI_EDGE_CASES="all")
 
 
+@nox.session(name="symbolic-full")
+def symbolic_full(session: nox.Session) -> None:
+    """Run every call with symbolic sizes at several of them; arguments go to pytest."""
+    ORACLE.make([dependency_group("oracle")])
+    options = ["integration/test_symbolic_shapes.py", "-n", "auto", "--dist", "worksteal"]
+    run_pytest(session, workspace(), *options, RICCI_SYMBOLIC_CASES="all")
+
+
 @nox.session(name="numpy-full")
 def numpy_full(session: nox.Session) -> None:
     """Compare every call of the NumPy API with the oracle and NumPy; arguments go to pytest."""

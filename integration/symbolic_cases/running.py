@@ -9,9 +9,12 @@ import numpy as np
 from jaxlib._jax import mlir
 
 import ricci
+from ricci_ir import symbolic_shape
 from ricci_stablehlo import tensor_type
 from ricci_xla import compile_text, devices
 from ricci_xla.devices._jaxlib import load_mlir
+
+from .cases import Case
 
 _type = r"tensor<(?:complex<f\d+>|[^<>])*>"
 
@@ -31,14 +34,15 @@ def _with_known_shapes(text: str, avals: Sequence[Any], out_avals: Sequence[Any]
     for i, (known, symbolic) in enumerate(zip(ins, inputs, strict=True)):
         lines.append(f"    %c{i} = stablehlo.convert %a{i} : ({known}) -> {symbolic}")
     count = len(outputs)
+    head = f"%r:{count} = " if count else ""
     lines.append(
-        f"    %r:{count} = call @_symbolic({', '.join(f'%c{i}' for i in range(len(ins)))}) : "
+        f"    {head}call @_symbolic({', '.join(f'%c{i}' for i in range(len(ins)))}) : "
         f"({', '.join(inputs)}) -> ({', '.join(outputs)})"
     )
     for i, (known, symbolic) in enumerate(zip(outs, outputs, strict=True)):
         lines.append(f"    %o{i} = stablehlo.convert %r#{i} : ({symbolic}) -> {known}")
     names = ", ".join(f"%o{i}" for i in range(count))
-    lines.append(f"    return {names} : {', '.join(outs)}\n  }}")
+    lines.append(f"    return {names} : {', '.join(outs)}\n  }}" if count else "    return\n  }")
     parts = re.match(r"(.*?^module [^\n]*\{\n)(.*)", text, re.S | re.M)
     assert parts is not None
     return parts[1] + "\n".join(lines) + "\n" + parts[2]
@@ -65,3 +69,60 @@ def run_symbolic(fun: Callable[..., Any], specs: Sequence[Any], args: Sequence[A
     buffers = [ricci.device_put(x, device) for x in leaves]
     results = executable.execute_sharded(buffers).disassemble_into_single_device_arrays()
     return ricci.tree.unflatten(tree, [np.asarray(x[0]) for x in results])
+
+
+_names = {"jax": ricci, "jnp": ricci.numpy, "lax": ricci.lax, "np": np}
+
+
+def _function(case: Case) -> Callable[..., Any]:
+    arrays = case.arrays
+    others = {k: v for k, v in case.inputs.items() if k not in arrays}
+
+    def fun(*operands: Any) -> Any:
+        named = dict(zip(arrays, operands, strict=True))
+        return eval(case.source, {**_names, **others, **named})
+
+    return fun
+
+
+def _specs(case: Case, constraints: Sequence[str] = ()) -> list[Any]:
+    (n,) = symbolic_shape("n", constraints=constraints)
+    return [
+        ricci.ShapeDtypeStruct(tuple(n if m == case.size else m for m in x.shape), x.dtype)
+        for x in case.arrays.values()
+    ]
+
+
+def lowering_error(case: Case) -> str:
+    """The class of the error that tracing and lowering a case raises; empty if there is none."""
+    try:
+        ricci.jit(_function(case), keep_unused=True).lower(*_specs(case)).as_text()
+    except Exception as error:  # noqa: BLE001  # whatever it is, it is the answer
+        return type(error).__name__
+    return ""
+
+
+def difference(case: Case, size: int) -> str:
+    """How a case differs from the same call of known shapes, whose size is ``size``.
+
+    Nothing is said where the call itself fails for that size, since it names other sizes. For size
+    0 the variable is one that may be 0.
+    """
+    fun = _function(case)
+    args = [
+        np.resize(x, tuple(size if n == case.size else n for n in x.shape))
+        for x in case.arrays.values()
+    ]
+    try:
+        expected = ricci.jit(fun)(*args)
+    except (TypeError, ValueError, IndexError):
+        return ""
+    found = run_symbolic(fun, _specs(case, ["n >= 0"] if size == 0 else []), args)
+    pairs = zip(ricci.tree.leaves(found), ricci.tree.leaves(expected), strict=True)
+    for a, b in pairs:
+        a, b = np.asarray(a), np.asarray(b)
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return f"{a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
+        if not np.allclose(a.astype(complex), b.astype(complex), 1e-3, 1e-4, equal_nan=True):
+            return f"{a} instead of {b}"
+    return ""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from enum import IntEnum
 from math import prod
-from operator import index
 
 import numpy as np
 
@@ -18,13 +17,16 @@ from ricci_ir import (
     composite,
     define,
     factors,
+    is_static_shape,
+    is_symbolic_dim,
     issubdtype,
     same_dimensions,
+    to_sizes,
 )
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._complex_parts import conj
 from ricci_lax.elementwise._conversion import converted
-from ricci_lax.elementwise._factories import complex_of, real_part
+from ricci_lax.elementwise._factories import complex_of, real_part, scalar
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice
@@ -32,7 +34,9 @@ from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import full
 from ricci_lax.structure._operand_types import array_aval
 from ricci_lax.structure._writing import write
-from ricci_stablehlo import Lowering, Value, int_list
+from ricci_stablehlo import Lowering, Value, int_list, traced
+
+from ._symbolic_fft import by_products, symbolic_multiplicities
 
 __all__ = [
     "fft",
@@ -117,7 +121,9 @@ def _multiplicities(aval: ShapedArray, length: int) -> Array:
     count, dtype = length // 2 + 1, aval.dtype
     counts = full((count,), 2, dtype)
     counts = dynamic_update_slice(counts, full((1,), 1, dtype), (0,))
-    if length % 2 == 0:
+    if is_symbolic_dim(length):
+        counts = converted(symbolic_multiplicities(length), dtype)
+    elif length % 2 == 0:
         counts = dynamic_update_slice(counts, full((1,), 1, dtype), (count - 1,))
     if aval.ndim == 1:
         return counts
@@ -130,13 +136,17 @@ def _rfft_transpose(ct: Array, *, lengths: Shape) -> Array:
     aval = array_aval(ct)
     counts = _multiplicities(aval, lengths[-1])
     result = fft(div(conj(ct), counts), FftType.IRFFT, lengths)
-    return mul(_number(prod(lengths), real_part(aval.dtype)), result)
+    return mul(scalar(prod(lengths), real_part(aval.dtype)), result)
 
 
 def _irfft_transpose(ct: Array, lengths: Shape) -> Array:
     half = fft(ct, FftType.RFFT, lengths)
     aval = array_aval(half)
-    scale = _number(1 / prod(lengths), aval.dtype)
+    number = prod(lengths)
+    if is_symbolic_dim(number):
+        scale = div(_number(1, aval.dtype), scalar(number, aval.dtype))
+    else:
+        scale = _number(1 / number, aval.dtype)
     return conj(mul(mul(scale, _multiplicities(aval, lengths[-1])), half))
 
 
@@ -157,6 +167,8 @@ def _fft_batch(_axis, args, dims, *, fft_type, fft_lengths):
 
 
 def _fft_lower(ctx: Lowering, x: Value, *, fft_type: FftType, fft_lengths: Shape) -> Value:
+    if not is_static_shape(fft_lengths):
+        return traced(by_products)(ctx, x, kind=fft_type.name, lengths=fft_lengths)
     text = f"stablehlo.fft {x}, type = {fft_type.name}, length = {int_list(fft_lengths)}"
     return write(ctx, text, [x], ctx.out)
 
@@ -234,5 +246,5 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         raise TypeError(
             f"fft: fft_type={fft_type!r} is neither an FftType nor the name of one, such as 'fft'."
         )
-    lengths = tuple(map(index, fft_lengths))
+    lengths = to_sizes(fft_lengths)
     return _fft(x, kind=kind, lengths=lengths)

@@ -2,15 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from math import prod
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, finfo, get_aval, inlined
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    finfo,
+    get_aval,
+    inlined,
+    is_symbolic_dim,
+    max_dim,
+    min_dim,
+    to_sizes,
+)
 from ricci_lax import FftType
-from ricci_numpy._promotion import operands, strong_constant
+from ricci_numpy._promotion import convert, operands, strong_constant
 from ricci_numpy.shapes._reshaping import canonical_axes, moveaxis
 from ricci_numpy.ufuncs._unary import conj
 
@@ -54,7 +63,7 @@ def transform(
             f"{name}: norm={norm!r} is none of 'backward', the default, 'ortho' and 'forward'."
         )
     if s is not None:
-        s = tuple(map(as_int, s))
+        s = to_sizes(s)
         if any(n <= 0 for n in s):
             raise ValueError(f"{name}: lengths must be positive, got {s}.")
     if axes is None:
@@ -92,7 +101,7 @@ def _transformed(
     if s is None:
         lengths = list(sizes)
         if kind is FftType.IRFFT and lengths:
-            lengths[-1] = max(0, 2 * (lengths[-1] - 1))
+            lengths[-1] = max_dim(2 * (lengths[-1] - 1), 0)
     else:
         lengths = list(s)
         needed = list(s)
@@ -102,20 +111,25 @@ def _transformed(
     x = _over_last(x, kind, tuple(lengths))
     if hermitian and kind is FftType.RFFT:
         x = conj(x)
-    scale = _scale(kind, prod(lengths), _OPPOSITE[norm] if hermitian else norm)
+    number = prod(lengths)
+    scale = _scale(kind, number, _OPPOSITE[norm] if hermitian else norm)
     if scale is not None:
         aval: Any = get_aval(x)
         real = finfo(aval.dtype).dtype
-        x = lax.mul(x, np.asarray(scale(real.type), real).astype(aval.dtype)[()])
+        if is_symbolic_dim(number):
+            x = lax.mul(x, convert(_symbolic_scale(kind, number, norm, real), aval.dtype))
+        else:
+            x = lax.mul(x, np.asarray(scale(real.type), real).astype(aval.dtype)[()])
     return moveaxis(x, last, axes)
 
 
 def _with_sizes(x: Array, sizes: tuple[int, ...]) -> Array:
     """``x`` cut at the end, or continued by zeros, to have the given sizes."""
     shape = np.shape(x)
-    if any(n > m for n, m in zip(shape, sizes, strict=True)):
-        x = lax.slice(x, (0,) * len(shape), tuple(map(min, shape, sizes)))
-    more = [(0, max(m - n, 0), 0) for n, m in zip(shape, sizes, strict=True)]
+    kept = tuple(map(min_dim, shape, sizes))
+    if kept != shape:
+        x = lax.slice(x, (0,) * len(shape), kept)
+    more = [(0, m - n, 0) for n, m in zip(kept, sizes, strict=True)]
     if not any(high for _, high, _ in more):
         return x
     aval: Any = get_aval(x)
@@ -170,6 +184,13 @@ def _scale(kind: FftType, count: int, norm: str | None) -> Callable[[type], Any]
     if norm == "ortho":
         return lambda real: np.sqrt(real(count)) if inverse else real(1) / np.sqrt(real(count))
     return lambda real: real(count) if inverse else real(1) / real(count)
+
+
+def _symbolic_scale(kind: FftType, count: Any, norm: str | None, real: np.dtype) -> Array:
+    """The factor of ``_scale`` for a number of elements that is known when the program runs."""
+    number = convert(count, real)
+    root = lax.sqrt(number) if norm == "ortho" else number
+    return root if kind in _INVERSES else lax.div(strong_constant(real, 1), root)
 
 
 def transform_1d(

@@ -1,5 +1,6 @@
 """Means, variances and standard deviations."""
 
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from ricci_ir import (
     Shape,
     composite,
     inlined,
+    is_symbolic_dim,
     python_scalar_dtype,
+    surely_at_least,
 )
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
@@ -233,6 +236,11 @@ def variance_dtypes(
     return computed, real_dtype(found)
 
 
+def _is_more(count: int, ddof: Any) -> bool:
+    """Whether there are surely more elements than are subtracted."""
+    return surely_at_least(count, floor(ddof) + 1) if is_symbolic_dim(count) else count > ddof
+
+
 def real_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of the real parts: for a complex dtype a float one, else the dtype itself."""
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
@@ -307,7 +315,7 @@ def _var(
     weak = result_dtype in INTEGER_DTYPES
     if weak:  # what is no number is a Python float beside integers
         result_dtype = python_scalar_dtype(float)
-    if where is None and traced_ddof is None and axis_count(a.shape, axes) > ddof:
+    if where is None and traced_ddof is None and _is_more(axis_count(a.shape, axes), ddof):
         count = strong_constant(real, axis_count(a.shape, axes) - ddof)
         return convert(lax.div(total, count), result_dtype, weak)
     if where is None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from operator import index
 from typing import SupportsIndex
 
 import numpy as np
@@ -12,6 +11,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     as_array,
+    as_size,
     coerce_to_array_dtype,
     enable_custom_prng,
     enable_x64,
@@ -19,6 +19,7 @@ from ricci_ir import (
     is_recording,
     issubdtype,
     random_seed_offset,
+    to_sizes,
 )
 
 from ._checks import check_key, check_keys, generator_of, is_key, typed_keys
@@ -198,7 +199,7 @@ def split(key: ArrayLike, num: SupportsIndex | Sequence[SupportsIndex] = 2) -> A
     """
     typed = is_key(key)
     checked = check_key(key, "split")
-    shape = (index(num),) if not isinstance(num, Sequence) else tuple(map(index, num))
+    shape = to_sizes(num) if isinstance(num, Sequence) else (as_size(num),)
     if any(n < 0 for n in shape):
         raise ValueError(f"split: the number of keys must not be negative, got {num}.")
     if not is_recording():

@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, explicit_dtype, inlined
+from ricci_ir import Array, ArrayLike, DTypeLike, explicit_dtype, inlined, is_static_shape
 from ricci_numpy.authoring import operands, promote_dtypes, promote_dtypes_inexact
 
 
@@ -92,7 +92,9 @@ def _band(x: Array, y: Array, *, first: int, step: int, rows: int, columns: int)
     """A matrix of the elements of ``x`` and ``y``, joined: row i starts at ``first + step * i``."""
     lead = lax.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     parts = [jnp.broadcast_to(v, (*lead, v.shape[-1])) for v in (x, y)]
-    places = first + step * np.arange(rows)[:, None] + np.arange(columns)
+    # Of NumPy, where that knows the sizes.
+    arange = np.arange if is_static_shape((rows, columns)) else jnp.arange
+    places = first + step * arange(rows)[:, None] + arange(columns)
     return jnp.concatenate(parts, -1)[..., places]
 
 

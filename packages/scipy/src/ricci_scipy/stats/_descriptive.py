@@ -1,11 +1,12 @@
 """Statistics of samples: ranks, the mode, the standard error."""
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike
+from ricci_ir import Array, ArrayLike, is_symbolic_dim
 from ricci_numpy.authoring import check_arraylike
 
 
@@ -185,5 +186,6 @@ def sem(
     if nan_policy == "omit":
         count = jnp.sum(~jnp.isnan(a), axis=axes, keepdims=keepdims)
         return jnp.nanstd(a, axes, ddof=ddof, keepdims=keepdims) / jnp.sqrt(count)
-    size = float(np.prod([a.shape[i] for i in axes]))
-    return jnp.std(a, axes, ddof=ddof, keepdims=keepdims) / float(np.sqrt(size))
+    size = prod(a.shape[i] for i in axes)
+    root = jnp.sqrt(size) if is_symbolic_dim(size) else float(np.sqrt(float(size)))
+    return jnp.std(a, axes, ddof=ddof, keepdims=keepdims) / root

@@ -1,0 +1,72 @@
+"""Functions of arrays with symbolic dimensions: traced, lowered, and run for known sizes.
+
+A run lowers every call of `symbolic_cases` and runs a few; with RICCI_SYMBOLIC_CASES=all, as
+`nox -s symbolic-full` sets it, every call runs at several sizes, and JAX is asked anew.
+"""
+
+import os
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ricci_xla", reason="values need the compiler")
+
+sys.path[:0] = [str(Path(__file__).parent)]
+
+from symbolic_cases import (  # noqa: E402
+    cases,
+    difference,
+    jax_errors,
+    lowering_error,
+    recorded_errors,
+)
+
+from ricci_testing import Oracle  # noqa: E402
+
+EVERYTHING = os.environ.get("RICCI_SYMBOLIC_CASES") == "all"
+RECORDED = recorded_errors()
+LOWERED = [case for case in cases() if not RECORDED.get(str(case), ("", ""))[1]]
+SAMPLE = LOWERED if EVERYTHING else random.Random("symbolic").sample(LOWERED, 14)
+# What has a value, and the same program, for an axis without elements.
+EMPTY = [
+    case
+    for case in LOWERED
+    if case.source
+    in (
+        "jnp.sin(x0)",
+        "jnp.sum(x0)",
+        "jnp.concatenate([x0, x1])",
+        "jnp.sort(x0)",
+        "jnp.cumsum(x0)",
+        "x0 * x1.shape[0]",
+        "x0.reshape(-1)",
+    )
+]
+
+
+def test_what_is_lowered_is_as_recorded():
+    """Whatever JAX exports is lowered here; what is not lowered is listed in `errors.tsv`."""
+    found = {str(case): error for case in cases() if (error := lowering_error(case))}
+    expected = {call: here for call, (_, here) in RECORDED.items() if here}
+    assert found == expected
+    assert [call for call, (there, here) in RECORDED.items() if here and not there] == []
+
+
+@pytest.mark.parametrize("case", SAMPLE, ids=str)
+def test_programs_do_what_those_of_known_shapes_do(case):
+    sizes = (1, case.size, case.size + 1) if EVERYTHING else (case.size + 1,)
+    assert [found for size in sizes if (found := difference(case, size))] == []
+
+
+@pytest.mark.parametrize("case", EMPTY, ids=str)
+def test_axes_may_be_empty(case):
+    assert difference(case, 0) == ""
+
+
+@pytest.mark.skipif(not EVERYTHING, reason="the record of JAX's answers is compared instead")
+@pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
+def test_the_record_says_what_jax_does():
+    found = dict(zip(map(str, cases()), jax_errors(cases()), strict=True))
+    assert {c: e for c, e in found.items() if e} == {c: t for c, (t, _) in RECORDED.items() if t}
