@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from . import experimental as experimental
     from . import export as export
     from . import extend as extend
+    from . import ffi as ffi
     from . import flatten_util as flatten_util
     from . import image as image
     from . import interpreters as interpreters
