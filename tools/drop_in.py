@@ -16,7 +16,13 @@ from pathlib import Path
 from types import ModuleType
 
 SOURCE = Path(__file__).resolve().parent.parent / "packages" / "jax" / "src" / "jax"
-NOT_JAX = {"ricci.cache", "ricci.distributed.run", "ricci.parallel", "ricci.testing"}
+NOT_JAX = {
+    "ricci.cache",
+    "ricci.distributed.run",
+    "ricci.parallel",
+    "ricci.profile",
+    "ricci.testing",
+}
 MARK = "Written by tools/drop_in.py"
 
 

@@ -10,7 +10,13 @@ import pytest
 import jax
 import ricci
 
-NOT_JAX = {"ricci.cache", "ricci.distributed.run", "ricci.parallel", "ricci.testing"}
+NOT_JAX = {
+    "ricci.cache",
+    "ricci.distributed.run",
+    "ricci.parallel",
+    "ricci.profile",
+    "ricci.testing",
+}
 
 
 def modules(package: ModuleType) -> list[str]:

@@ -23,6 +23,7 @@ from jaxlib._profile_data import ProfilePlane as ProfilePlane
 from ._profiler_types import ProfileOptions as ProfileOptions
 from ._profiler_types import ProfilerServer, ProfilerSession, TraceMe
 from .devices._client import get_backend
+from .devices._plugins import find_plugins
 from .programs._profiling import profiling
 
 # The one that Perfetto's page may read from.
@@ -110,15 +111,40 @@ def start_trace(
       TypeError: if the folder is no path.
     """
     with _running.lock:
-        if _running.session is not None:
-            raise RuntimeError("a profile is running already: call stop_trace() first")
+        _check_none_runs()
+        folder = os.fspath(log_dir)
         get_backend()  # a client that is made later would not be in the profile
-        _running.folder = os.fspath(log_dir)
-        options = () if profiler_options is None else (profiler_options,)
-        _running.session = ProfilerSession(*options)
+        _start(folder, profiler_options)
         _running.perfetto = create_perfetto_trace or create_perfetto_link
         _running.link = create_perfetto_link
-        profiling.begin(TraceAnnotation)
+
+
+def start_recording(log_dir: os.PathLike[str] | str, options: ProfileOptions) -> None:
+    """Start a profile of a program that still chooses its devices.
+
+    CPU devices are in the profile although they are made later. Where there are others, the
+    clients are made now.
+
+    Raises:
+      RuntimeError: if a profile is running already.
+    """
+    with _running.lock:
+        _check_none_runs()
+        if find_plugins():
+            get_backend()
+        _start(os.fspath(log_dir), options)
+        _running.perfetto = _running.link = False
+
+
+def _check_none_runs() -> None:
+    if _running.session is not None:
+        raise RuntimeError("a profile is running already: call stop_trace() first")
+
+
+def _start(folder: str, options: ProfileOptions | None) -> None:
+    _running.session = ProfilerSession(*(() if options is None else (options,)))
+    _running.folder = folder
+    profiling.begin(TraceAnnotation)
 
 
 def stop_trace() -> None:

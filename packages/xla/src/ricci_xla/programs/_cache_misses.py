@@ -41,18 +41,31 @@ class Key(NamedTuple):
 
 
 class CacheMiss:
-    """The explanation of a call whose program was not in the cache."""
+    """The explanation of a call whose program was not in the cache.
 
-    __slots__ = ("_lines", "_start")
+    Attributes:
+      name: the function's name.
+      is_first: whether the function has not been traced before.
+      reasons: in what the call differs from the most similar one that was traced before.
+    """
 
-    def __init__(self, lines: Sequence[str]):
+    __slots__ = ("_lines", "_start", "is_first", "name", "reasons")
+
+    def __init__(self, name: str, lines: Sequence[str], reasons: Sequence[str], is_first: bool):
+        self.name = name
+        self.reasons = reasons
+        self.is_first = is_first
         self._lines = lines
         self._start = perf_counter()
 
     def report(self) -> None:
-        """Log the explanation, with the time that has passed since the miss."""
+        """Log the explanation, with the time that has passed since the miss.
+
+        The record has this object as its attribute ``cache_miss``, for handlers.
+        """
         took = perf_counter() - self._start
-        _log.warning("%s\n  It cost %.6f sec.", "\n".join(self._lines), took)
+        text = "\n".join(self._lines)
+        _log.warning("%s\n  It cost %.6f sec.", text, took, extra={"cache_miss": self})
 
 
 def explain_miss(
@@ -79,17 +92,23 @@ def explain_miss(
         lines.append("  it has not been traced before.")
         if code is not None:
             if code in _seen:
-                lines.append(
-                    "  Another function defined on the same line has been; a function that is "
+                again = (
+                    "Another function defined on the same line has been; a function that is "
                     "defined again for each call is traced for each call. Define it once."
                 )
+                return CacheMiss(name, [*lines, f"  {again}"], [again], False)
             _seen.add(code)
-        return CacheMiss(lines)
+        return CacheMiss(name, lines, [], True)
     before, before_names = min(known, key=lambda item: _distance(key, item[0]))
-    found = _differences(key, arg_names, before, before_names, static_name)
+    differences = _differences(key, arg_names, before, before_names, static_name)
+    found = [_shortened(text) for text in differences][:8]
     lines.append("  no traced call had the same arguments. Compared with the most similar:")
-    lines += [f"  - {text}" for text in found][:8]
-    return CacheMiss([line if len(line) < 400 else line[:397] + "..." for line in lines])
+    lines += [f"  - {text}" for text in found]
+    return CacheMiss(name, lines, found, False)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) < 400 else text[:397] + "..."
 
 
 def _distance(now: Key, before: Key) -> tuple[bool, bool, bool, int]:

@@ -1,0 +1,165 @@
+"""The parts of `ricci.profile`: lines, spans of time, operations and their runs, the page."""
+
+import json
+import re
+import threading
+import time
+
+import numpy as np
+
+from ricci._profile._lines import MOST_HITS, LineRecorder
+from ricci._profile._page import page
+from ricci._profile._runtime import Run, _Event, _operations, _runs
+from ricci._profile._spans import Span, disjoint, seconds_of
+
+ORDER = ("compile", "trace", "launch")
+
+
+def brute(spans, order, end):
+    """The kind at each moment, asked of every span."""
+    found = []
+    for t in range(end):
+        here = [s.kind for s in spans if s.start <= t < s.end]
+        found.append(min(here, key=order.index) if here else None)
+    return found
+
+
+def test_overlapping_spans_are_cut_by_the_order_of_kinds():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        spans = []
+        for _ in range(rng.integers(0, 8)):
+            start = int(rng.integers(0, 30))
+            spans.append(Span(start, start + int(rng.integers(0, 12)), str(rng.choice(ORDER))))
+        found = disjoint(spans, ORDER)
+        assert all(a.end <= b.start for a, b in zip(found, found[1:], strict=False))
+        assert brute(found, ORDER, 45) == brute(spans, ORDER, 45)
+        for kind in ORDER:
+            edges = np.sort(rng.integers(-5, 50, 6))
+            between = seconds_of([s for s in found if s.kind == kind]).between(edges) * 1e9
+            moments = [
+                sum(kind == k for k in brute(spans, ORDER, 50)[max(0, a) : max(0, b)])
+                for a, b in zip(edges, edges[1:], strict=False)
+            ]
+            np.testing.assert_allclose(between, moments, atol=1e-6)
+
+
+SCRIPT = """\
+import time
+def inner(seconds):
+    time.sleep(seconds)
+    return seconds
+def outer():
+    x = inner(0.02)
+    time.sleep(0.01)
+    return x
+def each(n):
+    for i in range(n):
+        try:
+            yield i
+        finally:
+            pass
+def fails():
+    raise ValueError
+outer()
+total = sum(each(3))
+try:
+    fails()
+except ValueError:
+    time.sleep(0.01)
+list(map(lambda i: inner(0.005), range(2)))
+for i in range(MANY):
+    pass
+"""
+
+
+def record(script, **names):
+    """The milliseconds, of them waited, and the hits of each line of a script."""
+    lines = LineRecorder()
+    code = compile(script, "/home/user/script.py", "exec")
+    lines.start()
+    try:
+        exec(code, names)
+    finally:
+        lines.stop()
+    assert lines.keys[-1] == 0 and lines.here == 0
+    spans = np.diff(np.array(lines.times)) / 1e6
+    keys = np.array(lines.keys)[:-1]
+    found = {}
+    for key, place in enumerate(lines.places):
+        if place.file:
+            mine = keys == key
+            waited = np.array(lines.waits)[mine].sum() / 1e6
+            found[place.line] = (spans[mine].sum(), waited, lines.hits[key])
+    return found
+
+
+def test_lines_have_their_time_and_not_that_of_functions_they_call():
+    found = record(SCRIPT, MANY=10)
+    slept = {3: 30, 7: 10, 22: 10}
+    for line, milliseconds in slept.items():
+        assert found[line][0] >= milliseconds
+        assert found[line][1] >= 0.8 * milliseconds
+    for line in (6, 17, 18, 23):  # they only call others
+        assert found[line][0] < 5
+    assert [found[line][2] for line in (3, 7, 12, 16, 25)] == [3, 1, 3, 1, 10]
+
+
+def test_a_line_that_is_reached_too_often_is_watched_no_longer():
+    found = record("for i in range(N):\n    x = i\n", N=3 * MOST_HITS)
+    assert found[2][2] == MOST_HITS
+
+
+def test_libraries_and_other_threads_are_not_the_users_lines():
+    script = "import json, threading\njson.dumps([1])\nt = threading.Thread(target=work)\n"
+    script += "t.start()\nt.join()\n"
+    work = compile("def work():\n    time.sleep(0.01)\n", "/home/user/work.py", "exec")
+    names = {"time": time}
+    exec(work, names)
+    assert set(record(script, work=names["work"], threading=threading)) == {1, 2, 3, 4, 5}
+
+
+def op(name, start, end, module="jit_f", run=1):
+    return _Event(name, start, end, {"hlo_op": name, "hlo_module": module, "run_id": run})
+
+
+def test_an_operation_has_the_time_that_is_not_of_those_inside():
+    events = [op("while", 0, 100), op("dot", 10, 40), op("dot", 50, 80), op("add", 60, 70)]
+    found = _operations([*events, op("copy", 100, 110)], offset=5)
+    assert [(o.name, o.own) for o in found] == [
+        ("while", 40),
+        ("dot", 30),
+        ("dot", 20),
+        ("add", 10),
+        ("copy", 10),
+    ]
+    assert found[0].start == 5
+
+
+def test_runs_belong_to_the_launches_of_their_program_in_order():
+    ops = _operations(
+        [
+            op("a", 20, 25, "jit_f", 1),
+            op("b", 30, 40, "jit_g", 2),
+            op("a", 50, 55, "jit_f", 3),
+            op("a", 90, 95, "jit_f", 4),
+        ],
+        offset=0,
+    )
+    calls = [(1, 5, "f"), (6, 9, "g"), (10, 15, "f")]
+    found = _runs(ops, calls, launches=[2, 7, 11])
+    assert found == [
+        Run("jit_f", 20, 25, 2),
+        Run("jit_g", 30, 40, 7),
+        Run("jit_f", 50, 55, 11),
+        Run("jit_f", 90, 95, 0),
+    ]
+
+
+def test_what_scripts_contain_cannot_leave_the_data_of_the_page():
+    found = {"script": "<b>&.py", "files": [{"text": ["</script><!-- <script>", "\u2028"]}]}
+    text = page(found)
+    assert "<title>&lt;b>&amp;.py" in text
+    assert text.count("</script>") == 1
+    (data,) = re.findall(r"const D = (.*);\n", text)
+    assert json.loads(data) == found
