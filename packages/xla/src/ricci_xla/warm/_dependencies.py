@@ -36,11 +36,13 @@ class ModuleRecord(msgspec.Struct, frozen=True):
     Attributes:
       name: the module's name.
       file: the digest of its source file.
+      late: whether it was imported while the function was traced, so that nobody had changed it.
       values: the fingerprint of each of its global names that was read, before it was read.
     """
 
     name: str
     file: bytes
+    late: bool
     values: tuple[tuple[str, bytes], ...]
 
 
@@ -57,6 +59,7 @@ class Watch:
       codes: the code that ran, by module.
       values: the fingerprints of the global names that it reads, by module.
       failed: why some have no fingerprint, by module and name.
+      imported: the modules that were imported before.
     """
 
     def __init__(self, classes: Classes):
@@ -64,8 +67,10 @@ class Watch:
         self.codes: dict[str, list[CodeType]] = {}
         self.values: dict[str, dict[str, bytes]] = {}
         self.failed: dict[str, str] = {}
+        self.imported: frozenset[str] = frozenset()
 
     def __enter__(self) -> "Watch":
+        self.imported = frozenset(sys.modules)
         _events.start(self)
         return self
 
@@ -141,7 +146,12 @@ def dependencies(watch: Watch, ignored: Set[str]) -> tuple[ModuleRecord, ...]:
         _check(module, codes, watch.classes.codes)
     modules = {module for module in watch.codes if module in sys.modules}
     return tuple(
-        ModuleRecord(name, _digest(name), tuple(sorted(watch.values.get(name, {}).items())))
+        ModuleRecord(
+            name,
+            _digest(name),
+            name not in watch.imported,
+            tuple(sorted(watch.values.get(name, {}).items())),
+        )
         for name in sorted(modules.union(watch.values))
     )
 
@@ -150,11 +160,14 @@ def difference(records: tuple[ModuleRecord, ...], ignored: Set[str]) -> str | No
     """What has changed since dependencies were recorded; ``None`` if nothing has."""
     classes = Classes()
     for record in records:
-        if record.name not in sys.modules:
+        imported = record.name in sys.modules
+        if not (imported or record.late):
             return f"the module {record.name} is not imported yet"
         try:
             if _digest(record.name) != record.file:
                 return f"the file of the module {record.name} has changed"
+            if not imported:
+                continue  # it will be as it was, when it is imported
             for name, value in record.values:
                 full = f"{record.name}.{name}"
                 if full not in ignored and _value(record.name, name, classes) != value:

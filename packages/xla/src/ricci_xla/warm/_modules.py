@@ -3,7 +3,9 @@
 import hashlib
 import sys
 from functools import lru_cache
+from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 
 # Packages whose versions, or whose files' sizes and times, are part of what a bundle is for.
 FIXED = ("ricci", "numpy", "jaxlib", "ml_dtypes", "msgspec", "jax")
@@ -20,9 +22,25 @@ def is_fixed(module: str | None) -> bool:
 
 
 def file_of(module: str) -> str | None:
-    """The source file of a module that is imported, if it has one."""
-    found = getattr(sys.modules.get(module), "__file__", None)
+    """The source file of a module, if it has one. One that is not imported is only looked for."""
+    if module in sys.modules:
+        found = getattr(sys.modules[module], "__file__", None)
+    else:
+        found = _find(module)
     return found if found is not None and found.endswith(".py") else None
+
+
+def _find(module: str) -> str | None:
+    """The file from which a module would be imported; no code of it or its parents runs."""
+    path: Any = None
+    spec = None
+    parts = module.split(".")
+    for i in range(len(parts)):
+        spec = PathFinder.find_spec(".".join(parts[: i + 1]), path)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return None if spec is None else spec.origin
 
 
 def file_digest(path: str) -> bytes:
