@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ricci_ir import warn_user
+from ricci_xla.devices._client import local_devices
 from ricci_xla.files import FileError, read_file, write_file
 
 from ._dependencies import HARMLESS, ModuleRecord
 from ._environment import environment
+from ._prefetch import Prefetch
 from ._programs import Programs
-from ._records import BUNDLE, BundleRecord, CallRecord
+from ._records import BUNDLE, BundleRecord, CallRecord, load_program
 
 _log = logging.getLogger("ricci.warm_start")
 
@@ -59,6 +61,11 @@ class Bundle:
         self.loaded: dict[Hashable, Any] = {}  # the programs that were loaded, by key
         self._is_new = False
         self._read()
+        devices = local_devices()
+        self.prefetch = Prefetch(
+            lambda program: load_program(program, self.programs, devices),
+            [call.program for calls in self._calls.values() for call in calls],
+        )
 
     def _read(self) -> None:
         try:

@@ -108,9 +108,8 @@ class Call:
             if record is None:
                 return None
             try:
-                compiled = decode_program(
-                    record.program, self.bundle.programs, local_devices(), self._split.tree
-                )
+                loaded = self.bundle.prefetch.get(record.program)
+                compiled = decode_program(record.program, loaded, local_devices(), self._split.tree)
             except (FileError, RuntimeError) as error:
                 self._changed = f"its program cannot be loaded: {error}"
                 return None

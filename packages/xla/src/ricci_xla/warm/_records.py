@@ -11,7 +11,7 @@ from ricci_ir import no_effects
 from ricci_pytree import PyTreeDef
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._kernels import prepare_kernels
-from ricci_xla.devices._runtime_types import Device, DeviceList
+from ricci_xla.devices._runtime_types import Device, DeviceList, LoadedExecutable
 from ricci_xla.executables._compile import Executable, compile_options
 from ricci_xla.executables._compiled import CompiledProgram
 from ricci_xla.files import (
@@ -157,37 +157,50 @@ def encode_program(
         raise NoFingerprint(str(error)) from error
 
 
-def decode_program(
-    record: ProgramRecord,
-    programs: Programs,
-    devices: Sequence[Device],
-    in_tree: PyTreeDef,
-) -> CompiledProgram:
-    """The compiled program of a record, loaded.
+def load_program(
+    record: ProgramRecord, programs: Programs, devices: Sequence[Device]
+) -> LoadedExecutable:
+    """The compiled program of a record, loaded by the runtime.
 
     Args:
       record: the record.
       programs: the bundle's compiled programs.
       devices: those of this process, among which its own are.
-      in_tree: the structure of the call's arguments.
 
     Raises:
-      FileError: if it does not fit the devices or classes that are here.
+      FileError: if it needs other devices.
       RuntimeError: if the runtime cannot load it.
     """
-    by_id = {device.id: device for device in devices}
-    if any(number not in by_id for number in record.devices):
-        raise FileError(f"it runs on the devices {record.devices}, which are not all here")
-    there = [by_id[number] for number in record.devices]
-    out_tree = decode_tree(record.out_tree, _ResultNodes(in_tree))
-    prepare_kernels(record.kernels, there[0].platform)
+    there = _devices(record, devices)
     code = programs.codes.get(record.key)
     if code is None:
         raise FileError("its program is not in the bundle")
     options = None
     if len(there) > 1:
         options = compile_options(there, num_partitions=len(there))
-    loaded = there[0].client.deserialize_executable(code, DeviceList(tuple(there)), options)
+    return there[0].client.deserialize_executable(code, DeviceList(tuple(there)), options)
+
+
+def decode_program(
+    record: ProgramRecord,
+    loaded: LoadedExecutable,
+    devices: Sequence[Device],
+    in_tree: PyTreeDef,
+) -> CompiledProgram:
+    """The program of a record, ready to be called.
+
+    Args:
+      record: the record.
+      loaded: what ``load_program`` returned for it.
+      devices: those of this process.
+      in_tree: the structure of the call's arguments.
+
+    Raises:
+      FileError: if it does not fit the devices or classes that are here.
+    """
+    there = _devices(record, devices)
+    prepare_kernels(record.kernels, there[0].platform)
+    out_tree = decode_tree(record.out_tree, _ResultNodes(in_tree))
     executable = Executable(
         loaded,
         [decode_type(r) for r in record.in_types],
@@ -201,6 +214,13 @@ def decode_program(
     )
     program = Program.remembered(record.name, record.arg_names, out_tree)
     return CompiledProgram(program, executable)
+
+
+def _devices(record: ProgramRecord, devices: Sequence[Device]) -> list[Device]:
+    by_id = {device.id: device for device in devices}
+    if any(number not in by_id for number in record.devices):
+        raise FileError(f"it runs on the devices {record.devices}, which are not all here")
+    return [by_id[number] for number in record.devices]
 
 
 def _encode_array(array: Any, devices: Sequence[Device]) -> ArrayRecord:

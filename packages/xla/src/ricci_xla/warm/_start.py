@@ -56,6 +56,7 @@ class WarmStart:
         atexit.unregister(self.end)
         if memories.calls is self._calls:
             memories.calls = memories.programs = None
+        self._bundle.prefetch.end()
         if self._saves:
             try:
                 self.save()
