@@ -114,6 +114,7 @@ from ricci_xla import print_environment_info as print_environment_info
 from ricci_xla import process_count as process_count
 from ricci_xla import process_index as process_index
 from ricci_xla import process_indices as process_indices
+from ricci_xla import two_stage_compilation as two_stage_compilation
 from ricci_xla import xla_computation as xla_computation
 
 from . import ad_checkpoint as ad_checkpoint

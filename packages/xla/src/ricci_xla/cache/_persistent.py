@@ -30,7 +30,7 @@ from ._explain import explain_miss
 from ._folder import CacheFolder
 from ._key import ProgramKey, program_key
 
-__all__ = ["cached_compile", "reset_cache", "set_cache_dir", "use_xla_caches"]
+__all__ = ["cached_compile", "is_cached", "reset_cache", "set_cache_dir", "use_xla_caches"]
 
 _folder = config.state("jax_compilation_cache_dir")
 _raises = config.state("jax_raise_persistent_cache_errors")
@@ -106,6 +106,15 @@ def cached_compile(
     loaded = compile(options)
     _keep(folder, key, devices, loaded, perf_counter() - start)
     return loaded
+
+
+def is_cached(text: str | bytes, devices: Sequence[Device], options: CompileOptions) -> bool:
+    """Whether the cache has an entry for a program."""
+    folder = _usable_folder()
+    if folder is None or not is_cacheable(text):
+        return False
+    key = program_key(text, devices, options, with_names=_with_names.value)
+    return os.path.exists(folder.path_of(key))
 
 
 def _usable_folder() -> CacheFolder | None:

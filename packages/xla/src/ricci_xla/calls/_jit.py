@@ -31,6 +31,7 @@ from ricci_xla.executables._compiled import compile_program
 from ricci_xla.executables._dispatch import FastPath, make_fast_callable
 from ricci_xla.executables._nan_checks import checks_results
 from ricci_xla.executables._program_devices import Options
+from ricci_xla.executables._two_stages import two_stage_compilation
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.programs._arguments import (
@@ -318,11 +319,16 @@ def jit(
         call_options = info.options_for(program, args, kwargs)
         if call_options.donated:
             name_repeated(program.name, program.arg_names, split.leaves, call_options.donated)
-        compiled = compile_program(program, split.leaves, call_options)
+        compiled = compile_program(
+            program, split.leaves, call_options, in_stages=two_stage_compilation.value
+        )
         program.report_miss()
         if call is not None:
             call.keep(compiled)
+        was_provisional = compiled.is_provisional
         outs, fast = compiled.call(split.leaves)
+        if was_provisional and not compiled.is_provisional:
+            jitted._clear_cache()  # C++ has noted that such calls come to Python
         return tree_unflatten(program.out_tree, outs), fast
 
     jitted = make_fast_callable(

@@ -9,3 +9,4 @@ from ._memories import *
 from ._partitioners import *
 from ._program_devices import *
 from ._shared_programs import *
+from ._two_stages import *

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ricci_ir import (
     float0,
     no_effects,
     physical_aval,
+    warn_user,
 )
 from ricci_stablehlo import HostCallback, ordered_among
 from ricci_xla.arrays._array import check_not_deleted
@@ -34,6 +35,9 @@ from ricci_xla.programs._remembered import memories
 
 from ._effects import runtime_tokens, token_buffer
 from ._host_callbacks import host_functions, parse_module
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = [
     "compile_options",
@@ -135,6 +139,7 @@ def compile_text(
     use_shardy: bool = True,
     host_callbacks: Sequence[HostCallback] = (),
     configure: Callable[[CompileOptions], None] | None = None,
+    cached: bool = True,
 ) -> LoadedExecutable:
     """Compile a StableHLO module for devices.
 
@@ -146,6 +151,7 @@ def compile_text(
       use_shardy: whether shardings are annotated in the ``sdy`` dialect.
       host_callbacks: the Python functions that the program calls, by index.
       configure: called with jaxlib's ``CompileOptions`` before compiling, to set further ones.
+      cached: whether caches are asked for the program, and keep it.
 
     The program comes from the persistent compilation cache, if there is one that has it.
 
@@ -185,12 +191,24 @@ def compile_text(
         functions = host_functions(host_callbacks)
         return client.compile_and_load(parse_module(text), where, found, functions)
     compile = lambda options: client.compile_and_load(text, where, options)
+    if not cached:
+        return compile(found)
     if _cache_folder.value and _cache_enabled.value:
         cache = import_module("ricci_xla.cache")  # few programs have a folder for it
         compile = partial(cache.cached_compile, text, devices, compile=compile)
     if memories.programs is not None:
         return memories.programs.compiled(text, devices, found, compile)
     return compile(found)
+
+
+def is_compiled(
+    text: str | bytes, devices: Sequence[Device], compiler_options: Mapping[str, Any]
+) -> bool:
+    """Whether ``compile_text`` on one device would find the program in the persistent cache."""
+    if not (_cache_folder.value and _cache_enabled.value):
+        return False
+    options = compile_options(devices, options=compiler_options)
+    return import_module("ricci_xla.cache").is_cached(text, devices, options)
 
 
 class Executable:
@@ -209,6 +227,7 @@ class Executable:
       in_layouts: for each argument that is kept its layout, where that is not the usual one; empty
         if all are.
       before_first_run: called once, before the program runs for the first time.
+      better: the same program, compiled fully, which takes over when it is there.
 
     The attribute ``has_extended_results`` says whether any result is a token, or of a dtype that
     jaxlib does not know, such as random keys. C++ cannot make such results.
@@ -216,6 +235,7 @@ class Executable:
 
     __slots__ = (
         "before_first_run",
+        "better",
         "committed",
         "consts",
         "effects",
@@ -232,6 +252,7 @@ class Executable:
     )
 
     before_first_run: Callable[[], None] | None
+    better: "Future[LoadedExecutable] | None"
     committed: bool
     consts: list[ArrayImpl]
     effects: frozenset[Effect]
@@ -260,7 +281,9 @@ class Executable:
         effects: frozenset[Effect] = no_effects,
         in_layouts: tuple[Layout | None, ...] = (),
         before_first_run: Callable[[], None] | None = None,
+        better: "Future[LoadedExecutable] | None" = None,
     ):
+        self.better = better
         self.in_layouts = in_layouts
         self.before_first_run = before_first_run
         self.loaded = loaded
@@ -315,10 +338,21 @@ class Executable:
         if self.before_first_run is not None:
             self.before_first_run()
             self.before_first_run = None
+        if self.better is not None and self.better.done():
+            self._take_over(self.better)
         if self.effects:
             return runtime_tokens.run(self, [*self.consts, *arrays])
         results = self.loaded.execute_sharded([*self.consts, *arrays])
         return results.consume_with_handlers(self.handlers)
+
+    def _take_over(self, better: "Future[LoadedExecutable]") -> None:
+        """Run the program that was compiled fully from now on, if that could be done."""
+        self.better = None
+        error = None if better.cancelled() else better.exception()
+        if error is not None:
+            warn_user(f"compiling fully failed, so what was compiled quickly stays: {error}")
+        elif not better.cancelled():
+            self.loaded = better.result()
 
     def as_text(self) -> str:
         """The program after XLA's optimizations, in the notation of HLO."""

@@ -1,11 +1,10 @@
 """Placing, lowering and compiling a program, and calling the executable."""
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ricci_ir import (
-    Jaxpr,
     ProgramCompiled,
     ShapedArray,
     current_source,
@@ -16,12 +15,11 @@ from ricci_ir import (
     key_checks,
     live_program,
     may_have_dead_code,
-    no_axes,
     no_execution,
     notify,
     warn_user,
 )
-from ricci_stablehlo import HostCallback, lower_jaxpr, parts_text
+from ricci_stablehlo import HostCallback, lower_jaxpr
 from ricci_xla.arrays._donation import name_deleted
 from ricci_xla.arrays._layout import (
     AutoLayout,
@@ -46,15 +44,16 @@ from ricci_xla.meshes._sharding_types import (
     NamedSharding,
     Sharding,
 )
-from ricci_xla.meshes._shardy import shardy_text
 from ricci_xla.meshes._tiles import named_by_tiles
 from ricci_xla.meshes._type_forms import placed_aval
 from ricci_xla.programs._compile_log import log_compilation, timed
 from ricci_xla.programs._profiling import profiling
 from ricci_xla.programs._program import Program
+from ricci_xla.programs._remembered import memories
 
+from ._annotations import Annotations
 from ._captured import warn_captured
-from ._compile import Executable, buffer_rank, compile_text, result_shardings
+from ._compile import Executable, buffer_rank, compile_text, is_compiled, result_shardings
 from ._dispatch import FastPath, fast_path, shard_args
 from ._dump import dump_program
 from ._embedding import embed_small
@@ -74,6 +73,7 @@ from ._program_devices import (
 )
 from ._shared_programs import before_first_run
 from ._sizes import check_sizes, uncountable
+from ._two_stages import compile_in_stages
 
 
 class LoweredProgram(NamedTuple):
@@ -158,7 +158,7 @@ def _lower_program(
         kept = kept[len(inside) :]
     layouts = result_layouts(program.jaxpr, options)
     aliases, donors = _donations(program, kept, placement, options, any(layouts))
-    annotations = _Annotations(jaxpr, placement)
+    annotations = Annotations(jaxpr, placement)
     mesh = mesh_of_types(placement)
     host_callbacks: list[HostCallback] = []
     text = lower_jaxpr(
@@ -211,47 +211,6 @@ def argument_names(program: Program, positions: Sequence[int]) -> list[str]:
     count = len(program.consts)
     known = dict(enumerate(program.arg_names, count))
     return [known.get(i, "a closed-over array" if i < count else f"args[{i}]") for i in positions]
-
-
-class _Annotations:
-    """Writes shardings: in the ``sdy`` dialect by mesh axes, or in ``mhlo`` by tiles.
-
-    A module can have only one of the two. A ``GSPMDSharding`` names no mesh, so that it needs
-    tiles; a program with a mesh of its own needs mesh axes.
-    """
-
-    def __init__(self, jaxpr: Jaxpr, placement: Placement):
-        self.many = len(placement.devices) > 1
-        self.meshes: dict[tuple[tuple[Hashable, int], ...], str] = {}
-        tiled = any(isinstance(s, GSPMDSharding) for s in placement.in_shardings)
-        self.shardy = not tiled or mesh_of(jaxpr) is not None
-
-    def of(self, sharding: Sharding | None, aval: Any) -> list[str]:
-        """The attributes of an argument or result with a sharding."""
-        if not self.many or sharding is None:
-            return []
-        if not self.shardy:
-            return [f'mhlo.sharding = "{sharding._to_xla_hlo_sharding(buffer_rank(aval))}"']
-        if not isinstance(sharding, NamedSharding):
-            return []  # XLA chooses a sharding, and the argument is moved to it
-        symbol = self._symbol(sharding.mesh)
-        text = shardy_text(sharding, buffer_rank(aval))
-        return [f"sdy.sharding = #sdy.sharding<@{symbol}, {text}>"]
-
-    def of_result(self, sharding: Sharding | None, aval: Any, mesh: Mesh | None) -> list[str]:
-        """The attributes of a result: with what its type says, where nothing else is known."""
-        if sharding is not None or mesh is None or not (mesh.explicit_axes and mesh.auto_axes):
-            return self.of(sharding, aval)
-        if not (self.many and self.shardy and isinstance(aval, ShapedArray)):
-            return []
-        known = aval.type_sharding
-        parts, sums = ((), no_axes) if known is None else (known.parts, known.sums[0])
-        text = parts_text(mesh, parts, buffer_rank(aval), sums)
-        return [f"sdy.sharding = #sdy.sharding<@{self._symbol(mesh)}, {text}>"]
-
-    def _symbol(self, mesh: Mesh | AbstractMesh) -> str:
-        axes = tuple(mesh.shape.items())
-        return self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")
 
 
 def _donations(
@@ -338,6 +297,11 @@ class CompiledProgram:
         self.executable = executable
         self.is_known = is_known
 
+    @property
+    def is_provisional(self) -> bool:
+        """Whether a better program is to take over."""
+        return self.executable.better is not None
+
     def call(self, leaves: Sequence[Any]) -> tuple[list[Any], FastPath | None]:
         """Run the program.
 
@@ -388,7 +352,8 @@ class CompiledProgram:
             return results, None
         if checked or executable.has_extended_results or executable.effects:
             return results, None
-        if executable.in_layouts:  # C++ would pass arrays in the layout that they have
+        # C++ would pass arrays in the layout that they have, and never look for a better program.
+        if executable.in_layouts or self.is_provisional:
             return results, None
         return results, fast_path(executable, self.program.out_tree)
 
@@ -438,17 +403,23 @@ class CompiledProgram:
             )
 
 
-def compile_program(program: Program, leaves: Sequence[Any], options: Options) -> CompiledProgram:
+def compile_program(
+    program: Program, leaves: Sequence[Any], options: Options, *, in_stages: bool = False
+) -> CompiledProgram:
     """Compile a program for the places of its arguments, unless it is compiled for them."""
     placement = place(program, leaves, options)
     options = with_typed_results(program, placement, options)
-    return kept_program(
-        program, placement, options, lambda: lower_program(program, placement, options)
-    )
+    lower = lambda: lower_program(program, placement, options)
+    return kept_program(program, placement, options, lower, in_stages=in_stages)
 
 
 def kept_program(
-    program: Program, placement: Placement, options: Options, lower: Callable[[], LoweredProgram]
+    program: Program,
+    placement: Placement,
+    options: Options,
+    lower: Callable[[], LoweredProgram],
+    *,
+    in_stages: bool = False,
 ) -> CompiledProgram:
     """The compiled program that its jaxpr keeps for a placement; else ``lower()`` is compiled.
 
@@ -458,7 +429,7 @@ def kept_program(
     key = ("compiled", len(program.consts), placement, options)
     # The jaxpr must not keep the program, which keeps the jaxpr: they are freed without the
     # garbage collector, together with the arrays that they hold.
-    build = lambda: compile_lowered(program, lower(), options).executable
+    build = lambda: compile_lowered(program, lower(), options, in_stages=in_stages).executable
     return CompiledProgram(program, program.jaxpr.derived(key, build))
 
 
@@ -470,8 +441,10 @@ def _compilation(program: Program) -> ProgramCompiled:
     return ProgramCompiled(source, program.origin, arguments, program.static, program.jaxpr)
 
 
-def compile_lowered(program: Program, lowered: LoweredProgram, options: Options) -> CompiledProgram:
-    """Compile a lowered program."""
+def compile_lowered(
+    program: Program, lowered: LoweredProgram, options: Options, *, in_stages: bool = False
+) -> CompiledProgram:
+    """Compile a lowered program; ``in_stages`` if its first calls may run one compiled quickly."""
     if program.origin and is_observed():
         notify(_compilation(program))
     placement = lowered.placement
@@ -481,15 +454,26 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
     check_sizes(program, devices)
     with timed("Compiling {} with XLA", f"jit({program.name})", "backend_compile_duration"):
         try:
-            loaded = compile_text(
+            compile = lambda flags, cached=True: compile_text(
                 lowered.text,
                 devices,
                 num_partitions=len(devices),
-                compiler_options=dict(options.compiler_options),
+                compiler_options=flags,
                 use_shardy=lowered.shardy,
                 host_callbacks=lowered.host_callbacks,
                 configure=_propagate if len(devices) > 1 else None,
+                cached=cached,
             )
+            flags, better = dict(options.compiler_options), None
+            if (
+                in_stages
+                and not (described or len(devices) > 1 or memories.programs is not None)
+                and not (lowered.host_callbacks or program.jaxpr.effects)
+                and not is_compiled(lowered.text, devices, flags)
+            ):
+                loaded, better = compile_in_stages(compile, flags)
+            else:
+                loaded = compile(flags)
         except RuntimeError:
             error = uncountable(program) or partition_error(lowered.text)
             if error is None:
@@ -550,6 +534,7 @@ def compile_lowered(program: Program, lowered: LoweredProgram, options: Options)
         before_first_run=(
             before_first_run(program.name, lowered.text, devices) if len(devices) > 1 else None
         ),
+        better=better,
     )
     return CompiledProgram(program, executable)
 

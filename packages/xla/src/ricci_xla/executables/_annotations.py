@@ -1,0 +1,55 @@
+"""The attributes by which a module says how its arguments and results are divided over devices."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from ricci_ir import Jaxpr, ShapedArray, no_axes
+from ricci_stablehlo import parts_text
+from ricci_xla.meshes._abstract_mesh import AbstractMesh
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._sharding_types import GSPMDSharding, NamedSharding, Sharding
+from ricci_xla.meshes._shardy import shardy_text
+
+from ._compile import buffer_rank
+from ._program_devices import Placement, mesh_of
+
+
+class Annotations:
+    """Writes shardings: in the ``sdy`` dialect by mesh axes, or in ``mhlo`` by tiles.
+
+    A module can have only one of the two. A ``GSPMDSharding`` names no mesh, so that it needs
+    tiles; a program with a mesh of its own needs mesh axes.
+    """
+
+    def __init__(self, jaxpr: Jaxpr, placement: Placement):
+        self.many = len(placement.devices) > 1
+        self.meshes: dict[tuple[tuple[Hashable, int], ...], str] = {}
+        tiled = any(isinstance(s, GSPMDSharding) for s in placement.in_shardings)
+        self.shardy = not tiled or mesh_of(jaxpr) is not None
+
+    def of(self, sharding: Sharding | None, aval: Any) -> list[str]:
+        """The attributes of an argument or result with a sharding."""
+        if not self.many or sharding is None:
+            return []
+        if not self.shardy:
+            return [f'mhlo.sharding = "{sharding._to_xla_hlo_sharding(buffer_rank(aval))}"']
+        if not isinstance(sharding, NamedSharding):
+            return []  # XLA chooses a sharding, and the argument is moved to it
+        symbol = self._symbol(sharding.mesh)
+        text = shardy_text(sharding, buffer_rank(aval))
+        return [f"sdy.sharding = #sdy.sharding<@{symbol}, {text}>"]
+
+    def of_result(self, sharding: Sharding | None, aval: Any, mesh: Mesh | None) -> list[str]:
+        """The attributes of a result: with what its type says, where nothing else is known."""
+        if sharding is not None or mesh is None or not (mesh.explicit_axes and mesh.auto_axes):
+            return self.of(sharding, aval)
+        if not (self.many and self.shardy and isinstance(aval, ShapedArray)):
+            return []
+        known = aval.type_sharding
+        parts, sums = ((), no_axes) if known is None else (known.parts, known.sums[0])
+        text = parts_text(mesh, parts, buffer_rank(aval), sums)
+        return [f"sdy.sharding = #sdy.sharding<@{self._symbol(mesh)}, {text}>"]
+
+    def _symbol(self, mesh: Mesh | AbstractMesh) -> str:
+        axes = tuple(mesh.shape.items())
+        return self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")

@@ -1,0 +1,63 @@
+"""Work on a thread of its own: compiling and loading, during which others may run Python."""
+
+import atexit
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any
+
+
+class Background:
+    """Runs functions one after the other on a thread, which starts with the first of them.
+
+    When the process ends, what was not begun is left out, and what was is waited for: the runtime's
+    threads must not outlive Python.
+
+    Args:
+      name: the thread's name.
+    """
+
+    def __init__(self, name: str):
+        self._name = name
+        self._lock = threading.Lock()
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._waiting: list[Future[Any]] = []
+        self._thread: threading.Thread | None = None
+
+    def submit[T](self, function: Callable[[], T]) -> Future[T]:
+        """Have a function run; the future has its result, or its RuntimeError or ValueError."""
+        future: Future[T] = Future()
+
+        def run() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(function())
+                except (RuntimeError, ValueError) as error:
+                    future.set_exception(error)
+
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+                self._thread.start()
+                atexit.register(self.end)
+            self._waiting = [f for f in self._waiting if not f.done()]
+            self._waiting.append(future)
+            self._queue.put(run)
+        return future
+
+    def end(self) -> None:
+        """Leave out what was not begun, wait for what was, and end the thread."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            waiting, self._waiting = self._waiting, []
+        if thread is not None:
+            atexit.unregister(self.end)
+            for future in waiting:
+                future.cancel()
+            self._queue.put(None)
+            thread.join()
+
+    def _work(self) -> None:
+        while (run := self._queue.get()) is not None:
+            run()
