@@ -180,6 +180,14 @@ def test_names_of_operations_are_part_of_the_key_where_asked():
     assert key(program(scope="elsewhere"), with_names=True) != named
 
 
+def test_source_lines_are_part_of_the_key_of_a_module_that_has_them():
+    def located(line):
+        return program().replace('"jit(f)/add"', f'"jit(f)/add"("model.py":{line}:1)')
+
+    assert len({key(), key(located(3)), key(located(4))}) == 3
+    assert key(located(3)) == key(located(3))
+
+
 def test_where_xla_writes_is_no_part_of_the_key():
     options = compile_options(devices()[:1])
     usual = program_key(program(), devices()[:1], options).digest

@@ -64,6 +64,7 @@ _FLAGS_WITHOUT_EFFECT: dict[str, Any] = {
     "xla_gpu_per_fusion_autotune_cache_dir": "",
 }
 _module_name = re.compile(r'^module @("(?:[^"\\]|\\.)*"|[^ {(]+)', re.MULTILINE)
+_source = re.compile(r'^#loc[0-9]+ = loc\("(?:[^"\\]|\\.)*"\(', re.MULTILINE)
 _result_name = re.compile(r'jax\.result_info = "(?:[^"\\]|\\.)*"(?:, )?')
 _readable = re.compile(rb"[\x20-\x7e]{4,}")
 _NOTE_LENGTH = 2000
@@ -83,13 +84,16 @@ def program_key(
       devices: the devices that it is compiled for.
       options: how it is compiled.
       with_names: whether the names of operations in profiles are part of the key; else a program
-        that differs in these alone has the same key.
+        that differs in these alone has the same key, unless the module has source lines.
     """
     client = devices[0].client
     name, signature = "program", ""
     if isinstance(text, str):
         found = _module_name.search(text)
-        name = found[1].strip('"') if found else name
+        if found:
+            name = found[1].strip('"')
+            # Whoever asks for the lines of operations reads them in the compiled program.
+            with_names = with_names or _source.search(text, 0, found.start()) is not None
         text, signature = _without_result_names(text)
     parts = {
         "program": _digest(_module_bytes(text, with_names)),
