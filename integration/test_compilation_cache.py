@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import ricci
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -190,3 +193,18 @@ def test_many_processes_read_and_write_at_once(tmp_path):
     assert [process.returncode for process in processes] == [0] * 4, errors
     sizes = [path.stat().st_size for path in tmp_path.iterdir() if path.suffix == ".program"]
     assert sizes and not list(tmp_path.glob("*.unfinished"))
+
+
+def test_reports_have_their_lines_with_a_filled_cache(tmp_path, eight_devices):
+    mesh = ricci.sharding.Mesh(np.array(eight_devices), ("x",))
+    x = ricci.device_put(np.arange(16.0), ricci.NamedSharding(mesh, ricci.P("x")))
+    fun = ricci.jit(lambda x: x - x.sum())
+    with (
+        ricci.config.state("jax_compilation_cache_dir")(str(tmp_path)),
+        ricci.config.state("jax_persistent_cache_min_compile_time_secs")(0),
+    ):
+        fun(x)
+        for _ in range(2):
+            ricci.clear_caches()
+            report = str(ricci.parallel.communication(fun)(x))
+            assert "test_compilation_cache.py:" in report, report
