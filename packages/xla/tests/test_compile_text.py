@@ -14,6 +14,7 @@ from ricci_xla import (
     deserialize,
     device_put,
     devices,
+    get_compile_options,
 )
 
 F4 = ShapedArray((4,), np.float32)
@@ -122,3 +123,17 @@ def test_deleted_argument_is_named():
 def test_mistakes_are_explained(arguments, error, text):
     with pytest.raises(error, match=text):
         compile_text(**{"text": ADD, "devices": devices()[:1], **arguments})
+
+
+def test_options_for_compiling_by_hand():
+    """As the oracle gives them."""
+    found = get_compile_options(
+        2, 2, device_assignment=[[0, 1], [2, 3]], env_options_overrides={"a": True}
+    )
+    assert (found.num_replicas, found.num_partitions) == (2, 2)
+    assert found.env_option_overrides == [("a", True)]
+    assert get_compile_options(1, 1).device_assignment is None
+    profile = get_compile_options(1, 1, fdo_profile=b"abc").executable_build_options.fdo_profile
+    assert profile == b"abc"
+    with pytest.raises(ValueError, match="has 2 devices, but 2 replicas of 2 partitions need 4"):
+        get_compile_options(2, 2, device_assignment=[0, 1])

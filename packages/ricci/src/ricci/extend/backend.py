@@ -5,6 +5,7 @@ from ricci_ir import export_names as _export_names
 from ricci_xla import backends as backends
 from ricci_xla import clear_backends as clear_backends
 from ricci_xla import get_backend as get_backend
+from ricci_xla import get_compile_options as get_compile_options
 from ricci_xla import get_default_device as get_default_device
 
 _export_names(globals())

@@ -27,7 +27,13 @@ from ricci_xla.arrays._layout import Layout
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
-from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
+from ricci_xla.devices._runtime_types import (
+    Client,
+    CompileOptions,
+    Device,
+    DeviceList,
+    LoadedExecutable,
+)
 from ricci_xla.devices._topologies import cost_of_described, is_described
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import GSPMDSharding, Sharding
@@ -45,6 +51,7 @@ __all__ = [
     "CompilerEffortLevel",
     "deserialize",
     "Executable",
+    "get_compile_options",
     "result_shardings",
 ]
 
@@ -94,13 +101,30 @@ def compile_options(
             f"a program of {num_replicas} replicas and {num_partitions} partitions needs "
             f"{num_replicas * num_partitions} devices, got {len(devices)}"
         )
+    ids = np.array([device.id for device in devices], np.int32)
+    found = _compile_options(num_replicas, num_partitions, ids, options)
+    if num_partitions > 1:
+        build = found.executable_build_options
+        build.use_spmd_partitioning = True
+        build.use_shardy_partitioner = use_shardy
+        build.allow_spmd_sharding_propagation_to_output = [True]
+    return found
+
+
+def _compile_options(
+    num_replicas: int,
+    num_partitions: int,
+    ids: np.ndarray | None,
+    options: Mapping[str, Any] | None,
+) -> CompileOptions:
+    """The options for a number of devices with these ids, and what the settings say."""
     found = CompileOptions()
     build = found.executable_build_options
     found.num_replicas = build.num_replicas = num_replicas
     found.num_partitions = build.num_partitions = num_partitions
-    ids = np.array([device.id for device in devices], np.int32)
-    assignment = runtime.DeviceAssignment.create(ids.reshape(num_replicas, num_partitions))
-    found.device_assignment = build.device_assignment = assignment
+    if ids is not None:
+        assignment = runtime.DeviceAssignment.create(ids.reshape(num_replicas, num_partitions))
+        found.device_assignment = build.device_assignment = assignment
     build.optimization_level = CompilerEffortLevel[_optimization_level.value].value
     build.memory_fitting_level = CompilerEffortLevel[_memory_fitting_level.value].value
     found.profile_version = config.jax_xla_profile_version or 0
@@ -111,12 +135,49 @@ def compile_options(
         debug.xla_test_all_input_layouts = False
     if not config.jax_compiler_enable_remat_pass:
         debug.xla_disable_hlo_passes = "rematerialization"
-    if num_partitions > 1:
-        build.use_spmd_partitioning = True
-        build.use_shardy_partitioner = use_shardy
-        build.allow_spmd_sharding_propagation_to_output = [True]
     if options:
         found.env_option_overrides = [(name, _flag(name, v)) for name, v in options.items()]
+    return found
+
+
+def get_compile_options(
+    num_replicas: int,
+    num_partitions: int,
+    device_assignment: Any = None,
+    env_options_overrides: Mapping[str, Any] | None = None,
+    fdo_profile: bytes | None = None,
+    detailed_logging: bool = True,
+    backend: Client | None = None,
+) -> CompileOptions:
+    """jaxlib's options for compiling a program by hand, with what Ricci's options say.
+
+    Args:
+      num_replicas, num_partitions: how many devices share the work; see ``compile_options``.
+      device_assignment: the devices' ids, ``num_replicas`` rows of ``num_partitions``; a flat
+        sequence if there is one partition.
+      env_options_overrides: XLA's flags by name.
+      fdo_profile: a profile of an earlier run, for the compiler.
+      detailed_logging: whether XLA logs what it does.
+      backend: not used: the options are the same for all clients.
+
+    Raises:
+      ValueError: if the device assignment is not for so many devices.
+
+    Example:
+      >>> get_compile_options(1, 1, device_assignment=[0]).num_replicas
+      1
+    """
+    ids = None if device_assignment is None else np.asarray(device_assignment, np.int32)
+    if ids is not None and ids.size != num_replicas * num_partitions:
+        raise ValueError(
+            f"get_compile_options: device_assignment has {ids.size} devices, but {num_replicas} "
+            f"replicas of {num_partitions} partitions need {num_replicas * num_partitions}"
+        )
+    found = _compile_options(num_replicas, num_partitions, ids, env_options_overrides)
+    build = found.executable_build_options
+    build.debug_options.xla_detailed_logging = detailed_logging
+    if fdo_profile is not None:
+        build.fdo_profile = fdo_profile
     return found
 
 
