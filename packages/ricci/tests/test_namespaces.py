@@ -57,6 +57,7 @@ def test_unknown_attribute():
     "module",
     [
         "jax",
+        "json",
         "scipy",
         "ricci_check",
         "ricci_export",

@@ -1,8 +1,8 @@
 """``compute_on``: where on a device, or on its host, a function's operations are done."""
 
-import json
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 from ricci_ir import Primitive, PyTree, looks_like, operation_metadata
@@ -98,7 +98,9 @@ def compute_on(
             out_memory_spaces=out_memory_spaces,
             compiler_options=compiler_options,
         )
-    options = None if compiler_options is None else json.dumps(dict(compiler_options))
+    options = None
+    if compiler_options is not None:
+        options = import_module("json").dumps(dict(compiler_options))  # few programs need it
     call = call_annotated(compute_on_p, f, compute_type=compute_type, compiler_options_json=options)
 
     @looks_like(f)
