@@ -14,7 +14,7 @@ from ricci_xla.meshes._sharding_types import NamedSharding
 from ricci_xla.meshes._shardy import shardy_text
 
 from ._portable import bindings, from_portable
-from ._symbols import renamed
+from ._symbols import STRING, renamed
 
 __all__ = [
     "call_exported_main",
@@ -24,7 +24,7 @@ __all__ = [
 # Integers of these widths are all that XLA has; others make it end the process.
 _INTEGER = re.compile(r"(?<![\w.$%@-])u?i(\d+)\b")
 _WIDTHS = frozenset({"1", "2", "4", "8", "16", "32", "64"})
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(STRING)
 
 
 def check_program(found: Any, in_types: Sequence[str], out_types: Sequence[str]) -> None:
@@ -47,7 +47,8 @@ def check_program(found: Any, in_types: Sequence[str], out_types: Sequence[str])
             break
     else:
         raise FileError("the program has no function @main")
-    text = _STRING.sub("", found.operation.get_asm(use_local_scope=True))
+    text = found.operation.get_asm(use_local_scope=True, large_elements_limit=16)
+    text = _STRING.sub("", text)
     wrong = {width for width in _INTEGER.findall(text) if width not in _WIDTHS}
     if wrong:
         raise FileError(f"the program has integers of {', '.join(sorted(wrong))} bits")

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable
 
-# Strings, in which "@" has no meaning; targets of custom calls, which are no symbols; symbols.
+# Strings, in which "@" has no meaning, such as constants in hexadecimal; they may be long.
+STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+# Those; targets of custom calls, which are no symbols; symbols.
 _TOKENS = re.compile(
-    r'(?P<other>custom_call @(?:[\w$.-]+|"(?:[^"\\]|\\.)*")|(?<!@)"(?:[^"\\]|\\.)*")'
-    r'|@(?P<plain>[\w$.-]+)|@"(?P<quoted>(?:[^"\\]|\\.)*)"'
+    rf"(?P<other>custom_call @(?:[\w$.-]+|{STRING})|(?<!@){STRING})"
+    rf"|@(?P<plain>[\w$.-]+)|@(?P<quoted>{STRING})"
 )
 
 
@@ -16,6 +18,7 @@ def renamed(text: str, rename: Callable[[str], str]) -> str:
     def replace(match: re.Match[str]) -> str:
         if match["other"] is not None:
             return match[0]
-        return "@" + rename(match["plain"] if match["plain"] is not None else match["quoted"])
+        plain = match["plain"]
+        return "@" + rename(match["quoted"][1:-1] if plain is None else plain)
 
     return _TOKENS.sub(replace, text)
