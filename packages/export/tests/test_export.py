@@ -166,6 +166,22 @@ def test_constants_are_inside():
     np.testing.assert_array_equal(key_data(same), key_data(k))
 
 
+@pytest.mark.parametrize(
+    "dtype", ["float32", "bfloat16", "float16", "int8", "uint32", "int4", "bool", "complex64"]
+)
+def test_large_constants(dtype):
+    some = np.random.default_rng(0).normal(size=(70, 70)) * 4
+    large = jnp.asarray(some).astype(dtype)
+    on_two = ["cpu", "cuda"] if dtype == "float32" else None
+    f = lambda x: (large, large[x], jnp.linalg.cholesky(jnp.eye(2)), large.T)
+    exported = exported_of(f, np.int32([3, 1]), platforms=on_two)
+    for read in (exported, deserialize(exported.serialize())):
+        found = read.call(np.int32([3, 1]))
+        for mine, expected in zip(found, f(np.int32([3, 1])), strict=True):
+            assert mine.dtype == expected.dtype
+            np.testing.assert_array_equal(mine, expected)
+
+
 def test_with_wide_types():
     with enable_x64(True):
         exported = exported_of(lambda x, n: (x * n, jnp.arange(3)), np.float64([1, 2]), 3)

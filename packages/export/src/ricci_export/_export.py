@@ -152,7 +152,7 @@ def _export_traced(
         ordered_effects=ordered,
         unordered_effects=tuple(sorted(lowered.effects.difference(ordered), key=str)),
         disabled_safety_checks=disabled,
-        mlir_module_serialized=to_portable(lowered.text),
+        mlir_module_serialized=to_portable(lowered.text, lowered.large_constants),
         calling_convention_version=convention,
         module_kept_var_idx=lowered.kept,
         uses_global_constants=len(platforms) > 1 or not static,

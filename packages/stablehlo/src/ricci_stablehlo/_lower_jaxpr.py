@@ -3,6 +3,8 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from ricci_ir import Jaxpr, lowerable_effects
 
 from ._dimensions import dimension_variables
@@ -33,6 +35,7 @@ def lower_jaxpr(
     devices: Sequence[Any] = (),
     kind: str = "jit",
     embed_constants: bool = False,
+    large_constants: list[np.ndarray] | None = None,
     arg_names: Sequence[str] = (),
 ) -> str:
     """The StableHLO module that computes a jaxpr.
@@ -60,6 +63,8 @@ def lower_jaxpr(
       kind: the transformation that made the program.
       embed_constants: whether the constants are written into the text instead of becoming
         arguments.
+      large_constants: a list to which large ones among them are appended; the text has zeros in
+        their place, with their position in the list as the attribute ``ricci.constant``.
       arg_names: the user's name for each argument: its location, if ``locations="sources"``.
 
     Returns:
@@ -81,6 +86,7 @@ def lower_jaxpr(
         shardy,
     )
     module.devices = devices
+    module.large_constants = large_constants
     module.symbolic = bool(dimension_variables(jaxpr))
     if host_callbacks is not None:
         module.host_callbacks = host_callbacks

@@ -46,6 +46,16 @@ from ._values import HostCallback, Value, extended_lower_rules, lower_rules
 type MeshAxes = tuple[tuple[Hashable, int], ...]
 
 
+# Constants of so many bytes may be left out of the text, if their dtype is one of these.
+LARGE = 4096
+_WHOLE_BYTES = frozenset(
+    {
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float16", "bfloat16", "float32", "float64"),
+    }
+)
+
+
 class Module:
     """A module under construction: its functions, and the state that they share.
 
@@ -58,6 +68,8 @@ class Module:
       manual: whether the operations being written run on each device by itself.
       host_callbacks: the Python functions that the module calls, by index.
       devices: the devices on which the module will run, if they are known.
+      large_constants: constants that the text has zeros for, with their position here as the
+        attribute ``ricci.constant``; ``None`` if the text has all constants.
       symbolic: whether some shapes are symbolic.
     """
 
@@ -70,6 +82,7 @@ class Module:
     manual: bool
     host_callbacks: list[HostCallback]
     devices: Sequence[Any]
+    large_constants: list[np.ndarray] | None
     single_devices: dict[int, str]
     axis_sizes: dict[Any, int]
     functions: list[str]
@@ -95,6 +108,7 @@ class Module:
         self.symbolic = False
         self.host_callbacks = []
         self.devices = ()
+        self.large_constants = None
         self.single_devices = {}
         self.axis_sizes = dict(axis_sizes)
         self.functions = []
@@ -451,9 +465,23 @@ class Lowering:
         return Value(name, x.aval)
 
     def _closed_over(self, const: Any, aval: ShapedArray) -> Value:
-        """A constant of a program; of an extended dtype, such as a random key, its words."""
+        """A constant of a program; of an extended dtype, such as a random key, its words.
+
+        Of a large one, the module keeps the array, and the text has its position.
+        """
         if not isinstance(aval.dtype, ExtendedDType):
-            return self.constant(np.asarray(const), aval)
+            array, kept = np.asarray(const), self.module.large_constants
+            if kept is None or array.nbytes < LARGE or array.dtype.name not in _WHOLE_BYTES:
+                return self.constant(array, aval)
+            place = next((i for i, known in enumerate(kept) if known is array), len(kept))
+            if place == len(kept):
+                kept.append(array)
+            name = self.new_name()
+            self.write(
+                f"{name} = stablehlo.constant {{ricci.constant = {place} : i64}} "
+                f"{dense(np.zeros((), array.dtype))} : {tensor_type(aval)}"
+            )
+            return Value(name, aval)
         return Value(self.constant(np.asarray(const.physical)).name, aval)
 
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ricci_ir import (
     ProgramCompiled,
     ShapedArray,
@@ -103,7 +105,7 @@ def lower_program(
     platform: str | None = None,
     *,
     sources: bool = False,
-    closed: bool = False,
+    closed: list[np.ndarray] | None = None,
 ) -> LoweredProgram:
     """Lower a program to StableHLO, with donation and shardings, without unused arguments.
 
@@ -115,8 +117,8 @@ def lower_program(
         of the devices.
       sources: whether operations have the lines of the user's code in their locations; they have
         them while a profile is recorded, too.
-      closed: whether all constants are written into the text, so that the module takes the
-        function's arguments alone.
+      closed: a list, if the module is to take the function's arguments alone and not its
+        constants. Large ones are appended to it, and left out of the text: see ``lower_jaxpr``.
     """
     sources = sources or profiling.wants_lines
     jaxpr = program.jaxpr
@@ -134,7 +136,7 @@ def _lower_program(
     options: Options,
     platform: str,
     sources: bool,
-    closed: bool,
+    closed: list[np.ndarray] | None,
 ) -> LoweredProgram:
     fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
     wanted = [s is not None and s.memory_kind == HOST_MEMORY for s in fixed]
@@ -144,7 +146,8 @@ def _lower_program(
             wanted, results_on_host(program.jaxpr, placement.on_host), fixed, strict=True
         )
     )
-    jaxpr = program.jaxpr if closed else embed_small(program.jaxpr, program.consts)
+    is_closed = closed is not None
+    jaxpr = program.jaxpr if is_closed else embed_small(program.jaxpr, program.consts)
     jaxpr = host_results.moved(jaxpr, wanted)
     if may_have_dead_code(jaxpr):
         jaxpr = live_program(jaxpr, final=True).jaxpr
@@ -153,7 +156,7 @@ def _lower_program(
     used.update(v for v in jaxpr.invars if not is_static_shape(getattr(v.aval, "shape", ())))
     kept = tuple(i for i, var in enumerate(jaxpr.invars) if i in always or var in used)
     inside: list[int] = []
-    if closed:
+    if is_closed:
         inside = [i for i in kept if i < len(program.consts)]
         kept = kept[len(inside) :]
     layouts = result_layouts(program.jaxpr, options)
@@ -179,7 +182,8 @@ def _lower_program(
         host_callbacks=host_callbacks,
         devices=placement.devices,
         arg_names=argument_names(program, kept) if sources else (),
-        embed_constants=closed,
+        embed_constants=is_closed,
+        large_constants=closed,
         arg_attributes=[
             annotations.of(placement.in_shardings[i], jaxpr.invars[i].aval)
             + _layout_attribute(placement.in_layouts[i] if placement.in_layouts else None)

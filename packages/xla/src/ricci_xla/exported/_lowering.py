@@ -35,7 +35,8 @@ class ExportedModule(NamedTuple):
     """A function lowered for export.
 
     Attributes:
-      text: the StableHLO module, which holds all constants.
+      text: the StableHLO module.
+      large_constants: the constants that the text leaves out: see ``to_portable``.
       name: the function's name.
       in_avals, out_avals: the types of its arguments and results.
       in_shardings, out_shardings: the sharding of each, over a mesh without devices; ``None`` where
@@ -48,6 +49,7 @@ class ExportedModule(NamedTuple):
     """
 
     text: str
+    large_constants: tuple[np.ndarray, ...]
     name: str
     in_avals: tuple[AbstractValue, ...]
     out_avals: tuple[AbstractValue, ...]
@@ -75,8 +77,9 @@ def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule
     program = _with_host_constants(traced._program)
     placement = place(program, traced._leaves, traced._options)
     options = with_typed_results(program, placement, traced._options)
+    constants: list[np.ndarray] = []
     found = {
-        platform: lower_program(program, placement, options, platform, closed=True)
+        platform: lower_program(program, placement, options, platform, closed=constants)
         for platform in dict.fromkeys(platforms)
     }
     lowered = next(iter(found.values()))
@@ -113,6 +116,7 @@ def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule
     own = [_given_or_own(s, x) for s, x in zip(given, traced._leaves, strict=True)]
     return ExportedModule(
         text,
+        tuple(constants),
         program.name,
         tuple(in_avals),
         tuple(out_avals),

@@ -2,7 +2,10 @@
 
 import functools
 import importlib
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ricci_ir import config
 from ricci_xla.devices._jaxlib import load_mlir, runtime
@@ -29,8 +32,12 @@ def bindings() -> tuple[Any, Any]:
     return load_mlir()
 
 
-def to_portable(text: str) -> bytes:
+def to_portable(text: str, large_constants: Sequence[np.ndarray] = ()) -> bytes:
     """A StableHLO module as a portable artifact.
+
+    Args:
+      text: the module.
+      large_constants: the constants that it leaves out: see ``lower_jaxpr``.
 
     The version written is four weeks old, so that programs with a somewhat older jaxlib can read
     it; the newest with ``jax_export_ignore_forward_compatibility``.
@@ -44,6 +51,8 @@ def to_portable(text: str) -> bytes:
         # Given text, jaxlib would make a new context each time, which takes longer than the rest.
         with context:
             module = ir.Module.parse(text)
+            if large_constants:
+                module.operation.walk(lambda operation: _fill(ir, operation, large_constants))
             # Shardings, in the `sdy` dialect, are written as they are.
             return runtime.mlir.serialize_portable_artifact(module, version, True)
     except (RuntimeError, ir.MLIRError) as error:
@@ -52,6 +61,20 @@ def to_portable(text: str) -> bytes:
             f"the program cannot be written as portable StableHLO of version {version}: "
             f"{reason.splitlines()[0][:400]}"
         ) from error
+
+
+def _fill(ir: Any, operation: Any, constants: Sequence[np.ndarray]) -> Any:
+    """Give an operation the large constant that it stands for."""
+    attributes = operation.attributes
+    if "ricci.constant" in attributes:
+        array = constants[ir.IntegerAttr(attributes["ricci.constant"]).value]
+        if array.dtype.kind == "V":  # bfloat16, of which MLIR takes the bits
+            array = array.view(np.int16)
+        kind = operation.results[0].type
+        with ir.Location.unknown():
+            attributes["value"] = ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=kind)
+        del attributes["ricci.constant"]
+    return ir.WalkResult.ADVANCE
 
 
 def from_portable(artifact: bytes) -> Any:
