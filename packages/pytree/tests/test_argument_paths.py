@@ -1,5 +1,6 @@
 """What the leaves of a call's arguments are called."""
 
+import functools
 import inspect
 
 import pytest
@@ -54,3 +55,13 @@ CASES = [
 def test_argument_paths(pt, function, args, kwargs, names):
     assert pt.argument_paths(args, kwargs, function) == names
     assert len(names) == len(pt.tree_leaves((args, kwargs)))
+
+
+def test_a_method_of_a_wrapped_function_has_bound_its_first_parameter(pt):
+    class Model:
+        @functools.wraps(lambda self, x, y: None)
+        def call(self, *args):
+            return args
+
+    assert str(pt.read_signature(Model().call)) == "(x, y)"
+    assert str(pt.read_signature(Model.call)) == "(self, x, y)"

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from ._keys import keystr
@@ -52,7 +52,8 @@ def read_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
     # ``inspect.signature`` asks each wrapper for its ``__signature__``. Jitted functions compute
     # that from the function inside, so that the time would double with each wrapper.
     seen: set[int] = set()
-    while id(fun) not in seen:
+    # A method shows the attributes of its function, whose first parameter it has bound.
+    while id(fun) not in seen and not isinstance(fun, MethodType):
         seen.add(id(fun))
         own = getattr(fun, "__dict__", None) or {}
         if "__wrapped__" in own and "__signature__" not in own:
