@@ -397,6 +397,11 @@ def test_explicit_axes(line):
             assert jit(read.call)(x).sharding.spec == P("j", "i")
 
 
+def test_a_function_is_exported_while_another_is_traced():
+    inner = lambda x: exported_of(jnp.cos, x).call(x)
+    np.testing.assert_allclose(jit(inner)(X), np.cos(X), rtol=1e-6)
+
+
 def test_an_export_can_be_exported(product):
     again = exported_of(lambda x: product.call(x, x) + product.call(x, X), X)
     np.testing.assert_allclose(again.call(X), 2 * np.sin(X) * X, rtol=1e-6)

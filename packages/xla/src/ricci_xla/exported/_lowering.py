@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ricci_ir import AbstractValue, Effect, ExtendedDType, abstract_token
+from ricci_ir import AbstractValue, Effect, ExtendedDType, Tracer, abstract_token, described_type
 from ricci_stablehlo import ordered_among
 from ricci_xla.calls._stages import Traced
 from ricci_xla.executables._compiled import lower_program
@@ -75,7 +75,9 @@ def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule
       ValueError: for other reasons why the program cannot be lowered.
     """
     program = _with_host_constants(traced._program)
-    placement = place(program, traced._leaves, traced._options)
+    # A function may be exported while another is traced, for the types of its arguments.
+    leaves = [described_type(x.aval) if isinstance(x, Tracer) else x for x in traced._leaves]
+    placement = place(program, leaves, traced._options)
     options = with_typed_results(program, placement, traced._options)
     constants: list[np.ndarray] = []
     found = {
@@ -113,7 +115,7 @@ def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule
         text = text.replace("attributes {", attribute, 1)
     given = placement.in_shardings[count:]
     fixed = options.out_shardings or (None,) * len(out_avals)
-    own = [_given_or_own(s, x) for s, x in zip(given, traced._leaves, strict=True)]
+    own = [_given_or_own(s, x) for s, x in zip(given, leaves, strict=True)]
     return ExportedModule(
         text,
         tuple(constants),
