@@ -21,7 +21,13 @@ from ricci_lax.authoring import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tokens_at
 from ricci_xla import NamedSharding
-from ricci_xla.exported import argument_names, call_exported_main, sizes_of_call, with_sizes
+from ricci_xla.exported import (
+    argument_names,
+    call_exported_main,
+    canonical_platform,
+    sizes_of_call,
+    with_sizes,
+)
 
 from ._messages import differences
 
@@ -87,11 +93,13 @@ def _typed_as_exported(
 
 
 def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
-    name = exported.fun_name
-    if ctx.platform not in exported.platforms and not exported.any_platform:
+    name, platform = exported.fun_name, ctx.platform
+    if platform == "gpu" and ctx.module.devices:
+        platform = canonical_platform(ctx.module.devices[0])
+    if platform not in exported.platforms and not exported.any_platform:
         raise ValueError(
             f"{name} was exported for the platforms {', '.join(exported.platforms)}, and is called "
-            f"on {ctx.platform}. Export it with platforms={(*exported.platforms, ctx.platform)!r}, "
+            f"on {platform}. Export it with platforms={(*exported.platforms, platform)!r}, "
             "or, if its program does the same there, with disabled_checks=["
             "DisabledSafetyCheck.platform()]."
         )
@@ -106,8 +114,8 @@ def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
     arrays = operands[len(tokens) :]
     index = None
     if len(exported.platforms) > 1:
-        here = ctx.platform in exported.platforms
-        index = exported.platforms.index(ctx.platform) if here else 0
+        here = platform in exported.platforms
+        index = exported.platforms.index(platform) if here else 0
     # Over several devices no tokens are passed: calls of such programs wait for each other.
     passed = tokens if exported.nr_devices == 1 else []
     found = call_exported_main(

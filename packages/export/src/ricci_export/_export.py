@@ -18,7 +18,7 @@ from ricci_ir import (
 )
 from ricci_stablehlo import ordered_among
 from ricci_xla import NamedSharding, Traced, get_default_device, jit
-from ricci_xla.exported import ExportedModule, lower_for_export, to_portable
+from ricci_xla.exported import ExportedModule, canonical_platform, lower_for_export, to_portable
 
 from ._checks import DisabledSafetyCheck, check_custom_calls
 from ._exported import Exported
@@ -45,10 +45,7 @@ def default_export_platform() -> str:
       >>> default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
       True
     """
-    device = get_default_device()
-    if device.platform != "gpu":
-        return device.platform
-    return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
+    return canonical_platform(get_default_device())
 
 
 def export[**P](

@@ -25,6 +25,7 @@ from ricci_xla.meshes._sharding_types import (
 )
 from ricci_xla.meshes._shardy import shardy_text
 
+from ._canonical_platforms import canonical_platform
 from ._functions import call_exported_main, check_program, main_module
 from ._portable import from_portable
 from ._records import (
@@ -167,13 +168,6 @@ def _attribute(module: Module, sharding: NamedSharding | None, x: Value) -> str:
     symbol = module.mesh(tuple(sharding.mesh.shape.items()))
     text = shardy_text(sharding, buffer_rank(x.aval))
     return f" {{sdy.sharding = #sdy.sharding<@{symbol}, {text}>}}"
-
-
-def canonical_platform(device: Device) -> str:
-    """The platform of a device, as exports name it."""
-    if device.platform != "gpu":
-        return device.platform
-    return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
 
 
 def _on(devices: Sequence[Device], record: AbstractShardingRecord | None) -> Any:
