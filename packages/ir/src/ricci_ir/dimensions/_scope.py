@@ -211,6 +211,8 @@ class SymbolicScope:
                     x, n = factor.operands
                     quotient: Monomial = ((self.factor("floordiv", x, n), 1),)
                     text = f"{n}*{quotient[0][0]} == {x}"
+                    if any(c.text == text for c in self._constraints):
+                        return
                     whole = self.interned({quotient: n})
                     self._constraints.append(Constraint(text, "==", whole, x))
                     self._add_rule(quotient, n, x)

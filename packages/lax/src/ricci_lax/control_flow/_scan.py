@@ -29,10 +29,11 @@ from ricci_ir import (
     is_static_shape,
     is_symbolic_dim,
     live_loop,
+    max_dim,
     narrowed,
     needed_by,
     staged_call,
-    surely_at_most,
+    surely_at_least,
 )
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.elementwise._comparison import compare
@@ -50,6 +51,8 @@ from ricci_stablehlo import (
     tokens_at,
     traced,
     write_dynamic_slice,
+    write_pad,
+    write_slice,
 )
 
 from ._saved_values import saved_values
@@ -339,6 +342,10 @@ def _scan_lower(
             ctx, *operands, packing=packing, num_consts=num_consts, num_carry=num_carry, **loop
         )
     consts, carry, xs = sections(operands, num_consts, num_carry)
+    rows = length if surely_at_least(length, 1) else max_dim(length, 1)
+    if is_symbolic_dim(rows) and rows != length:  # a loop's body is checked even if it never runs
+        xs = [_with_rows(ctx, x, rows) for x in xs]
+        outs[num_carry:] = [_stacked(a.remove_dimension(0), rows) for a in outs[num_carry:]]
     buffers = [_zeros(ctx, aval) for aval in outs[num_carry:]]
     if length == 0:
         return [*carry, *buffers]
@@ -377,14 +384,35 @@ def _scan_lower(
         return iterate_from(inner, i, values, block)
 
     values = [start, *carry, *buffers]
-    if not surely_at_most(length, block):
+    if is_symbolic_dim(length) or length > block:
         avals = [_counter, *outs]
         regions = [ctx.region(avals, condition), ctx.region(avals, body)]
         values = ctx.generic("stablehlo.while", values, avals, "", regions)
         rest = length % block
     else:
         rest = length
-    return iterate_from(ctx, values[0], values[1:], rest)[1:] if rest else values[1:]
+    results = iterate_from(ctx, values[0], values[1:], rest)[1:] if rest else values[1:]
+    if is_symbolic_dim(rows) and rows != length:
+        results[num_carry:] = [_first_rows(ctx, x, length) for x in results[num_carry:]]
+    return results
+
+
+def _with_rows(ctx: Lowering, x: Value, rows: int) -> Value:
+    """An array with at least one row: one of zeros is added if there is none."""
+    aval = x.aval.update(shape=(rows, *x.shape[1:]))
+    physical = _physical(aval)
+    config = [(0, rows - x.shape[0], 0), *[(0, 0, 0)] * (physical.ndim - 1)]
+    zero = ctx.constant(0, ShapedArray((), physical.dtype))
+    x = Value(x.name, _physical(x.aval))
+    return Value(write_pad(ctx, x, zero, config, physical).name, aval)
+
+
+def _first_rows(ctx: Lowering, x: Value, rows: int) -> Value:
+    aval = x.aval.update(shape=(rows, *x.shape[1:]))
+    physical = _physical(aval)
+    zeros, ones = (0,) * physical.ndim, (1,) * physical.ndim
+    x = Value(x.name, _physical(x.aval))
+    return Value(write_slice(ctx, x, zeros, physical.shape, ones, physical).name, aval)
 
 
 def _block(unroll: int, length: int) -> int:

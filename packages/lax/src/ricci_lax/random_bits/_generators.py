@@ -17,6 +17,7 @@ from ricci_ir import (
     ShapeLike,
     define,
     explicit_dtype,
+    is_static_shape,
     unsharded,
     unsupported,
 )
@@ -100,17 +101,30 @@ def _rng_bit_generator_lower(
     if narrow:
         key = ctx.emit("stablehlo.reshape", [key], pairs)
         key = ctx.emit("stablehlo.bitcast_convert", [key], state)
-    name = ctx.new_name()
-    ctx.write(
-        f"{name}:2 = stablehlo.rng_bit_generator {key}, "
-        f"algorithm = {algorithm.name.removeprefix('RNG_')} : "
-        f"({tensor_type(state)}) -> ({tensor_type(state)}, {tensor_type(bits)})"
-    )
-    new_key = Value(f"{name}#0", state)
+    new_key, drawn = _write_bits(ctx, key, algorithm.name.removeprefix("RNG_"), [state, bits])
     if narrow:
         new_key = ctx.emit("stablehlo.bitcast_convert", [new_key], pairs)
         new_key = ctx.emit("stablehlo.reshape", [new_key], key_aval)
-    return [new_key, Value(f"{name}#1", bits)]
+    return [new_key, drawn]
+
+
+def _write_bits(ctx: Lowering, key: Value, algorithm: str, outs: list[ShapedArray]) -> list[Value]:
+    if not is_static_shape(outs[1].shape):
+        return ctx.custom_call(
+            "stablehlo.dynamic_rng_bit_generator",
+            [key, ctx.integers(outs[1].shape, np.int32)],
+            outs,
+            api_version=2,
+            annotations=f"rng_algorithm = #stablehlo<rng_algorithm {algorithm}>",
+            shapes_as_operands=False,
+        )
+    name = ctx.new_name()
+    types = ", ".join(map(tensor_type, outs))
+    ctx.write(
+        f"{name}:2 = stablehlo.rng_bit_generator {key}, algorithm = {algorithm} : "
+        f"({tensor_type(outs[0])}) -> ({types})"
+    )
+    return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
 
 
 # Operand: the key, uint32[4] or uint64[2].

@@ -17,6 +17,7 @@ from ricci_ir import (
     except_dimension,
     issubdtype,
     linear_in_all,
+    max_dim,
     no_origin,
     trace_to_jaxpr,
 )
@@ -140,9 +141,10 @@ def _cumulative(
         jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar], origin=no_origin)
         ones = (1,) * len(x.shape)
         pads = [(0, 0)] * len(ones)
-        pads[axis] = (0, count - 1) if reverse else (count - 1, 0)
+        before = max_dim(count - 1, 0)  # there may be no elements, if the size is symbolic
+        pads[axis] = (0, before) if reverse else (before, 0)
         window = [1] * len(ones)
-        window[axis] = count
+        window[axis] = max_dim(count, 1)
         init = ctx.constant(identity(x.dtype), scalar)
         (result,) = lower_reduce_window(
             ctx,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
-from ricci_ir import Jaxpr, jaxprs_in_params
+from ricci_ir import Jaxpr, is_static_shape, jaxprs_in_params
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
 from ricci_xla.programs._program import Program
 
@@ -22,6 +22,13 @@ def check_sizes(program: Program, devices: Sequence[Device]) -> None:
       JaxRuntimeError: of the kind that the runtime raises when memory is exhausted.
       ValueError: if an array has more elements than can be counted.
     """
+    for aval in program.jaxpr.in_avals:
+        if not is_static_shape(getattr(aval, "shape", ())):
+            raise ValueError(
+                f"{program.name} was lowered for an argument of type {_shown(aval)}, whose size is "
+                "open, and cannot be compiled so. Give all sizes, or export it: "
+                "export.export(jit(f))(...) makes a function that is compiled for each call's."
+            )
     if devices[0].platform != "cpu":
         return
     for aval in program.jaxpr.out_avals:
