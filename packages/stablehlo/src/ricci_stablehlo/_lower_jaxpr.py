@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ricci_ir import Jaxpr, lowerable_effects
+from ricci_ir import Jaxpr, is_static_shape, lowerable_effects
 
-from ._dimensions import dimension_variables
 from ._locations import Locations, SourceLocations
 from ._lowering import MeshAxes, Module, lower_function
 from ._ordering import ordered_among, thread_tokens
@@ -87,7 +86,8 @@ def lower_jaxpr(
     )
     module.devices = devices
     module.large_constants = large_constants
-    module.symbolic = bool(dimension_variables(jaxpr))
+    shapes = (getattr(aval, "shape", ()) for aval in jaxpr.in_avals)
+    module.symbolic = not all(map(is_static_shape, shapes))
     if host_callbacks is not None:
         module.host_callbacks = host_callbacks
     tokens = len(ordered_among(jaxpr.effects))
