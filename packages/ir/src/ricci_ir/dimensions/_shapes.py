@@ -167,9 +167,12 @@ def slice_positions(part: slice, size: Any) -> tuple[Any, Any, Any, Any]:
       InconclusiveDimensionOperation: if it depends on the values of dimensions from which end a
         position counts.
     """
-    if is_static_shape((size, part.start, part.stop, part.step)):
+    try:
         start, stop, step = part.indices(size)
         return start, len(range(start, stop, step)), step, stop
+    except TypeError:
+        if is_static_shape((size, part.start, part.stop, part.step)):
+            raise
     step = 1 if part.step is None else index(part.step)
     if not step:
         raise ValueError("slice step cannot be zero")

@@ -24,7 +24,6 @@ from ricci_ir import (
     explicit_dtype,
     get_aval,
     has_backend,
-    is_symbolic_dim,
     python_scalar_dtype,
     shaped_like,
     to_sizes,
@@ -72,7 +71,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     Raises:
       TypeError: if it is made of anything else.
     """
-    if type(shape) is int or is_symbolic_dim(shape):
+    if type(shape) is int:
         return (shape,)
     if isinstance(shape, Tracer) and shape.concrete() is None:
         raise ConcretizationTypeError(shape, "It is a shape, which decides what is traced.")

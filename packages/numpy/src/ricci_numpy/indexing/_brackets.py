@@ -375,9 +375,7 @@ def _static(x: Array, index: ParsedIndex) -> Array:
         limits.append(limit)
         strides.append(stride)
     shape = index.shape
-    if any(s != 0 for s in starts) or any(
-        strides[i] != 1 or limits[i] != shape[i] for i in range(len(shape))
-    ):
+    if any(starts) or any(strides[i] != 1 or limits[i] != shape[i] for i in range(len(shape))):
         x = lax.slice_p.bind(
             x,
             start_indices=tuple(starts),
