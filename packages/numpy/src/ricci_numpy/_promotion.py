@@ -19,7 +19,6 @@ from ricci_ir import (
     ArrayLike,
     Cache,
     DTypeLike,
-    InconclusiveDimensionOperation,
     array_dtypes,
     canonicalize_dtype,
     coerce_to_array_dtype,
@@ -296,10 +295,10 @@ def constant_like(x: ArrayLike, value: float) -> ArrayLike:
 def strong_constant(dtype: DTypeLike, value: ArrayLike) -> ArrayLike:
     """A NumPy scalar, made once for each dtype and value; of a symbolic dimension, an array."""
     # Zeros are equal whatever their signs are, and are told apart by their text.
+    key = (dtype, value) if value else (dtype, repr(value))
     try:
-        key = (dtype, value) if value else (dtype, repr(value))
         return _constants.entries[key]
-    except (KeyError, InconclusiveDimensionOperation):
+    except KeyError:
         if is_symbolic_dim(value):
             return convert(value, dtype)
         return _constants.add(key, np.asarray(value).astype(dtype)[()])

@@ -115,7 +115,7 @@ def dimension_value(ctx: Any, dimension: int | SymbolicDimension) -> Value:
     Raises:
       NotImplementedError: if a variable of it is not known in the function being written.
     """
-    if not is_symbolic_dim(dimension):
+    if not isinstance(dimension, SymbolicDimension):
         return ctx.constant(dimension, _SIZE)
     found = ctx.sizes.get(dimension)
     if found is None:

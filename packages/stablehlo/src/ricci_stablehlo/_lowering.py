@@ -334,6 +334,7 @@ class Lowering:
                 return found if aval is None else self.broadcast_to(found, aval.shape)
             found = self.emit("stablehlo.convert", [found], aval.update(shape=()))
             return self.broadcast_to(found, aval.shape)
+        assert aval is not None
         array = np.asarray(value, aval.dtype)
         return self.broadcast_to(self.constant(array, aval.update(shape=array.shape)), aval.shape)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any, SupportsIndex, TypeGuard
+from typing import Any, SupportsIndex
 
 from ._expressions import Size, SymbolicDimension
 from ._parsing import DimensionParser
@@ -71,7 +71,7 @@ def symbolic_shape(
     return DimensionParser(text, scope, "shape").shape(like)
 
 
-def is_symbolic_dim(p: object) -> TypeGuard[SymbolicDimension]:
+def is_symbolic_dim(p: object) -> bool:
     """Whether a size is a symbolic dimension, which has no value while a function is traced.
 
     Example:
@@ -117,16 +117,17 @@ def _extreme(kind: str, x: Any, y: Any) -> Any:
     return max(x, y) if kind == "max" else min(x, y)
 
 
-def as_size(n: Any) -> Any:
+def as_size(n: Any) -> int:
     """A size as an int, or as the symbolic dimension that it is.
 
     Raises:
       TypeError: if it is neither.
     """
-    return n if type(n) is SymbolicDimension else index(n)
+    size: Any = n
+    return size if type(n) is SymbolicDimension else index(n)
 
 
-def to_sizes(shape: Any) -> tuple[Any, ...]:
+def to_sizes(shape: Any) -> tuple[int, ...]:
     """Sizes as a tuple of ints and symbolic dimensions.
 
     Raises:

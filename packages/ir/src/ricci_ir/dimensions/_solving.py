@@ -19,7 +19,10 @@ type NamedShape = tuple[str, tuple[Size, ...]]
 class Requirements(Protocol):
     """How a plan is carried out."""
 
-    operations: Mapping[str, Callable[[Any, Any], Any]]
+    @property
+    def operations(self) -> Mapping[str, Callable[[Any, Any], Any]]:
+        """Functions as ``SymbolicDimension.evaluate`` takes them."""
+        ...
 
     def size(self, argument: int, axis: int) -> Any:
         """The size of an argument along an axis."""

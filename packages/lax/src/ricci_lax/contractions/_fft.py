@@ -14,6 +14,7 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
+    as_array,
     composite,
     define,
     factors,
@@ -122,7 +123,7 @@ def _multiplicities(aval: ShapedArray, length: int) -> Array:
     counts = full((count,), 2, dtype)
     counts = dynamic_update_slice(counts, full((1,), 1, dtype), (0,))
     if is_symbolic_dim(length):
-        counts = converted(symbolic_multiplicities(length), dtype)
+        counts = as_array(converted(symbolic_multiplicities(length), dtype))
     elif length % 2 == 0:
         counts = dynamic_update_slice(counts, full((1,), 1, dtype), (count - 1,))
     if aval.ndim == 1:

@@ -172,8 +172,10 @@ def _start_indices(
 
 def _from_start(i: ArrayLike, size: int) -> ArrayLike:
     """An index with its axis's size added if it is negative."""
-    if isinstance(i, int) or is_symbolic_dim(i):
+    if isinstance(i, int):
         return _strong(i + size if i < 0 else i)
+    if is_symbolic_dim(i):
+        return _from_start(_strong(i), size)
     dtype = array_aval(i).dtype
     if not issubdtype(dtype, np.signedinteger):
         return i

@@ -211,14 +211,20 @@ def _each(at_least: Callable[[ArrayLike], Array], name: str, tup: Any) -> list[A
     return [at_least(x) for x in _parts(name, tup)]
 
 
+def _has_open_rows(tup: Any) -> bool:
+    """Whether it is one array, with a symbolic number of rows."""
+    return _is_one_array(tup) and is_symbolic_dim(np.shape(tup)[0])
+
+
 def _joined(
     at_least: Callable[[ArrayLike], Array], name: str, tup: Any, axis: int, dtype: Any = None
 ) -> Array:
     """The arrays joined; the rows of one array need not be told apart for that."""
-    if not (_is_one_array(tup) and is_symbolic_dim(np.shape(tup)[0])):
+    if not _has_open_rows(tup):
         return concatenate(_each(at_least, name, tup), axis, dtype)
     shape = np.shape(tup)
-    row = at_least(lax.full(shape[1:], 0, get_aval(tup).dtype)).shape
+    aval: Any = get_aval(tup)
+    row = at_least(lax.full(shape[1:], 0, aval.dtype)).shape
     x = reshape(tup, (shape[0], *row))
     x = moveaxis(x, 0, axis)
     joined = (*row[:axis], shape[0] * row[axis], *row[axis + 1 :])
@@ -239,8 +245,9 @@ def hstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | Non
 
     Source: numpy.hstack.
     """
-    if _is_one_array(tup) and is_symbolic_dim(np.shape(tup)[0]):
-        return _joined(atleast_1d, "hstack", tup, 0 if np.ndim(tup) < 3 else 1, dtype)
+    if _has_open_rows(tup):
+        axis = 0 if np.ndim(tup) < 3 else 1  # pyright: ignore[reportArgumentType]
+        return _joined(atleast_1d, "hstack", tup, axis, dtype)
     arrays = _each(atleast_1d, "hstack", tup)
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
@@ -290,7 +297,7 @@ def column_stack(tup: Sequence[ArrayLike] | Array | np.ndarray) -> Array:
 
     Source: numpy.column_stack.
     """
-    if _is_one_array(tup) and is_symbolic_dim(np.shape(tup)[0]):
+    if _has_open_rows(tup):
         as_columns = lambda x: lax.transpose(atleast_2d(x), (1, 0)) if np.ndim(x) < 2 else x
         return _joined(as_columns, "column_stack", tup, 1)
     columns = [
