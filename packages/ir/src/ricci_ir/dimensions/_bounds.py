@@ -14,6 +14,7 @@ Polynomials are mappings from monomials to coefficients here, which may be fract
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import ceil, inf
+from threading import RLock
 from typing import Any
 
 from ._expressions import Size, SymbolicDimension
@@ -60,12 +61,13 @@ class Bounds:
       may_be_zero: the names of variables that may be 0; others are at least 1.
     """
 
-    __slots__ = ("_facts", "_factors", "_found", "_pending", "constraints", "may_be_zero")
+    __slots__ = ("_facts", "_factors", "_found", "_lock", "_pending", "constraints", "may_be_zero")
 
     constraints: list[dict[Monomial, int]]
     may_be_zero: set[str]
 
     def __init__(self):
+        self._lock = RLock()
         self.constraints = []
         self.may_be_zero = set()
         self.clear()
@@ -82,8 +84,9 @@ class Bounds:
         if isinstance(x, int):
             return x, x
         terms = terms_of(x)
-        low = self._low(terms)
-        high = -self._low({m: -c for m, c in terms.items()})
+        with self._lock:  # a search notes what it is looking at
+            low = self._low(terms)
+            high = -self._low({m: -c for m, c in terms.items()})
         return low, high
 
     def _low(self, terms: dict[Monomial, int]) -> float:

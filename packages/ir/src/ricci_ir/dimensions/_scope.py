@@ -117,7 +117,7 @@ class SymbolicScope:
         key = (name, *operands)
         found = self._factors.get(key)
         if found is None:
-            found = self._factors[key] = Factor(name, operands)
+            found = self._factors.setdefault(key, Factor(name, operands))
         return found
 
     def variable(self, name: str) -> Size:
@@ -131,7 +131,7 @@ class SymbolicScope:
         key = frozenset((m, c) for m, c in terms.items() if c)
         found = self._interned.get(key)
         if found is None:
-            found = self._interned[key] = sum_of_terms(self, terms)
+            found = self._interned.setdefault(key, sum_of_terms(self, terms))
         return found
 
     def _rewritten(self, terms: dict[Monomial, int]) -> dict[Monomial, int]:
