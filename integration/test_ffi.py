@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("ricci_xla", reason="calls of compiled functions need the runtime")
 
 import jax
+import jax.export
 import jax.numpy as jnp
 from jax.ffi import ffi_call
 from jax.sharding import AxisType, NamedSharding
@@ -168,6 +169,19 @@ print(jax.ffi.ffi_call("f", jax.ShapeDtypeStruct((1,), x.dtype))(x, scale=np.flo
     )
     assert "another function is registered as 'f'" in run.stdout
     assert run.stdout.endswith("[3.]\n")
+
+
+def test_exported_with_sizes_that_are_not_known_yet(library):
+    call = lambda x: ffi_call("Scale", S(x.shape))(x, scale=np.float32(2))
+    types = jax.ShapeDtypeStruct(jax.export.symbolic_shape("a, b"), np.float32)
+    with pytest.raises(ValueError, match="custom calls of 'Scale'"):
+        jax.export.export(jax.jit(call))(types)
+    allowed = [jax.export.DisabledSafetyCheck.custom_call("Scale")]
+    for f in (call, jax.vmap(partial(scale, vmap_method="broadcast_all"))):
+        exported = jax.export.export(jax.jit(f), disabled_checks=allowed)(types)
+        loaded = jax.export.deserialize(exported.serialize())
+        for x in (M, M.T.copy()):
+            np.testing.assert_array_equal(loaded.call(x), x * 2)
 
 
 # Several devices

@@ -89,11 +89,14 @@ class LineRecorder:
             (_EVENTS.LINE, self._reach),
             (_EVENTS.PY_RETURN, self._leave),
             (_EVENTS.PY_YIELD, self._leave),
+            (_EVENTS.PY_THROW, self._resume_by_error),
             (_EVENTS.PY_UNWIND, self._unwind),
         ):
             monitoring.register_callback(_TOOL, event, callback)
-        # Other events are asked for by the code objects of the user's files alone.
-        monitoring.set_events(_TOOL, _EVENTS.PY_START | _EVENTS.PY_UNWIND)
+        # Other events are asked for by the code objects of the user's files alone. Those of errors
+        # cannot be.
+        everywhere = _EVENTS.PY_START | _EVENTS.PY_THROW | _EVENTS.PY_UNWIND
+        monitoring.set_events(_TOOL, everywhere)
 
     def stop(self) -> None:
         """Record no longer."""
@@ -163,6 +166,10 @@ class LineRecorder:
         if threading.get_ident() == self._main and len(self._stack) > 1:
             self._stack.pop()
             self._move(self._stack[-1])
+
+    def _resume_by_error(self, code: CodeType, offset: int, error: BaseException) -> None:
+        if self.is_users(code.co_filename):
+            self._enter(code, offset)
 
     def _unwind(self, code: CodeType, offset: int, error: BaseException) -> None:
         if self.is_users(code.co_filename):
