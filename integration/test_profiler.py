@@ -64,7 +64,7 @@ def events(profile):
     for plane in profiler.ProfileData.from_file(str(file)).planes:
         for line in plane.lines:
             for event in line.events:
-                found.setdefault(event.name, []).append({**dict(event.stats)})
+                found.setdefault(event.name, []).append(dict(event.stats))
     return found
 
 
@@ -103,6 +103,11 @@ def test_operations_have_lines_in_programs_compiled_under_a_profile(tmp_path):
     assert "test_profiler.py" not in text()
     with profiler.trace(tmp_path, profiler_options=quiet()):
         assert '1 "' + __file__ + '"' in text()
+        jax.config.update("jax_compilation_cache_dir", str(tmp_path / "cache"))
+        try:
+            assert "test_profiler.py" not in text()
+        finally:
+            jax.config.update("jax_compilation_cache_dir", None)
     assert "test_profiler.py" not in text()
     jax.clear_caches()
 

@@ -104,7 +104,8 @@ def start_trace(
       create_perfetto_trace: whether to write ``perfetto_trace.json.gz`` too.
       profiler_options: a ``ProfileOptions``.
 
-    Programs that are compiled while a profile is recorded have the lines of your code in it.
+    Programs that are compiled while a profile is recorded have the lines of your code in it, unless
+    a compilation cache (``jax_compilation_cache_dir``) holds them, which are without.
 
     Raises:
       RuntimeError: if a profile is running already.

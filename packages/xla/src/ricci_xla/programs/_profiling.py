@@ -4,6 +4,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from ricci_ir import config
+
 __all__: list[str] = []
 
 
@@ -25,8 +27,12 @@ class Profiling:
 
     @property
     def wants_lines(self) -> bool:
-        """Whether programs that are compiled now get the lines of the user's code."""
-        return self.block is not None
+        """Whether programs that are compiled now get the lines of the user's code.
+
+        Not with a persistent cache: they would be other programs than those in it, and the profile
+        would tell of compiling that a run without it does not need.
+        """
+        return self.block is not None and not config.jax_compilation_cache_dir
 
     def begin(self, block: Callable[..., AbstractContextManager[Any]]) -> None:
         """A profile is recorded from now on, or may be: a server waits for requests."""
