@@ -134,7 +134,7 @@ def test_page_asks_for_nothing_outside(profiled):
 )
 def test_scripts_that_end_otherwise(tmp_path, arguments, status, said):
     (tmp_path / "bad.py").write_text("def f():\n    1 / 0\nf()\n")
-    (tmp_path / "quiet.py").write_text("x = 1\n")
+    (tmp_path / "quiet.py").write_text("import cProfile\nwith cProfile.Profile():\n    x = 1\n")
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("code = 4\n")
     (tmp_path / "package" / "__main__.py").write_text(
@@ -180,6 +180,7 @@ addEventListener("load", () => setTimeout(() => {
     lines: rows("#lines"), operations: rows("#operations"), programs: rows("#programs"),
     misses: document.querySelector("#misses").textContent,
     found: found && found.textContent,
+    slowest: document.querySelector("#operations tbody td").textContent,
     drawn: document.querySelectorAll(".time svg path").length,
     hidden: [...document.querySelectorAll("#lines td.what")]
       .filter((n) => n.offsetWidth < 100).length,
@@ -240,5 +241,7 @@ def test_browser_shows_all_of_it(shown, data, width):
     assert found["programs"] == len(data["programs"])
     assert "argument x is float32[250,300] now" in found["misses"]
     assert "step" in found["found"]
+    assert "dot_general" in found["slowest"]
+    assert "return jnp.tanh(x @ w)" in found["slowest"]
     assert found["drawn"] >= 5
     assert found["hidden"] == 0

@@ -120,8 +120,8 @@ def start_trace(
         _running.link = create_perfetto_link
 
 
-def start_recording(log_dir: os.PathLike[str] | str, options: ProfileOptions) -> None:
-    """Start a profile of a program that still chooses its devices.
+def start_recording(options: ProfileOptions) -> None:
+    """Start a profile of a program that still chooses its devices; ``stop_recording`` returns it.
 
     CPU devices are in the profile although they are made later. Where there are others, the
     clients are made now.
@@ -133,8 +133,18 @@ def start_recording(log_dir: os.PathLike[str] | str, options: ProfileOptions) ->
         _check_none_runs()
         if find_plugins():
             get_backend()
-        _start(os.fspath(log_dir), options)
+        _start("", options)
         _running.perfetto = _running.link = False
+
+
+def stop_recording() -> ProfileData:
+    """Stop the profile, and return it; no file is written.
+
+    Raises:
+      RuntimeError: if no profile is running.
+    """
+    with _running.lock:
+        return ProfileData.from_serialized_xspace(_end().stop())
 
 
 def _check_none_runs() -> None:
@@ -148,6 +158,15 @@ def _start(folder: str, options: ProfileOptions | None) -> None:
     profiling.begin(TraceAnnotation)
 
 
+def _end() -> ProfilerSession:
+    session = _running.session
+    if session is None:
+        raise RuntimeError("no profile is running: call start_trace(log_dir) first")
+    _running.session = None
+    profiling.end()
+    return session
+
+
 def stop_trace() -> None:
     """Stop the profile, and write it to its folder.
 
@@ -155,12 +174,7 @@ def stop_trace() -> None:
       RuntimeError: if no profile is running.
     """
     with _running.lock:
-        session = _running.session
-        if session is None:
-            raise RuntimeError("no profile is running: call start_trace(log_dir) first")
-        _running.session = None
-        profiling.end()
-        session.stop_and_export(_running.folder)
+        _end().stop_and_export(_running.folder)
         if _running.perfetto:
             file = _write_perfetto(Path(_running.folder))
             if _running.link:

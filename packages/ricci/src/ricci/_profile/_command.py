@@ -5,7 +5,6 @@ import importlib.util
 import platform as machine
 import shlex
 import sys
-import tempfile
 import traceback
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 import ricci
 from ricci import profiler
-from ricci_xla.profiler import start_recording
+from ricci_xla.profiler import start_recording, stop_recording
 
 from ._lines import LineRecorder
 from ._memory import MemoryRecorder
@@ -91,25 +90,24 @@ def _record(script: Script, options: Any) -> tuple[dict[str, Any], int]:
     settings = profiler.ProfileOptions()
     settings.python_tracer_level = 0  # the lines are recorded here, and cost less
     began = datetime.now()
-    with tempfile.TemporaryDirectory(prefix="ricci-profile-") as folder:
-        start_recording(folder, settings)
-        for _ in range(10):
-            with profiler.TraceAnnotation(CLOCK, t=perf_counter_ns()):
-                pass
-        memory.start()
-        steps.start()
-        lines.start()
-        start = perf_counter_ns()
-        try:
-            ended, status = _run(script, options.arguments)
-            ricci.effects_barrier()
-        finally:
-            lines.stop()
-            end = perf_counter_ns()
-            steps.stop()
-            memory.stop()
-            profiler.stop_trace()
-        runtime = read_profile(Path(folder))
+    start_recording(settings)
+    for _ in range(10):
+        with profiler.TraceAnnotation(CLOCK, t=perf_counter_ns()):
+            pass
+    memory.start()
+    steps.start()
+    lines.start()
+    start = perf_counter_ns()
+    try:
+        ended, status = _run(script, options.arguments)
+        ricci.effects_barrier()
+    finally:
+        lines.stop()
+        end = perf_counter_ns()
+        steps.stop()
+        memory.stop()
+        recorded = stop_recording()
+    runtime = read_profile(recorded)
     origins = keeper.origins({op.module for op in runtime.operations})
     joined = report(lines, steps.steps, steps.misses, runtime, origins, memory.samples, start, end)
     device = ricci.devices()[0]

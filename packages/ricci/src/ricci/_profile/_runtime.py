@@ -4,7 +4,6 @@ import bisect
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ricci_xla.profiler import ProfileData
@@ -70,24 +69,19 @@ class _Event(NamedTuple):
     facts: dict[str, Any]
 
 
-def read_profile(folder: Path) -> Runtime:
-    """Read the newest profile in a folder.
+def read_profile(data: ProfileData) -> Runtime:
+    """Read a profile.
 
     Raises:
       ValueError: if it has no event ``CLOCK``.
     """
-    file = max(folder.glob("plugins/profile/*/*.xplane.pb"), key=lambda f: f.stat().st_mtime)
-    threads = [
-        list(_events(line))
-        for plane in ProfileData.from_file(str(file)).planes
-        for line in plane.lines
-    ]
+    threads = [list(_events(line)) for plane in data.planes for line in plane.lines]
     for events in threads:
         # Each was told the time a moment before it began; the shortest moment counts.
         clocks = [int(event.facts["t"]) - event.start for event in events if event.name == CLOCK]
         if clocks:
             return _read(threads, events, max(clocks))
-    raise ValueError(f"{file}: the profile has no event {CLOCK!r}")
+    raise ValueError(f"the profile has no event {CLOCK!r}")
 
 
 def _events(line: Any) -> Iterator[_Event]:
