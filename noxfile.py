@@ -324,8 +324,13 @@ def laws_full(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure Ricci beside the oracle; arguments go to tools/bench.py."""
     ORACLE.make([dependency_group("oracle")])
-    command = [workspace().python, "tools/bench.py", *session.posargs]
+    python = workspace().python
+    command = [python, "tools/bench.py", *session.posargs]
     session.run(*command, env=oracle_variables(), external=True)
+    page = Path(session.create_tmp(), "profile.html")
+    command = [python, "-m", "ricci.profile", "-o", str(page), "docs/examples/train_perceptron.py"]
+    session.run(*command, external=True, silent=True)
+    session.log(f"where the time of a training goes: {page}")
 
 
 def library_environments() -> tuple[Environment, list[str]]:
