@@ -46,8 +46,11 @@ def loss(norm):
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-12)])
-@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance", "wrap"),
+    [(np.float32, 1e-5, lambda f: f), (np.float64, 1e-12, jax.jit)],
+    ids=["eager", "jit"],
+)
 def test_values_and_derivatives(dtype, tolerance, wrap):
     with jax.enable_x64(dtype is np.float64):
         x, w = jnp.asarray(A.astype(dtype)), jnp.asarray(W.astype(dtype))
