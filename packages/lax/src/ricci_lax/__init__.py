@@ -19,7 +19,6 @@ from .custom import *
 from .derivatives import *
 from .effects import *
 from .elementwise import *
-from .ffi import *
 from .nan import *
 from .programs import *
 from .random_bits import *

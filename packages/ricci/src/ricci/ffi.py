@@ -2,7 +2,7 @@
 
 from ricci_ir import abstract_token as abstract_token
 from ricci_ir import export_names as _export_names
-from ricci_lax import ffi_call as ffi_call
+from ricci_lax.ffi import ffi_call as ffi_call
 from ricci_xla.ffi import TypeRegistration as TypeRegistration
 from ricci_xla.ffi import build_ffi_lowering_function as build_ffi_lowering_function
 from ricci_xla.ffi import ffi_lowering as ffi_lowering
