@@ -117,6 +117,20 @@ def test_tokens_order_calls(library):
     assert (second - first, third - first) == (1, 2)
 
 
+@pytest.mark.parametrize("method", ["broadcast_all", "expand_dims", "legacy_vectorized"])
+def test_a_token_orders_the_calls_of_a_whole_batch(library, method):
+    kinds = [jax.ffi.abstract_token, S((1,))]
+    call = ffi_call("CountInOrder", kinds, has_side_effect=True, vmap_method=method)
+
+    def f(x):
+        token, first = call(jax.lax.create_token(), x)
+        return first, call(token, x)[1]
+
+    first, second = jax.jit(jax.vmap(f))(np.zeros((3, 1), np.float32))
+    assert first.shape == second.shape == (3, 1)
+    assert second[0] - first[0] == 1
+
+
 def test_a_state_lives_as_long_as_its_program(library):
     library.RunsId.restype = library.RunsInfo.restype = ctypes.c_void_p
     capsule = jax.ffi.pycapsule

@@ -47,7 +47,7 @@ def by_vmap_method(
     method: str,
     result_avals: Sequence[Any],
     apply: Callable[..., list[Any]],
-) -> tuple[list[Any], list[int]]:
+) -> tuple[list[Any], Sequence[int | None]]:
     """The result of a batching rule.
 
     Args:
@@ -61,19 +61,27 @@ def by_vmap_method(
     if method.startswith("sequential"):
         one = lambda *xs: apply(result_avals, (), *xs)
         return sequentially(axis, args, dims, one, method.endswith("unrolled"))
-    has_batch = [d is not None or method != "legacy_vectorized" for d in dims]
+    # Tokens have no axis: there is one for all examples.
+    has_batch = [
+        d is not None or (method != "legacy_vectorized" and isinstance(get_aval(x), ShapedArray))
+        for x, d in zip(args, dims, strict=True)
+    ]
     operands = []
     for x, d in zip(args, dims, strict=True):
         if d is not None:
             x = batched_at(x, d, axis, 0)
-        elif method != "legacy_vectorized":
+        elif method != "legacy_vectorized" and isinstance(get_aval(x), ShapedArray):
             shape = shape_of(x)
             rows = 1 if method == "expand_dims" else axis.size
             x = broadcast_in_dim(x, (rows, *shape), tuple(range(1, len(shape) + 1)))
         operands.append(x)
-    avals = tuple(a.insert_dimension(0, axis.size) for a in result_avals)
+    arrays = [isinstance(a, ShapedArray) for a in result_avals]
+    avals = tuple(
+        a.insert_dimension(0, axis.size) if is_array else a
+        for a, is_array in zip(result_avals, arrays, strict=True)
+    )
     outs = apply(avals, has_batch, *operands)
-    return outs, [0] * len(outs)
+    return outs, [0 if is_array else None for is_array in arrays]
 
 
 def unrolled(

@@ -92,7 +92,8 @@ def _batch(axis, args, dims, *, result_avals, batch_rank, **params):
             f"ffi_call of {target!r} has no vmap_method, which says how vmap makes the call for a "
             f"batch. Pass one of {', '.join(map(repr, vmap_methods))}."
         )
-    whole = method == "broadcast_all" or None not in dims
+    arrays = all(isinstance(t, ShapedArray) for t in (*map(get_aval, args), *result_avals))
+    whole = arrays and (method == "broadcast_all" or None not in dims)
 
     def apply(avals: Sequence[Any], has_batch: Sequence[bool], *operands: Any) -> list[Any]:
         options = {**params, "result_avals": avals, "batch_rank": batch_rank}
@@ -100,12 +101,18 @@ def _batch(axis, args, dims, *, result_avals, batch_rank, **params):
             _check_aliases(params["input_output_aliases"], list(map(get_aval, operands)), avals)
             options["batch_rank"] = batch_rank + 1 if whole else 0
             if whole and target in batch_partitionable:
-                options["result_avals"] = tuple(axis.batched_aval(a, 0) for a in result_avals)
+                options["result_avals"] = tuple(
+                    axis.batched_aval(a, 0) if isinstance(a, ShapedArray) else a
+                    for a in result_avals
+                )
             options["input_layouts"] = tuple(
                 batched_layout(layout) if batched else layout
                 for layout, batched in zip(params["input_layouts"], has_batch, strict=True)
             )
-            options["output_layouts"] = tuple(map(batched_layout, params["output_layouts"]))
+            options["output_layouts"] = tuple(
+                batched_layout(layout) if isinstance(aval, ShapedArray) else layout
+                for layout, aval in zip(params["output_layouts"], avals, strict=True)
+            )
         return ffi_call_p.bind(*operands, **options)
 
     return by_vmap_method(axis, args, dims, method, result_avals, apply)
