@@ -134,7 +134,9 @@ def test_page_asks_for_nothing_outside(profiled):
 )
 def test_scripts_that_end_otherwise(tmp_path, arguments, status, said):
     (tmp_path / "bad.py").write_text("def f():\n    1 / 0\nf()\n")
-    (tmp_path / "quiet.py").write_text("import cProfile\nwith cProfile.Profile():\n    x = 1\n")
+    (tmp_path / "quiet.py").write_text(
+        "import cProfile, os\nos.chdir('/')\nwith cProfile.Profile():\n    x = 1\n"
+    )
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("code = 4\n")
     (tmp_path / "package" / "__main__.py").write_text(
@@ -149,9 +151,16 @@ def test_scripts_that_end_otherwise(tmp_path, arguments, status, said):
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["no.py"], "there is no file no.py"), (["-m", "no.such"], "No module named 'no'")],
+    [
+        (["no.py"], "there is no file no.py"),
+        (["-m", "no.such"], "No module named 'no'"),
+        (["-o", "a/b", __file__], "a/b is no file in a folder that is there"),
+        (["-o", ".", __file__], ". is no file in a folder that is there"),
+    ],
 )
-def test_scripts_that_are_not_there(tmp_path, monkeypatch, capsys, arguments, said):
+def test_what_is_not_there_is_told_before_anything_runs(
+    tmp_path, monkeypatch, capsys, arguments, said
+):
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     assert capsys.readouterr().err == f"ricci.profile: {said}\n"

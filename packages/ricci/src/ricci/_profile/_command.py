@@ -48,10 +48,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ImportError) as error:
         print(f"ricci.profile: {error}", file=sys.stderr)
         return 2
-    output = Path(options.output)
+    output = Path(options.output).resolve()  # the script may change the folder
+    if output.is_dir() or not output.parent.is_dir():
+        print(
+            f"ricci.profile: {options.output} is no file in a folder that is there", file=sys.stderr
+        )
+        return 2
     found, status = _record(script, options)
     output.write_text(page(found), encoding="utf-8")
-    print(f"ricci.profile: {output}", file=sys.stderr)
+    print(f"ricci.profile: {options.output}", file=sys.stderr)
     return status
 
 
