@@ -2,6 +2,7 @@
 // for float32, with the same operands and results.
 
 #include <cstdint>
+#include <string>
 
 #include "cuda_runtime.h"
 #include "xla/ffi/api/ffi.h"
