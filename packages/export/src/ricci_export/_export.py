@@ -17,8 +17,8 @@ from ricci_ir import (
     is_static_shape,
 )
 from ricci_stablehlo import ordered_among
-from ricci_xla import NamedSharding, Traced, get_default_device, jit
-from ricci_xla.exported import ExportedModule, canonical_platform, lower_for_export, to_portable
+from ricci_xla import NamedSharding, Traced, canonical_platform, get_default_device, jit
+from ricci_xla.exported import ExportedModule, lower_for_export, to_portable
 
 from ._checks import DisabledSafetyCheck, check_custom_calls
 from ._exported import Exported

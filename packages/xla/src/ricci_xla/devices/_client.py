@@ -20,6 +20,7 @@ __all__ = [
     "backends",
     "backends_are_made",
     "clear_backends",
+    "canonical_platform",
     "default_backend",
     "default_device",
     "device_count",
@@ -408,6 +409,13 @@ def default_backend() -> str:
 def platform_alias(platform: str) -> str:
     """The name that users know a platform by: ``"gpu"`` for CUDA and ROCm, else its own."""
     return "gpu" if platform in _ALIASES else platform
+
+
+def canonical_platform(device: Device) -> str:
+    """The platform of a device as programs are lowered for it: GPUs are called by their runtime."""
+    if device.platform != "gpu":
+        return device.platform
+    return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
 
 
 def process_index(backend: str | Client | None = None) -> int:

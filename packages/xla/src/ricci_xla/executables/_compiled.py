@@ -33,7 +33,7 @@ from ricci_xla.arrays._layout import (
     relayout,
 )
 from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
-from ricci_xla.devices._client import platform_alias
+from ricci_xla.devices._client import canonical_platform
 from ricci_xla.devices._guards import unguarded
 from ricci_xla.devices._runtime_types import CompileOptions, DeviceList, LoadedExecutable
 from ricci_xla.devices._topologies import is_described
@@ -126,7 +126,7 @@ def lower_program(
     warn_captured(program.name, jaxpr, program.consts)
     log_compilation(program.name, jaxpr.in_avals[count:], placement.in_shardings[count:])
     with timed("Writing {} as StableHLO", f"jit({program.name})", "jaxpr_to_mlir_module_duration"):
-        target = platform or platform_alias(placement.devices[0].platform)
+        target = platform or canonical_platform(placement.devices[0])
         return _lower_program(program, placement, options, target, sources, closed)
 
 

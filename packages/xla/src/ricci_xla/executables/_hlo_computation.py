@@ -8,7 +8,7 @@ from typing import Any
 from ricci_ir import Cache, PyTree, ShapeDtypeStruct, api_boundary, extend_axes
 from ricci_pytree import tree_unflatten
 from ricci_stablehlo import lower_jaxpr
-from ricci_xla.devices._client import get_backend, get_default_device, platform_alias
+from ricci_xla.devices._client import canonical_platform, get_backend, get_default_device
 from ricci_xla.devices._jaxlib import hlo, runtime
 from ricci_xla.programs._arguments import donated_leaves, resolve_arguments, split_static
 from ricci_xla.programs._program import Program, abstract_leaves, trace_program
@@ -123,7 +123,7 @@ def _module(
         program.closed_jaxpr(),
         program.name,
         kind="xla_computation",
-        platform=platform_alias(device.platform),
+        platform=canonical_platform(device),
         axis_sizes=axes,
         num_replicas=prod(axes.values()),
         donors=[i for i, given in enumerate(donated) if given],

@@ -5,7 +5,6 @@
 
 from ricci_ir import export_names as _export_names
 
-from ._canonical_platforms import *
 from ._functions import *
 from ._load import *
 from ._lowering import *

@@ -7,6 +7,7 @@ import numpy as np
 
 from ricci_ir import ExtendedDType
 from ricci_stablehlo import Lowering, Module, Value, tensor_type
+from ricci_xla.devices._client import canonical_platform
 from ricci_xla.devices._runtime_types import Device, DeviceList
 from ricci_xla.executables._compile import (
     Executable,
@@ -25,7 +26,6 @@ from ricci_xla.meshes._sharding_types import (
 )
 from ricci_xla.meshes._shardy import shardy_text
 
-from ._canonical_platforms import canonical_platform
 from ._functions import call_exported_main, check_program, main_module
 from ._portable import from_portable
 from ._records import (
