@@ -1,6 +1,7 @@
 """Checks of indices: slices, gathers and scatters that go out of bounds."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def _report(
       sizes: for each dimension of the array, the size of the slice that starts at an index.
     """
     index_shape = shape_of(indices)
-    count = int(np.prod(index_shape))
+    count = prod(index_shape)
     if not count:
         return
     # A signed type, since indices and the last valid start (of a slice too large) may be negative.

@@ -1,6 +1,7 @@
 """Slots: an error as a flag, a code and a payload; and how two slots are combined."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,7 +115,7 @@ def collapsed(slot: Slot) -> Slot:
     shape = shape_of(slot.pred)
     if not shape:
         return slot
-    size, rank = int(np.prod(shape)), len(shape)
+    size, rank = prod(shape), len(shape)
     if not size:
         empty = [zeros_of(_unbatched(x, rank)) for x in slot.payload]
         return Slot(np.bool_(False), np.int32(0), tuple(empty))

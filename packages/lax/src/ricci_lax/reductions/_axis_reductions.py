@@ -1,6 +1,7 @@
 """Reductions over axes by one operation: extrema, products, logical operations, argmax, argmin."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 from operator import index
 from typing import Any
 
@@ -20,8 +21,10 @@ from ricci_ir import (
     factors,
     finfo,
     iinfo,
+    is_static_shape,
     issubdtype,
     no_origin,
+    primitives,
     trace_to_jaxpr,
 )
 from ricci_lax.elementwise._arithmetic import div, mul
@@ -217,12 +220,34 @@ def fold_axes(
     return [squeeze(x, (0,)) for x in xs]
 
 
+def _product_tangent(x: Array, t: Array, axes: Sequence[int]) -> Array:
+    """The tangent of a product of any number of elements: each one's, times all the others.
+
+    The others are the products of those before and of those after, so that zeros do no harm.
+    """
+    shape = shape_of(x)
+    kept = tuple(d for d in range(len(shape)) if d not in axes)
+    rows = (prod(shape[d] for d in axes), *(shape[d] for d in kept))
+    x, t = (reshape(v, rows, (*axes, *kept)) for v in (x, t))
+    one = np.ones((), array_aval(x).dtype)[()]
+    rest = ((0, 0, 0),) * len(kept)
+    # The module of running products builds on this one.
+    cumprod = primitives["cumprod"]
+    before = pad(cumprod.bind(x, axis=0, reverse=False), one, ((1, -1, 0), *rest))
+    after = pad(cumprod.bind(x, axis=0, reverse=True), one, ((-1, 1, 0), *rest))
+    return reduce_sum(mul(t, mul(before, after)), (0,))
+
+
 def _reduce_prod_jvp(primals, tangents, *, axes):
     if type(tangents[0]) is Zero:
         result = reduce_prod_p.bind(*primals, axes=axes)
         return result, Zero.from_primal(result)
     aval = array_aval(primals[0])
     one = np.ones((), aval.dtype)[()]
+
+    if not is_static_shape([aval.shape[d] for d in axes]):
+        result = reduce_prod_p.bind(*primals, axes=axes)
+        return result, _product_tangent(primals[0], tangents[0], axes)
 
     def product(x: Array) -> list[Array]:
         return fold_axes([x], [one], axes, lambda a, b: [mul(a[0], b[0])])

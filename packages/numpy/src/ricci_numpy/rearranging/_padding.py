@@ -1,6 +1,7 @@
 """``pad``: an array with its edges extended."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -357,7 +358,7 @@ def _pad_by(array: Array, widths: Widths, function: Callable, kwargs: dict[str, 
     for axis, pair in enumerate(widths):
         lead = moveaxis(x, axis, -1)
         shape = np.shape(lead)
-        rows = lax.reshape(lead, (int(np.prod(shape[:-1])), shape[-1]))
+        rows = lax.reshape(lead, (prod(shape[:-1]), shape[-1]))
         done = [function(row, pair, axis, kwargs) for row in lax.unstack(rows, 0)]
         x = moveaxis(lax.reshape(lax.stack(done, 0), shape), -1, axis)
     return x

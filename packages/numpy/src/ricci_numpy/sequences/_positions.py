@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ def _unravel_traced(indices: Array, *sizes: ArrayLike) -> tuple[Array, ...]:
 
 @composite("unravel_index")
 def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> tuple[Array, ...]:
-    total = int(np.prod(sizes, dtype=object))
+    total = prod(sizes)
     weak = get_aval(indices).weak_type  # pyright: ignore[reportAttributeAccessIssue]
     indices = widened(indices, total)
     if dtype_of(indices).kind == "i":

@@ -1,5 +1,6 @@
 """Arrays as sets: unique elements, membership, unions and differences."""
 
+from math import prod
 from operator import index
 from typing import Literal, NamedTuple, overload
 
@@ -176,7 +177,7 @@ def _sorted_with_firsts(x: Array, *, equal_nan: bool) -> tuple[Array, Array, Arr
     if 0 in shape:  # all rows are equal
         places = lax.iota(python_scalar_dtype(int), shape[0])
         return x, lax.eq(places, constant(places, 0)), places
-    columns = lax.transpose(lax.reshape(x, (shape[0], int(np.prod(shape[1:])))), (1, 0))
+    columns = lax.transpose(lax.reshape(x, (shape[0], prod(shape[1:]))), (1, 0))
     order = lexsort(lax.rev(columns, (0,)))
     rows = getitem(x, order)
     this, other = lax.slice_in_dim(rows, 1, None), lax.slice_in_dim(rows, 0, -1)

@@ -1,6 +1,7 @@
 """Batching rules of collectives over the mapped axis: its members are the examples of the batch."""
 
 from collections.abc import Callable, Hashable, Sequence
+from math import prod
 
 import numpy as np
 
@@ -117,7 +118,7 @@ def arranged(
     places = [list(labels).index(label) for label in order]
     if places != list(range(len(places))):
         x = transpose(x, places)
-    shape = tuple(int(np.prod([sizes[i] for i in merged], dtype=np.int64)) for merged in target)
+    shape = tuple(prod([sizes[i] for i in merged]) for merged in target)
     return reshape(x, shape) if shape != shape_of(x) else x  # pyright: ignore[reportReturnType]
 
 

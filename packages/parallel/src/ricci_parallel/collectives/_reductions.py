@@ -4,6 +4,7 @@ An enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the names: to its devices
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,7 @@ def pmean(
 
     def one(leaf: ArrayLike) -> ArrayLike:
         shape = shape_of(leaf) if over.positions else ()
-        count = int(np.prod([shape[i] for i in over.positions], dtype=np.int64))
+        count = prod([shape[i] for i in over.positions])
         value = add(leaf)
         if isinstance(value, int | float | complex) and isinstance(members, int):
             return value / members
