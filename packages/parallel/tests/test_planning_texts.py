@@ -77,7 +77,7 @@ def test_live_ranges_around_and_inside_a_loop():
     # other result lies where the state of the loop was.
     assert sum(buffer.bytes for buffer in found.results) == 400
     # The body's product is beside the loop's state.
-    alive = {buffer.instruction.name: buffer.bytes for buffer in found.peak.buffers}
+    alive = {x.buffer.instruction.name: x.bytes for x in found.peak.buffers}
     assert alive == {"out": 400, "square": 4000}
 
 
@@ -108,7 +108,8 @@ ENTRY %main (a: f32[100]) -> f32[100] {
 
 def test_memory_on_the_chip_and_asynchronous_operations():
     found = entry_memory(HloModule(ASYNCHRONOUS), on_chip=True)
-    alive = {buffer.instruction.name: buffer.bytes for buffer in found.peak.buffers}
+    alive = {x.buffer.instruction.name: x.bytes for x in found.peak.buffers}
+    # The sine lies where the result comes later.
     assert alive == {"sine": 400, "gather-start": 1600}
     assert sum(buffer.bytes for buffer in found.results) == 400
     everywhere = entry_memory(HloModule(ASYNCHRONOUS), on_chip=False)

@@ -145,6 +145,7 @@ from . import tree_util as tree_util
 
 if _typing.TYPE_CHECKING:
     from ricci_check import check as check
+    from ricci_parallel.planning import memory_plan as memory_plan
     from ricci_xla.warm import warm_start as warm_start
 
     from . import distributed as distributed
@@ -172,6 +173,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "export": ".export",
             "ffi": ".ffi",
             "interpreters": ".interpreters",
+            "memory_plan": "ricci_parallel.planning:memory_plan",
             "parallel": ".parallel",
             "profiler": ".profiler",
             "scipy": ".scipy",

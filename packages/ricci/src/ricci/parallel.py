@@ -2,9 +2,13 @@
 
 from ricci_ir import export_names as _export_names
 from ricci_parallel.planning import Chip as Chip
+from ricci_parallel.planning import LiveBuffer as LiveBuffer
 from ricci_parallel.planning import Memory as Memory
+from ricci_parallel.planning import MemoryPlan as MemoryPlan
 from ricci_parallel.planning import Owner as Owner
+from ricci_parallel.planning import Place as Place
 from ricci_parallel.planning import Plan as Plan
+from ricci_parallel.planning import Remedy as Remedy
 from ricci_parallel.planning import StepTime as StepTime
 from ricci_parallel.planning import Traffic as Traffic
 from ricci_parallel.planning import chips as chips

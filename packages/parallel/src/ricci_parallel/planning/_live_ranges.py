@@ -9,6 +9,7 @@ reuse memory without gaps, so that its total differs.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ricci_parallel.reports._hlo_text import Computation, HloModule, Instruction
 
@@ -21,12 +22,12 @@ _ALIAS = re.compile(r"\{([\d, ]*)\}: \((\d+), \{([\d, ]*)\}")
 _DONATED = re.compile(r"\{([\d, ]*)\}: \((\d+), \{[\d, ]*\}")
 # What names a value, or a part of it.
 _NAMES = frozenset({"bitcast", "opt-barrier", "optimization-barrier", "add-dependency", "domain"})
-# What computes an element of the result from the same element of each operand, so that the result
-# may lie where an operand of its size was.
-_ELEMENTWISE = frozenset(
+# What computes an element of the result from the same element of each operand, and sorting: the
+# result may lie where an operand of its size was.
+_IN_PLACE = frozenset(
     "abs add and clamp convert cosine divide exponential exponential-minus-one floor log maximum "
-    "minimum multiply negate not or power remainder rsqrt select sign sine sqrt subtract tanh xor "
-    "all-reduce".split()
+    "minimum multiply negate not or power remainder rsqrt select sign sine sort sqrt subtract tanh "
+    "xor all-reduce".split()
 )
 # The memories that are not the device's main memory, by platform: a TPU has several on the chip,
 # and for all of them 5 is the host's.
@@ -43,6 +44,10 @@ class Buffer:
       computation, instruction: what computes it.
       written_in: the loop's body and the instruction there that computes what it holds, for one
         that a loop carries.
+      readers: the instructions that compute with it, with their positions in the computation that
+        it is made in.
+      earlier: what was there before, if the instruction computes in the memory of an operand: each
+        with the position at which it was overwritten, in order.
     """
 
     leaf: Leaf
@@ -50,10 +55,38 @@ class Buffer:
     computation: Computation
     instruction: Instruction
     written_in: tuple[Computation, Instruction] | None = None
+    readers: list[tuple[int, Instruction]] = field(default_factory=list)
+    earlier: list[tuple[int, Instruction, Leaf]] = field(default_factory=list)
+
+    def at(self, position: int) -> tuple[Instruction, Leaf, int | None]:
+        """What is there when the instruction at a position has run.
+
+        Returns the instruction that computed it, its type, and the position at which it is
+        overwritten.
+        """
+        for end, instruction, leaf in self.earlier:
+            if position < end:
+                return instruction, leaf, end
+        return self.instruction, self.leaf, None
 
 
 # The arrays that a value consists of, nested as its type is.
 type Value = "Buffer | tuple[Value, ...]"
+
+
+class Alive(NamedTuple):
+    """An array that is in memory at some moment.
+
+    Attributes:
+      buffer: the array.
+      position: the position of the instruction that runs then, in the computation that the array is
+        made in.
+      bytes: what it takes; less than its size where another array lies in a part of its memory.
+    """
+
+    buffer: Buffer
+    position: int
+    bytes: int
 
 
 @dataclass(slots=True)
@@ -63,10 +96,28 @@ class Peak:
     Attributes:
       bytes: the sum of their sizes.
       buffers: the arrays.
+      position: the position of the instruction that runs then.
+      instruction: the one that runs then, in a loop's body if there is one; ``None`` if nothing is
+        computed.
     """
 
     bytes: int = 0
-    buffers: list[Buffer] = field(default_factory=list)
+    buffers: list[Alive] = field(default_factory=list)
+    position: int = 0
+    instruction: Instruction | None = None
+
+
+@dataclass(slots=True)
+class Span:
+    """An array, and the positions of the first and last instruction that it is needed for.
+
+    ``host`` is the result in whose memory it lies before that is computed, if there is one.
+    """
+
+    buffer: Buffer
+    first: int
+    last: int
+    host: Buffer | None = None
 
 
 @dataclass(slots=True)
@@ -76,12 +127,18 @@ class EntryMemory:
     Attributes:
       arguments: those that its caller gives.
       results: those that its caller takes, but for results in the memory of donated arguments.
-      peak: the arrays that it computes, results among them, when they are most.
+      peak: the arrays that it computes, all results among them, when they are most.
+      spans: when each array that it computes is needed.
+      inside: by the position of an instruction, the most that the computation that it calls holds.
+      donated: the positions of arguments whose memory results take.
     """
 
     arguments: list[Buffer]
     results: list[Buffer]
     peak: Peak
+    spans: list[Span]
+    inside: dict[int, int]
+    donated: frozenset[int]
 
 
 def entry_memory(module: HloModule, on_chip: bool) -> EntryMemory:
@@ -93,7 +150,8 @@ def entry_memory(module: HloModule, on_chip: bool) -> EntryMemory:
     """
     ranges = _Ranges(module, on_chip)
     entry = module.entry
-    donated = {_numbers(out) for out, _ in _DONATED.findall(_donations(module.text))}
+    pairs = _DONATED.findall(_donations(module.text))
+    donated = {_numbers(out) for out, _ in pairs}
     arguments: list[Buffer] = []
     values: dict[str, Value] = {}
     for instruction in entry.instructions.values():
@@ -112,7 +170,57 @@ def entry_memory(module: HloModule, on_chip: bool) -> EntryMemory:
         elif id(buffer) not in given:
             results.append(buffer)
     computed = [buffer for buffer in buffers if id(buffer) not in elsewhere]
-    return EntryMemory(arguments, results, ranges.peak(entry, values, computed))
+    order = list(entry.instructions.values())
+    spans = _spans(order, values, computed)
+    _place_in_results(spans, results, len(order))
+    inside = {
+        position: ranges.inner[id(instruction)].bytes
+        for position, instruction in enumerate(order)
+        if id(instruction) in ranges.inner
+    }
+    taken = frozenset(int(number) for _, number in pairs)
+    peak = ranges.peak(order, [span for span in spans if span.host is None])
+    _share(peak, spans)
+    return EntryMemory(arguments, results, peak, spans, inside, taken)
+
+
+def _place_in_results(spans: list[Span], results: list[Buffer], length: int) -> None:
+    """Let results have their memory from the start, as the runtime allocates them.
+
+    Before a result is computed, other arrays may lie there. As XLA does it, the larger ones are
+    placed first, and each in the first memory that is free all the time that it is needed.
+    """
+    lasting = set(map(id, results))
+    hosts = [span for span in spans if id(span.buffer) in lasting]
+    taken = [[(span.first, length)] for span in hosts]
+    for span in hosts:
+        span.first, span.last = 0, length - 1
+    others = [span for span in spans if id(span.buffer) not in lasting and span.buffer.bytes]
+    for span in sorted(others, key=lambda span: (-span.buffer.bytes, span.first - span.last)):
+        for host, times in zip(hosts, taken, strict=True):
+            fits = span.buffer.bytes <= host.buffer.bytes
+            if fits and all(span.last < first or last < span.first for first, last in times):
+                span.host = host.buffer
+                times.append((span.first, span.last))
+                break
+
+
+def _share(peak: Peak, spans: list[Span]) -> None:
+    """Add to a peak the arrays that lie in the memory of results then."""
+    guests = {
+        id(span.host): span.buffer
+        for span in spans
+        if span.host is not None and span.first <= peak.position <= span.last
+    }
+    shared: list[Alive] = []
+    for alive in peak.buffers:
+        guest = guests.get(id(alive.buffer))
+        if guest is not None:
+            shared.append(Alive(guest, peak.position, guest.bytes))
+            alive = alive._replace(bytes=alive.bytes - guest.bytes)
+        if alive.bytes:
+            shared.append(alive)
+    peak.buffers = shared
 
 
 def _named(entry: Computation, paths: set[tuple[int, ...]]) -> frozenset[str]:
@@ -199,34 +307,18 @@ class _Ranges:
                     made.append(buffer)
         return values, made
 
-    def peak(
-        self, computation: Computation, values: dict[str, Value], buffers: list[Buffer]
-    ) -> Peak:
+    def peak(self, order: list[Instruction], spans: list[Span]) -> Peak:
         """The moment at which a computation, and what it calls, hold most.
 
         Args:
-          computation: the computation.
-          values: the value of each of its instructions.
-          buffers: the arrays that count.
+          order: the instructions of the computation.
+          spans: when the arrays that count are needed.
         """
-        order = list(computation.instructions.values())
-        counted = {id(buffer): buffer for buffer in buffers}
-        first: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for position, instruction in enumerate(order):
-            # Taking an element of a tuple uses that element alone.
-            taking = instruction.opcode == "get-tuple-element"
-            for name in (instruction.name, *(() if taking else instruction.operands)):
-                for buffer in flat(values[name]) if name in values else ():
-                    if id(buffer) in counted:
-                        first.setdefault(id(buffer), position)
-                        last[id(buffer)] = position
         starts: dict[int, list[Buffer]] = {}
         ends: dict[int, list[Buffer]] = {}
-        for key, buffer in counted.items():
-            if key in first:
-                starts.setdefault(first[key], []).append(buffer)
-                ends.setdefault(last[key], []).append(buffer)
+        for span in spans:
+            starts.setdefault(span.first, []).append(span.buffer)
+            ends.setdefault(span.last, []).append(span.buffer)
         alive: dict[int, Buffer] = {}
         total, best = 0, Peak()
         for position, instruction in enumerate(order):
@@ -237,7 +329,9 @@ class _Ranges:
             here = total + (inner.bytes if inner is not None else 0)
             if here > best.bytes:
                 inside = inner.buffers if inner is not None else []
-                best = Peak(here, [b for b in alive.values() if b.bytes] + inside)
+                running = inner.instruction if inner is not None else None
+                own = [Alive(b, position, b.bytes) for b in alive.values() if b.bytes]
+                best = Peak(here, own + inside, position, running or instruction)
             for buffer in ends.get(position, ()):
                 del alive[id(buffer)]
                 total -= buffer.bytes
@@ -326,9 +420,9 @@ class _Ranges:
                     if written.opcode not in ("get-tuple-element", "parameter"):
                         part.written_in = (body, written)
         carried = set(map(id, flat(result)))
-        self.inner[id(loop)] = self.peak(
-            body, values, [buffer for buffer in made if id(buffer) not in carried]
-        )
+        order = list(body.instructions.values())
+        own = [buffer for buffer in made if id(buffer) not in carried]
+        self.inner[id(loop)] = self.peak(order, _spans(order, values, own))
 
     def _branches(self, instruction: Instruction, operands: list[Value]) -> None:
         """Find the largest peak of the computations that an instruction may run."""
@@ -345,7 +439,9 @@ class _Ranges:
                     values[parameter.name] = value
             values, made = self.evaluate(inner, values)
             carried = set(map(id, flat(values[inner.root.name])))
-            found = self.peak(inner, values, [b for b in made if id(b) not in carried])
+            order = list(inner.instructions.values())
+            own = [b for b in made if id(b) not in carried]
+            found = self.peak(order, _spans(order, values, own))
             if found.bytes > best.bytes:
                 best = found
         self.inner[id(instruction)] = best
@@ -353,7 +449,7 @@ class _Ranges:
     def _in_place(self, instruction: Instruction) -> bool:
         if instruction.opcode == "fusion":
             return "kind=kLoop" in instruction.attributes
-        return instruction.opcode in _ELEMENTWISE
+        return instruction.opcode in _IN_PLACE
 
     def _reused(
         self,
@@ -379,9 +475,35 @@ class _Ranges:
                     if any(buffer is operand for buffer in flat(other))
                 )
             ):
+                operand.earlier.append((position, operand.instruction, operand.leaf))
                 operand.instruction, operand.leaf = instruction, value.leaf
                 return operand
         return value
+
+
+def _spans(order: list[Instruction], values: dict[str, Value], buffers: list[Buffer]) -> list[Span]:
+    """When some arrays of a computation are needed; notes their readers as well.
+
+    Args:
+      order: the instructions of the computation.
+      values: the value of each of them.
+      buffers: the arrays.
+    """
+    counted = {id(buffer): buffer for buffer in buffers}
+    found: dict[int, Span] = {}
+    for position, instruction in enumerate(order):
+        # Taking an element of a tuple uses that element alone.
+        taking = instruction.opcode == "get-tuple-element"
+        reads = not taking and instruction.opcode not in _NAMES and instruction.opcode != "tuple"
+        for name in (instruction.name, *(() if taking else instruction.operands)):
+            for buffer in flat(values[name]) if name in values else ():
+                if id(buffer) not in counted:
+                    continue
+                span = found.setdefault(id(buffer), Span(buffer, position, position))
+                span.last = position
+                if reads and name != instruction.name:
+                    buffer.readers.append((position, instruction))
+    return list(found.values())
 
 
 def _last_uses(computation: Computation) -> dict[str, int]:

@@ -1,12 +1,18 @@
 """What a program takes of each device's memory, and the lines that own it."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from ricci_parallel.reports._attribution import Attribution
 from ricci_parallel.reports._hlo_text import Computation, HloModule, Instruction, Line
+from ricci_xla import Executable
 
+from ._buffers import Leaf
 from ._live_ranges import Buffer, EntryMemory
+
+# What the compiled program calls an array that the function refers to.
+CLOSED_OVER = "a closed-over array"
+KEPT = "kept for the backward pass"
 
 # What passes on to an update, in a loop's body, what is computed there.
 _PASSING = frozenset(
@@ -43,12 +49,26 @@ class Memory:
         return self.arguments + self.results - self.donated + self.temporaries + self.code
 
 
+def memory_of(executable: Executable, found: EntryMemory) -> Memory:
+    """The bytes that a compiled program takes on each device."""
+    stats = executable.memory_analysis()
+    return Memory(
+        stats.argument_size_in_bytes,
+        stats.output_size_in_bytes,
+        stats.alias_size_in_bytes,
+        stats.temp_size_in_bytes,
+        stats.generated_code_size_in_bytes,
+        found.peak.bytes,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """Arrays that are in memory at the peak, and are due to one line or one argument.
 
     Attributes:
-      kind: ``"argument"``, ``"result"`` or ``"temporary"``.
+      kind: ``"argument"``, ``"result"`` or ``"temporary"``; of a ``MemoryPlan`` the reason as in
+        ``LiveBuffer.why``.
       bytes: what they take together on each device.
       count: their number.
       shape: the type of the largest, of which each device has this part.
@@ -66,41 +86,154 @@ class Owner:
     function: str
 
 
-def owners_of(found: EntryMemory, module: HloModule, sources: Attribution) -> tuple[Owner, ...]:
-    """The lines and arguments that a program's memory at its peak is due to, the largest first."""
-    groups: dict[tuple[str, str, Line | None], list[Buffer]] = {}
+@dataclass(frozen=True, slots=True)
+class LiveBuffer:
+    """An array that is in memory when a program holds most.
+
+    Attributes:
+      why: why it is alive: it is an ``"argument"``, a ``"donated argument"``, whose memory a result
+        takes, a ``"constant"`` that the function closes over, a ``"result"``, ``"kept for the
+        backward pass"``, or a ``"temporary"``.
+      bytes: what it takes on each device.
+      dtype: XLA's name of its dtype.
+      shape: its shape, of which each device has this part.
+      operation: the operation that computes it, or the argument's name.
+      file, line, function: the place in the user's code; ``""`` and 0 if unknown, as for arguments.
+    """
+
+    why: str
+    bytes: int
+    dtype: str
+    shape: tuple[int, ...]
+    operation: str
+    file: str
+    line: int
+    function: str
+
+    @property
+    def type(self) -> str:
+        """The dtype and the shape, such as ``f32[2,3]``."""
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    def of(self, argument: str) -> "LiveBuffer":
+        """The same as a part of an argument."""
+        return replace(self, operation=argument)
+
+
+def live_buffers(
+    found: EntryMemory, module: HloModule, sources: Attribution
+) -> tuple[LiveBuffer, ...]:
+    """The arrays that are in memory at the peak, each with the line or argument that owns it."""
+    rows: list[LiveBuffer] = []
     for buffer in found.arguments:
         name = buffer.instruction.op_name or buffer.instruction.name
-        groups.setdefault(("argument", name, None), []).append(buffer)
-    results = set(map(id, found.results))
-    for buffer in found.peak.buffers:
-        kind = "result" if id(buffer) in results else "temporary"
-        origin = _origin(buffer, module, sources)
+        why = "argument"
+        if buffer.instruction.index in found.donated:
+            why = "donated argument"
+        elif name == CLOSED_OVER:
+            why = "constant"
+        rows.append(_row(buffer.bytes, buffer.leaf, why, name, None, sources))
+    reasons = Reasons(found, module, sources)
+    for buffer, position, size in found.peak.buffers:
+        origin = reasons.origin(buffer, position)
         line = module.line_of(origin) if origin is not None else None
         name = origin.op_name.rpartition("/")[2] if origin is not None else ""
-        groups.setdefault((kind, name, line), []).append(buffer)
-    rows = [
-        Owner(
-            kind=kind,
-            bytes=sum(buffer.bytes for buffer in buffers),
-            count=len(buffers),
-            shape=str(max(buffers, key=lambda buffer: buffer.bytes).leaf),
-            name=name,
-            file=line.file if line else "",
-            line=line.line if line else 0,
-            function=sources.lines.function(line) if line else "",
-        )
-        for (kind, name, line), buffers in groups.items()
-    ]
+        why, leaf = reasons.why(buffer, position), buffer.at(position)[1]
+        rows.append(_row(size, leaf, why, name, line, sources))
     return tuple(sorted((row for row in rows if row.bytes), key=lambda row: -row.bytes))
 
 
-def _origin(buffer: Buffer, module: HloModule, sources: Attribution) -> Instruction | None:
-    """The instruction whose line owns an array.
+def _row(
+    size: int, leaf: Leaf, why: str, name: str, line: Line | None, sources: Attribution
+) -> LiveBuffer:
+    function = sources.lines.function(line) if line else ""
+    place = (line.file, line.line, function) if line else ("", 0, "")
+    return LiveBuffer(why, size, leaf.dtype, leaf.sizes, name, *place)
+
+
+class Reasons:
+    """Says which instruction computes an array, and why it is alive.
+
+    Args:
+      found: the arrays of the program.
+      module: the program.
+      sources: finds the lines of its instructions.
+    """
+
+    def __init__(self, found: EntryMemory, module: HloModule, sources: Attribution):
+        self.module, self.sources = module, sources
+        self._results = set(map(id, found.results))
+        self._origins: dict[tuple[int, str], Instruction | None] = {}
+
+    def origin(self, buffer: Buffer, position: int) -> Instruction | None:
+        """The instruction whose line owns what is in a buffer when an instruction has run."""
+        ends = id(buffer) in self._results
+        instruction = buffer.instruction if ends else buffer.at(position)[0]
+        key = (id(buffer), instruction.name)
+        if key not in self._origins:
+            self._origins[key] = _origin(buffer, instruction, self.module, self.sources)
+        return self._origins[key]
+
+    def why(self, buffer: Buffer, position: int) -> str:
+        """Why what is in a buffer is alive when an instruction has run."""
+        instruction, _, end = buffer.at(position)
+        if id(buffer) in self._results:
+            return "result"
+        if is_backward(self.origin(buffer, position) or instruction):
+            return "temporary"
+        later = (x for at, x in buffer.readers if at >= position and (end is None or at <= end))
+        return KEPT if any(map(is_backward, later)) else "temporary"
+
+
+def is_backward(instruction: Instruction) -> bool:
+    """Whether an instruction belongs to a backward pass, as its scopes say."""
+    return "transpose(" in instruction.op_name
+
+
+def owners_of(buffers: Sequence[LiveBuffer], exact: bool = False) -> tuple[Owner, ...]:
+    """The lines and arguments that a program's memory at its peak is due to, the largest first.
+
+    Args:
+      buffers: what is alive then.
+      exact: whether the kind of an owner is the reason itself, or one of the three that a ``Plan``
+        tells apart.
+    """
+    groups: dict[tuple[str, str, str, int], list[LiveBuffer]] = {}
+    for row in buffers:
+        kind = row.why if exact else _KINDS.get(row.why, "temporary")
+        groups.setdefault((kind, row.operation, row.file, row.line), []).append(row)
+    rows = [
+        Owner(
+            kind=kind,
+            bytes=sum(row.bytes for row in members),
+            count=len(members),
+            shape=max(members, key=lambda row: row.bytes).type,
+            name=name,
+            file=file,
+            line=line,
+            function=members[0].function,
+        )
+        for (kind, name, file, line), members in groups.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: -row.bytes))
+
+
+_KINDS = {
+    "argument": "argument",
+    "donated argument": "argument",
+    "constant": "argument",
+    "result": "result",
+}
+
+
+def _origin(
+    buffer: Buffer, written: Instruction, module: HloModule, sources: Attribution
+) -> Instruction | None:
+    """The instruction whose line owns an array that an instruction has written.
 
     For an array that a loop carries this is what the loop's body writes there, if it has a line.
     """
-    for computation, instruction in _writers(buffer):
+    for computation, instruction in _writers(buffer, written):
         for found in (
             _written(computation, instruction, module),
             instruction,
@@ -112,10 +245,10 @@ def _origin(buffer: Buffer, module: HloModule, sources: Attribution) -> Instruct
     return None
 
 
-def _writers(buffer: Buffer) -> Iterable[tuple[Computation, Instruction]]:
+def _writers(buffer: Buffer, written: Instruction) -> Iterable[tuple[Computation, Instruction]]:
     if buffer.written_in is not None:
         yield buffer.written_in
-    yield buffer.computation, buffer.instruction
+    yield buffer.computation, written
 
 
 def _written(

@@ -6,10 +6,6 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import ShapeDtypeStruct
-from ricci_parallel.reports._attribution import Attribution
-from ricci_parallel.reports._device_groups import MeshAxes
-from ricci_parallel.reports._hlo_text import HloModule
-from ricci_parallel.reports._program_lines import ProgramLines
 from ricci_parallel.reports._report import Communication
 from ricci_pytree import tree_leaves, tree_map
 from ricci_xla import (
@@ -28,7 +24,8 @@ from ricci_xla import (
 
 from ._chips import Chip, chip_of
 from ._live_ranges import entry_memory
-from ._memory import Memory, owners_of
+from ._memory import live_buffers, memory_of, owners_of
+from ._memory_planner import read
 from ._plan import Plan, StepTime, Traffic
 from ._work import work_of
 
@@ -89,17 +86,12 @@ def plan(
 
 def _read(program: LocatedProgram, name: str) -> Plan:
     """The plan of a compiled program."""
-    text = program.text
-    module = HloModule(text)
-    lines = ProgramLines(program.jaxpr, program.arg_names, program.out_shardings)
-    count = len(program.devices)
-    sources = Attribution(module, lines, MeshAxes(program.meshes, program.devices), count)
-    report = Communication(sources.rows(), text)
+    module, sources = read(program)
+    report = Communication(sources.rows(), module.text)
     first = program.devices[0]
     chip = chip_of(first)
     on_chip = first.platform == "tpu"
     found = entry_memory(module, on_chip)
-    stats = program.executable.memory_analysis()
     cost = program.executable.cost_analysis()
     work = work_of(module, sources.trips, on_chip)
     flops = max(0.0, cost.get("flops", 0.0))
@@ -107,18 +99,11 @@ def _read(program: LocatedProgram, name: str) -> Plan:
     traffic = _traffic(report, chip, program.meshes)
     return Plan(
         name=name,
-        devices=count,
+        devices=len(program.devices),
         device_kind=first.device_kind,
         chip=chip,
-        memory=Memory(
-            stats.argument_size_in_bytes,
-            stats.output_size_in_bytes,
-            stats.alias_size_in_bytes,
-            stats.temp_size_in_bytes,
-            stats.generated_code_size_in_bytes,
-            found.peak.bytes,
-        ),
-        owners=owners_of(found, module, sources),
+        memory=memory_of(program.executable, found),
+        owners=owners_of(live_buffers(found, module, sources)),
         traffic=traffic,
         communication=report,
         compiler_flops=flops,

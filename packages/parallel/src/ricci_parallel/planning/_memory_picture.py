@@ -1,0 +1,166 @@
+"""A memory plan as a picture in SVG."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from ricci_parallel.reports._collective import shown_bytes
+
+from ._memory import KEPT, Owner
+from ._memory_course import Course
+
+_WIDTH = 900
+_LEFT, _RIGHT = 76, 24
+_CHART_TOP, _CHART_HEIGHT = 84, 240
+_ROW, _BARS, _SHOWN = 24, 250, 10
+_POINTS = 400  # columns of the chart; longer programs show the most in each
+# By reason: the colour, and its name in the legend. The colours differ for colour-blind readers.
+_COLOURS = {
+    "argument": ("#8a94a6", "arguments"),
+    "donated argument": ("#8a94a6", "arguments"),
+    "constant": ("#8a94a6", "arguments"),
+    "result": ("#2a9d8f", "results"),
+    KEPT: ("#e76f51", "kept for the backward pass"),
+    "temporary": ("#4c78c8", "temporaries"),
+}
+_STYLE = (
+    "text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;"
+    "font-size:12px;fill:#1f2937}"
+    ".title{font-size:16px;font-weight:600}.dim{fill:#6b7280}"
+    ".code{font-family:ui-monospace,'SF Mono',Menlo,Consolas,monospace;font-size:11.5px}"
+)
+
+
+def drawn(name: str, peak: int, course: Course, owners: Sequence[Owner]) -> str:
+    """A picture of what a program holds as it runs, and of what it holds at its peak.
+
+    Args:
+      name: the program's name.
+      peak: the compiler's peak, in bytes.
+      course: what is alive at each instruction.
+      owners: the lines and arguments that own the peak, the largest first.
+    """
+    shown = owners[:_SHOWN]
+    bars_top = _CHART_TOP + _CHART_HEIGHT + 76
+    height = bars_top + _ROW * (len(shown) + (len(owners) > _SHOWN)) + 24
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
+        f'width="{_WIDTH}" height="{height}" role="img">',
+        f"<title>Memory of {escape(name)}</title><style>{_STYLE}</style>",
+        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
+        _text(_LEFT, 32, f"{name}: {shown_bytes(peak)} at its peak", "title"),
+        *_legend(),
+        *_chart(course, peak),
+        _text(_LEFT, bars_top - 16, "alive at the peak", "title"),
+        *_bars(bars_top, shown, owners[_SHOWN:]),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
+    style = f' class="{kind}"' if kind else ""
+    side = f' text-anchor="{anchor}"' if anchor != "start" else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}"{style}{side}>{escape(text)}</text>'
+
+
+def _legend() -> list[str]:
+    parts, x = [], float(_LEFT)
+    for colour, label in dict.fromkeys(_COLOURS.values()):
+        parts.append(f'<rect x="{x:.1f}" y="48" width="12" height="12" rx="2" fill="{colour}"/>')
+        parts.append(_text(x + 18, 58, label))
+        x += 18 + 6.6 * len(label) + 22
+    return parts
+
+
+def _chart(course: Course, peak: int) -> list[str]:
+    """Areas on each other: arguments, results, what is kept, temporaries."""
+    bottom, width = _CHART_TOP + _CHART_HEIGHT, _WIDTH - _LEFT - _RIGHT
+    layers = _columns(course)
+    count = len(layers[0])
+    top = max(1, peak, *map(sum, zip(*layers, strict=True)))
+    step = width / count
+    height = lambda size: _CHART_HEIGHT * size / top
+    parts = []
+    for size in _ticks(top):
+        y = bottom - height(size)
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" '
+            'stroke="#e5e7eb"/>'
+        )
+        parts.append(_text(_LEFT - 8, y + 4, shown_bytes(size), "dim", "end"))
+    below = [0] * count
+    for sizes, why in zip(layers, ("argument", "result", KEPT, "temporary"), strict=True):
+        above = [a + b for a, b in zip(below, sizes, strict=True)]
+        if any(sizes):
+            outline = _edge(above, step, bottom, height)
+            outline += _edge(below, step, bottom, height)[::-1]
+            points = " ".join(f"{x:.1f},{y:.1f}" for x, y in outline)
+            parts.append(f'<polygon points="{points}" fill="{_COLOURS[why][0]}"/>')
+        below = above
+    y = bottom - height(peak)
+    parts.append(
+        f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#1f2937" '
+        'stroke-dasharray="5 4"/>'
+    )
+    words = f"{shown_bytes(peak)}, what the compiler takes"
+    parts.append(_text(_WIDTH - _RIGHT, y - 5, words, "", "end"))
+    parts.append(_text(_LEFT, bottom + 20, "first instruction", "dim"))
+    parts.append(_text(_WIDTH - _RIGHT, bottom + 20, "last instruction", "dim", "end"))
+    return parts
+
+
+def _edge(sizes: Sequence[int], step: float, bottom: float, height) -> list[tuple[float, float]]:
+    """The upper edge of an area: a step for each instruction."""
+    found = []
+    for i, size in enumerate(sizes):
+        y = bottom - height(size)
+        found += [(_LEFT + i * step, y), (_LEFT + (i + 1) * step, y)]
+    return found
+
+
+def _columns(course: Course) -> list[list[int]]:
+    """The layers of the chart; where there are many instructions, the one that holds most."""
+    totals = course.totals
+    count = min(len(totals), _POINTS)
+    best = [
+        max(range(i * len(totals) // count, (i + 1) * len(totals) // count), key=totals.__getitem__)
+        for i in range(count)
+    ]
+    layers = (course.results, course.kept, course.temporaries)
+    return [[course.arguments] * count, *([layer[i] for i in best] for layer in layers)]
+
+
+def _ticks(top: int) -> list[int]:
+    """Round sizes from 0 to a height."""
+    unit = 10 ** max(0, len(str(top)) - 1)
+    step = next(unit * m // 10 for m in (1, 2, 5, 10, 20, 50) if unit * m // 10 * 6 >= top)
+    return list(range(0, top + 1, max(1, step)))
+
+
+def _bars(top: float, owners: Sequence[Owner], rest: Sequence[Owner]) -> list[str]:
+    largest = max((owner.bytes for owner in owners), default=1)
+    parts = []
+    for i, owner in enumerate(owners):
+        y = top + i * _ROW
+        width = max(2.0, _BARS * owner.bytes / largest)
+        colour = _COLOURS[owner.kind][0]
+        parts.append(_text(_LEFT - 8, y + 13, shown_bytes(owner.bytes), "", "end"))
+        parts.append(
+            f'<rect x="{_LEFT}" y="{y + 2:.1f}" width="{width:.1f}" height="15" rx="2" '
+            f'fill="{colour}"/>'
+        )
+        parts.append(_text(_LEFT + _BARS + 14, y + 13, _label(owner), "code"))
+    if rest:
+        y = top + len(owners) * _ROW
+        size = shown_bytes(sum(owner.bytes for owner in rest))
+        parts.append(_text(_LEFT - 8, y + 13, size, "dim", "end"))
+        parts.append(_text(_LEFT, y + 13, f"in {len(rest)} more rows", "dim"))
+    return parts
+
+
+def _label(owner: Owner) -> str:
+    place = f"{Path(owner.file).name}:{owner.line}  " if owner.line else ""
+    more = f" and {owner.count - 1} more" if owner.count > 1 else ""
+    text = f"{place}{owner.name}  {owner.shape}{more}"
+    return text if len(text) <= 78 else text[:77] + "…"

@@ -1,0 +1,213 @@
+"""A memory plan: what a program holds when it holds most, and the text of that."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ricci_parallel.reports._collective import shown_bytes
+
+from ._memory import KEPT, LiveBuffer, Memory, Owner, owners_of
+from ._memory_course import Course
+from ._memory_picture import drawn
+
+__all__ = ["MemoryPlan", "Place", "Remedy"]
+
+_SHOWN = 12
+_SHOWN_REMEDIES = 6
+# An argument's path from here on is its leaf's.
+_LEAF_MARKS = "[."
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the user's code a program holds most.
+
+    Attributes:
+      operation: the operation that runs then; ``""`` if unknown.
+      file, line, function: its place; ``""`` and 0 if unknown.
+      backward: whether it belongs to a backward pass.
+    """
+
+    operation: str
+    file: str
+    line: int
+    function: str
+    backward: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A program that stores less for its backward pass, compiled to see what that changes.
+
+    Attributes:
+      policy: the name of the policy in ``checkpoint_policies``.
+      around: what ``checkpoint`` is put around: ``"the differentiated function"`` or
+        ``"the bodies of scans"``.
+      peak_bytes: the peak then; the compiler's figure.
+      bytes_saved: how much less that is; negative if it is more.
+      again: the operations that are added, as a share of the program's; estimated like
+        ``Plan.flops``.
+    """
+
+    policy: str
+    around: str
+    peak_bytes: int
+    bytes_saved: int
+    again: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """What a program takes of each device's memory. ``str`` of it is a table.
+
+    Attributes:
+      name: the program's name.
+      devices: the number of devices.
+      device_kind: what the runtime calls them.
+      memory: the compiler's figures.
+      buffers: the arrays that are alive at the peak, the largest first, as found in the text of the
+        compiled program; their sum is ``live_bytes``.
+      place: where the peak is.
+      remedies: what ``checkpoint`` would change, the best first.
+      course: what is alive at each instruction, which ``svg`` draws.
+    """
+
+    name: str
+    devices: int
+    device_kind: str
+    memory: Memory
+    buffers: tuple[LiveBuffer, ...]
+    place: Place
+    remedies: tuple[Remedy, ...]
+    course: Course
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory that the program takes of each device, as the compiler assigns it."""
+        return self.memory.total
+
+    @property
+    def arguments(self) -> int:
+        """The bytes of the arguments."""
+        return self.memory.arguments
+
+    @property
+    def results(self) -> int:
+        """The bytes of the results, also of those that lie in the memory of donated arguments."""
+        return self.memory.results
+
+    @property
+    def live_bytes(self) -> int:
+        """The sum of the buffers that are alive at the peak: an estimate of ``peak_bytes``."""
+        return self.memory.arguments + self.memory.live
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes at the peak that are kept for the backward pass."""
+        return sum(row.bytes for row in self.buffers if row.why == KEPT)
+
+    def __str__(self) -> str:
+        """A table: the peak, the lines that own it, and what would make it smaller."""
+        return "\n".join([*self.head(_SHOWN), *_remedy_lines(self.remedies)])
+
+    def head(self, rows: int) -> list[str]:
+        """The first lines of the table.
+
+        Args:
+          rows: the number of rows of what is alive at the peak.
+        """
+        memory, place = self.memory, self.place
+        taken = f", of which {shown_bytes(memory.donated)} in donated arguments"
+        where = f" on each of {self.devices} x {self.device_kind}"
+        lines = [
+            f"{self.name}: {shown_bytes(self.peak_bytes)} at its peak{where}",
+            f"  arguments {shown_bytes(memory.arguments)}, results {shown_bytes(memory.results)}"
+            f"{taken if memory.donated else ''}, temporaries {shown_bytes(memory.temporaries)}",
+        ]
+        if place.line:
+            direction = ", in the backward pass" if place.backward else ""
+            at = f"{Path(place.file).name}:{place.line}"
+            lines.append(f"  the peak is at {at}, {place.operation}{direction}; alive then:")
+        else:
+            lines.append("  alive at the peak:")
+        return lines + self._rows(rows)
+
+    def _rows(self, count: int) -> list[str]:
+        groups = self.owners()
+        cells = [
+            (
+                shown_bytes(owner.bytes),
+                owner.kind,
+                f"{Path(owner.file).name}:{owner.line}" if owner.line else "",
+                owner.function,
+                owner.name,
+                owner.shape + (f" and {owner.count - 1} more" if owner.count > 1 else ""),
+            )
+            for owner in groups[:count]
+        ]
+        rest = groups[count:]
+        if rest:
+            size = shown_bytes(sum(owner.bytes for owner in rest))
+            cells.append((size, f"in {len(rest)} more rows", *[""] * 4))
+        gaps = self.peak_bytes - self.live_bytes
+        if gaps > 0:
+            cells.append((shown_bytes(gaps), "gaps between them, constants", *[""] * 4))
+        elif gaps < 0:
+            words = "less: temporaries that lie where results come later"
+            cells.append((shown_bytes(-gaps), words, *[""] * 4))
+        return aligned(cells)
+
+    def owners(self) -> list[Owner]:
+        """The buffers by line and reason, and by argument with all its leaves, largest first."""
+        return list(owners_of([_by_argument(row) for row in self.buffers], exact=True))
+
+    def svg(self) -> str:
+        """A picture, in SVG: what is alive as the program runs, and the lines that own the peak."""
+        return drawn(self.name, self.peak_bytes, self.course, self.owners())
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture to a file, by convention with the ending ``.svg``."""
+        Path(path).write_text(self.svg(), encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def _by_argument(row: LiveBuffer) -> LiveBuffer:
+    """A leaf of an argument as the argument."""
+    if row.line or not row.why.endswith("argument"):
+        return row
+    end = min((i for i in map(row.operation.find, _LEAF_MARKS) if i > 0), default=None)
+    return row.of(row.operation[:end])
+
+
+def _remedy_lines(remedies: Sequence[Remedy]) -> list[str]:
+    if not remedies:
+        return []
+    cells = [
+        (
+            shown_bytes(remedy.peak_bytes),
+            _change(-remedy.bytes_saved, remedy.peak_bytes + remedy.bytes_saved),
+            f"{remedy.again:+.0%} operations",
+            f"checkpoint with {remedy.policy}",
+            f"around {remedy.around}",
+        )
+        for remedy in remedies[:_SHOWN_REMEDIES]
+    ]
+    return ["  the peak if values are computed again (each one compiled):", *aligned(cells)]
+
+
+def _change(bytes: int, of: int) -> str:
+    return f"{bytes / max(of, 1):+.0%}"
+
+
+def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of a table: the first column aligned to the right, the others to the left."""
+    if not cells:
+        return []
+    full = [row for row in cells if any(row[2:])] or cells
+    widths = [max(map(len, column)) for column in zip(*full, strict=True)]
+    return [
+        "    " + "  ".join([row[0].rjust(widths[0]), *map(str.ljust, row[1:], widths[1:])]).rstrip()
+        for row in cells
+    ]

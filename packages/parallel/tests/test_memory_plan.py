@@ -1,0 +1,205 @@
+"""Memory plans of programs on devices that are here."""
+
+import inspect
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from ricci_autodiff import grad, value_and_grad
+from ricci_ir import ShapeDtypeStruct, clear_caches, enable_x64
+from ricci_lax import (
+    add,
+    cond,
+    dot,
+    full,
+    gt,
+    lt,
+    mul,
+    reduce_sum,
+    scan,
+    sin,
+    sort,
+    sub,
+    tanh,
+    while_loop,
+)
+from ricci_parallel.planning import memory_plan
+from ricci_xla import NamedSharding, P, jit, make_mesh
+
+N = 128
+SIZE = N * N * 4
+
+
+def described(*shape, dtype=np.float32, **options):
+    return ShapeDtypeStruct(shape, dtype, **options)
+
+
+X, STACK = described(N, N), described(6, N, N)
+
+
+def line_of(function, text):
+    lines, first = inspect.getsourcelines(function)
+    return first + next(i for i, line in enumerate(lines) if text in line)
+
+
+def total(x):
+    return reduce_sum(x, tuple(range(x.ndim)))
+
+
+def unrolled(w, x):
+    for _ in range(5):
+        x = tanh(dot(x, w))
+    return total(x)
+
+
+def scanned(stack, x):
+    def body(x, w):
+        return tanh(dot(x, w)), None
+
+    return total(scan(body, x, stack)[0])
+
+
+def doubled(x):
+    return while_loop(
+        lambda state: lt(state[0], 9),
+        lambda state: (add(state[0], 1), dot(state[1], state[1])),
+        (0, x),
+    )[1]
+
+
+def chosen(x):
+    return cond(gt(total(x), 0.0), lambda x: dot(sort(dot(x, x)), x), lambda x: sin(x), x)
+
+
+PROGRAMS = {
+    "forward": (unrolled, (X, X)),
+    "gradient": (grad(unrolled), (X, X)),
+    "value and gradient": (value_and_grad(unrolled, 1), (X, X)),
+    "gradient of a scan": (grad(scanned), (STACK, X)),
+    "second derivative": (grad(lambda x: total(grad(lambda x: unrolled(x, x))(x))), (X,)),
+    "while": (doubled, (X,)),
+    "cond": (chosen, (X,)),
+    "jitted twice": (jit(grad(jit(unrolled))), (X, X)),
+    "several results": (lambda x: (sort(x), tanh(x), dot(x, x)), (X,)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_buffers_make_up_the_compilers_peak(name):
+    f, args = PROGRAMS[name]
+    plan = memory_plan(f, *args)
+    stage = f if hasattr(f, "lower") else jit(f)
+    stats = stage.lower(*args).compile().memory_analysis()
+    taken = stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
+    assert plan.peak_bytes == taken
+    assert 0.9 * taken <= plan.live_bytes <= 1.1 * taken, str(plan)
+    assert sum(row.bytes for row in plan.buffers) == plan.live_bytes
+    assert max(plan.course.totals) == plan.live_bytes
+    assert len(str(plan).splitlines()) <= 25
+
+
+def test_forward_values_are_kept_for_the_backward_pass_by_their_lines():
+    plan = memory_plan(grad(unrolled), X, X)
+    kept = [row for row in plan.buffers if row.why == "kept for the backward pass"]
+    assert {(row.file, row.line) for row in kept} == {(__file__, line_of(unrolled, "tanh"))}
+    assert {row.function for row in kept} == {"unrolled"}
+    assert {row.type for row in kept} == {f"f32[{N},{N}]"}
+    assert "tanh" in {row.operation for row in kept}
+    # The last one may be consumed where the peak is.
+    assert 4 * SIZE <= plan.kept_bytes <= 5 * SIZE
+    assert plan.kept_bytes > memory_plan(unrolled, X, X).kept_bytes == 0
+    assert "kept for the backward pass" in str(plan)
+
+
+def test_what_a_scan_stacks_is_kept_by_the_line_of_its_body():
+    plan = memory_plan(grad(scanned), STACK, X)
+    line = line_of(scanned, "tanh")
+    stacks = [row for row in plan.buffers if row.shape == (6, N, N) and row.line == line]
+    kept = [row for row in stacks if row.why == "kept for the backward pass"]
+    assert kept and all(row.bytes == 6 * SIZE for row in kept)
+    assert (plan.place.operation, plan.place.file) == ("scan", __file__)
+
+
+def test_reasons_of_arguments_and_results():
+    constant = full((N, N), 2.0, np.float32)
+    constant = sin(constant)  # an array, which is not written into the program
+
+    def f(x, y):
+        return add(sort(x), constant), dot(x, y)
+
+    plan = memory_plan(jit(f, donate_argnums=0), X, X)
+    found = {(row.why, row.operation) for row in plan.buffers}
+    assert ("donated argument", "x") in found
+    assert ("argument", "y") in found
+    assert any(why == "constant" for why, _ in found)
+    assert plan.memory.donated == SIZE
+    assert 2 * SIZE <= plan.results <= 2 * SIZE + 64  # on a CPU with the pointers to them
+
+
+def test_the_leaves_of_an_argument_are_one_row_of_the_table():
+    parameters = {"w": X, "inner": [X, described(N)]}
+
+    def f(parameters, x):
+        w, b = parameters["inner"]
+        return add(dot(dot(x, parameters["w"]), w), full((N, N), total(b)))
+
+    plan = memory_plan(f, parameters, x=X)
+    assert {row.operation for row in plan.buffers if row.why == "argument"} == {
+        "parameters['w']",
+        "parameters['inner'][0]",
+        "parameters['inner'][1]",
+        "x",
+    }
+    (row,) = [row for row in plan.owners() if row.name == "parameters"]
+    assert (row.count, row.bytes) == (3, 2 * SIZE + N * 4)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_values_of_all_kinds_with_both_widths_of_types(wide):
+    f = lambda x, n, none: (mul(x, x), add(n, 1))
+    with enable_x64(wide):
+        for _ in range(2):
+            plan = memory_plan(f, np.ones((4, 3)), 2, None)
+            size = (8 if wide else 4) * 13
+            assert (plan.arguments, plan.results) == (size, size + 16)  # and the pair's pointers
+            assert plan.live_bytes == 2 * size
+            assert memory_plan(f, np.zeros((0, 3)), 2, None).live_bytes == (16 if wide else 8)
+            clear_caches()
+
+
+def test_each_of_several_devices_has_its_part():
+    mesh = make_mesh((8,), ("data",))
+    x = described(8 * N, N, sharding=NamedSharding(mesh, P("data")))
+    w = described(N, N, sharding=NamedSharding(mesh, P()))
+    plan = memory_plan(grad(unrolled), w, x)
+    one = memory_plan(grad(unrolled), X, X)
+    assert (plan.devices, one.devices) == (8, 1)
+    assert plan.arguments == one.arguments == 2 * SIZE
+    assert 0.9 <= plan.live_bytes / plan.peak_bytes <= 1.1
+    # At the peak the devices add the gradients of all layers at once, when nothing else is kept.
+    assert max(plan.course.kept) >= 3 * SIZE
+
+
+def test_the_picture_shows_the_peak_and_its_owners(tmp_path):
+    plan = memory_plan(grad(lambda w, x: unrolled(w, sub(x, 1.0))), X, X)
+    plan.save(tmp_path / "plan.svg")
+    root = ElementTree.parse(tmp_path / "plan.svg").getroot()
+    texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert any(text.startswith("<lambda>: ") for text in texts)
+    assert any("tanh" in text and "test_memory_plan.py" in text for text in texts)
+    areas = list(root.iter("{http://www.w3.org/2000/svg}polygon"))
+    assert len(areas) == 4  # arguments, results, what is kept, temporaries
+    assert plan.svg() == plan._repr_svg_()
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(TypeError, match="memory_plan expects a function, got 3 of type int"):
+        memory_plan(3)
+
+
+def test_a_program_without_anything():
+    plan = memory_plan(lambda: ())
+    assert plan.peak_bytes == plan.live_bytes == 0
+    assert plan.svg().startswith("<svg")
+    assert "0 B at its peak" in str(plan)
