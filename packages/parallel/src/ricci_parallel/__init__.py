@@ -1,6 +1,7 @@
 """Several devices: ``shard_map``, ``pmap``, collectives, the mesh in force, placing arrays."""
 
 from . import _array_moves as _array_moves
+from . import _memory_reports as _memory_reports
 from . import _placement as _placement
 from ._cluster import Cluster as Cluster
 from ._cluster import cluster as cluster

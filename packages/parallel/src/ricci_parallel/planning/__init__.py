@@ -12,6 +12,7 @@ from ._memory_plan import MemoryPlan as MemoryPlan
 from ._memory_plan import Place as Place
 from ._memory_plan import Remedy as Remedy
 from ._memory_planner import memory_plan as memory_plan
+from ._memory_planner import plan_of as plan_of
 from ._plan import Plan as Plan
 from ._plan import StepTime as StepTime
 from ._plan import Traffic as Traffic
@@ -31,4 +32,5 @@ __all__ = [
     "chips",
     "memory_plan",
     "plan",
+    "plan_of",
 ]

@@ -4,5 +4,6 @@ from ._eager import *
 from ._inner_shardings import *
 from ._jit import *
 from ._located import *
+from ._memory_errors import *
 from ._pjit import *
 from ._stages import *

@@ -60,6 +60,7 @@ from ._inner_shardings import (
     layout_leaves,
     sharding_leaves,
 )
+from ._memory_errors import run
 from ._stages import Traced, Wrapped
 
 __all__ = [
@@ -326,7 +327,7 @@ def jit(
         if call is not None:
             call.keep(compiled)
         was_provisional = compiled.is_provisional
-        outs, fast = compiled.call(split.leaves)
+        outs, fast = run(compiled, split.leaves, call_options)
         if was_provisional and not compiled.is_provisional:
             jitted._clear_cache()  # C++ has noted that such calls come to Python
         return tree_unflatten(program.out_tree, outs), fast

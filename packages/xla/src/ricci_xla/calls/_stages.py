@@ -22,6 +22,8 @@ from ricci_xla.executables._program_devices import Options, place, with_typed_re
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.programs._program import Program
 
+from ._memory_errors import run
+
 __all__ = [
     "ArgInfo",
     "Compiled",
@@ -373,7 +375,7 @@ class Compiled(_Stage):
             )
         self._compiled.check_types(leaves)
         self._compiled.check_places(leaves)
-        outs, _ = self._compiled.call(leaves)
+        outs, _ = run(self._compiled, leaves, self._options)
         return tree_unflatten(self.out_tree, outs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:

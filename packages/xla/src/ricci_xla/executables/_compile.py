@@ -41,6 +41,7 @@ from ricci_xla.programs._remembered import memories
 
 from ._effects import runtime_tokens, token_buffer
 from ._host_callbacks import host_functions, parse_module
+from ._sizes import fills_memory
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -300,6 +301,7 @@ class Executable:
         "committed",
         "consts",
         "effects",
+        "fills_memory",
         "handlers",
         "has_extended_results",
         "in_avals",
@@ -317,6 +319,7 @@ class Executable:
     committed: bool
     consts: list[ArrayImpl]
     effects: frozenset[Effect]
+    fills_memory: bool
     handlers: list[Any]
     has_extended_results: bool
     in_avals: tuple[Any, ...]
@@ -348,6 +351,7 @@ class Executable:
         self.in_layouts = in_layouts
         self.before_first_run = before_first_run
         self.loaded = loaded
+        self.fills_memory = fills_memory(loaded)
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
         if in_shardings is None or out_shardings is None:
             devices = loaded.local_devices()

@@ -33,6 +33,7 @@ from ricci_xla.arrays._layout import (
     relayout,
 )
 from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
+from ricci_xla.arrays._placement import block_until_ready
 from ricci_xla.devices._client import canonical_platform
 from ricci_xla.devices._guards import unguarded
 from ricci_xla.devices._runtime_types import CompileOptions, DeviceList, LoadedExecutable
@@ -348,6 +349,8 @@ class CompiledProgram:
         if checked:
             check_errors(program.jaxpr, program.name, given)
         results = executable.execute(arrays)
+        if executable.fills_memory:
+            block_until_ready(results)
         if checks_keys:
             key_checks().call(program.jaxpr, program.name, given, results)
         if checks_results():

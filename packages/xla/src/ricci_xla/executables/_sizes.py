@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from ricci_ir import Jaxpr, is_static_shape, jaxprs_in_params
-from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
+from ricci_xla.devices._runtime_types import Device, JaxRuntimeError, LoadedExecutable
 from ricci_xla.programs._program import Program
 
 _MOST = 2**63 - 1  # elements that the compiler can count
@@ -43,6 +43,20 @@ def check_sizes(program: Program, devices: Sequence[Device]) -> None:
 
 
 _LARGE = 2**34  # below that it is not worth asking how much memory there is
+
+
+def fills_memory(executable: Any) -> bool:
+    """Whether a program for CPUs may take more memory than there is.
+
+    Such a program is waited for, so that its error comes from the call and not from whatever reads
+    a result later.
+    """
+    if not isinstance(executable, LoadedExecutable):
+        return False  # for devices that are described
+    if any(device.platform != "cpu" for device in executable.local_devices()[:1]):
+        return False  # other platforms allocate before they return
+    taken = executable.get_compiled_memory_stats().temp_size_in_bytes
+    return taken >= _LARGE and 2 * taken >= _memory()
 
 
 def _memory() -> int:

@@ -1,0 +1,24 @@
+"""Tells ``ricci_xla`` which arrays take the memory of a device that has too little."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from ricci_xla import Traced, memory_reports
+
+_ROWS = 6
+
+
+def explain(program: Any, leaves: Sequence[Any], options: Any) -> str:
+    """The first lines of a program's memory plan."""
+    planning = import_module("ricci_parallel.planning")  # few programs need it
+    lines = planning.plan_of(Traced(program, leaves, options)).head(_ROWS)
+    return "\n".join([*lines, _ADVICE])
+
+
+_ADVICE = (
+    "ricci.memory_plan(f, *args) shows all of it, and what checkpoint would save. Or take smaller "
+    "batches, or donate arguments that are not needed again."
+)
+
+memory_reports.register(explain)

@@ -1,0 +1,61 @@
+"""Running out of a device's memory: the error says which arrays take it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_xla.devices._runtime_types import JaxRuntimeError
+from ricci_xla.executables._compiled import CompiledProgram
+from ricci_xla.executables._dispatch import FastPath
+from ricci_xla.executables._program_devices import Options
+from ricci_xla.programs._program import Program
+
+__all__ = [
+    "memory_reports",
+]
+
+
+# From a call's program, its flat arguments, and what ``jit`` was given, to some lines of text.
+type Explain = Callable[[Program, Sequence[Any], Options], str]
+
+
+class MemoryReports:
+    """Says what a program holds in memory; ``ricci_parallel`` registers the function."""
+
+    __slots__ = ("explain",)
+
+    def __init__(self):
+        self.explain: Explain = lambda program, leaves, options: ""
+
+    def register(self, explain: Explain) -> None:
+        """Set ``explain(program, leaves, options)``, which returns some lines, or nothing."""
+        self.explain = explain
+
+
+memory_reports: MemoryReports = MemoryReports()
+
+
+def run(
+    compiled: CompiledProgram, leaves: Sequence[Any], options: Options
+) -> tuple[list[Any], FastPath | None]:
+    """Run a compiled program, and say what takes the memory if there is too little.
+
+    The error is jaxlib's with a report behind its message. C++ runs later calls by itself, whose
+    errors come without one.
+    """
+    try:
+        return compiled.call(leaves)
+    except JaxRuntimeError as error:
+        report = ""
+        if compiled.is_known and str(error).startswith("RESOURCE_EXHAUSTED"):
+            report = _report(compiled.program, leaves, options)
+        if not report:
+            raise
+        raise JaxRuntimeError(f"{error}\n{report}") from None
+
+
+def _report(program: Program, leaves: Sequence[Any], options: Options) -> str:
+    """The report on a program. It is compiled anew for that, which may lack memory as well."""
+    try:
+        return memory_reports.explain(program, leaves, options)
+    except Exception:
+        return ""
