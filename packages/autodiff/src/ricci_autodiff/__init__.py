@@ -36,6 +36,7 @@ from ._linearize import linearize_jaxpr as linearize_jaxpr
 from ._linearize import split_by_linearizing as split_by_linearizing
 from ._linearize import split_call as split_call
 from ._linearize import tape_to_jaxpr as tape_to_jaxpr
+from ._rewriting import rewrite_differentiated as rewrite_differentiated
 from ._rules import UndefinedPrimal as UndefinedPrimal
 from ._rules import bilinear as bilinear
 from ._rules import is_undefined_primal as is_undefined_primal

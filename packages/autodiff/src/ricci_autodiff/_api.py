@@ -41,6 +41,7 @@ from ._linear_functions import (
     with_float0,
 )
 from ._linearize import linearize_flat
+from ._rewriting import rewriting
 from ._tangent import Zero, has_tangent
 from ._transpose import transpose_flat
 
@@ -270,7 +271,8 @@ def _linearized(
     if in_nzs is not None:
         wanted = flatten_axes(f"{transform} in_nzs", tree, in_nzs)
         smooth = tuple(s and bool(w) for s, w in zip(smooth, wanted, strict=True))
-    tape, given, results, out_tangents = linearize_flat(flat, leaves, smooth)
+    run = flat if rewriting.rewrite is None else rewriting.rewrite(flat)
+    tape, given, results, out_tangents = linearize_flat(run, leaves, smooth)
     results, aux = flat.split_aux(results)
     out_vars = tuple(None if type(t) is Zero else t.atom for t in out_tangents[: len(results)])
     eqns = live_equations(tape.eqns, [v for v in out_vars if v is not None])

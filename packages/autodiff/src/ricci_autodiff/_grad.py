@@ -22,6 +22,7 @@ from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
 from ._auxiliary import Auxiliary
 from ._linearize import linearize_flat
+from ._rewriting import rewriting
 from ._tangent import Zero, cotangent_aval, instantiate, vector_space
 from ._transpose import pull_back_tape
 
@@ -194,7 +195,8 @@ def value_and_grad(
                 )
             return out_leaves if auxiliary is None else [*out_leaves, *auxiliary.take(aux)]
 
-        tape, given, results, out_tangents = linearize_flat(flat_fun, leaves, smooth)
+        run = flat_fun if rewriting.rewrite is None else rewriting.rewrite(flat_fun)
+        tape, given, results, out_tangents = linearize_flat(run, leaves, smooth)
         value, *aux_leaves = results
         seed = _seed(value, fun, holomorphic)
         tangent = out_tangents[0]

@@ -3,4 +3,5 @@
 from ._checkpoint import *
 from ._fwd_and_bwd import *
 from ._jacobian import *
+from ._recomputation import *
 from ._saved_residuals import *

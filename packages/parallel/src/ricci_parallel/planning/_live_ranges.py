@@ -327,7 +327,9 @@ class _Ranges:
                 total += buffer.bytes
             inner = self.inner.get(id(instruction))
             here = total + (inner.bytes if inner is not None else 0)
-            if here > best.bytes:
+            # Of equal moments the first at which something runs.
+            idle = best.instruction is not None and best.instruction.opcode == "parameter"
+            if here > best.bytes or (here == best.bytes and idle):
                 inside = inner.buffers if inner is not None else []
                 running = inner.instruction if inner is not None else None
                 own = [Alive(b, position, b.bytes) for b in alive.values() if b.bytes]

@@ -49,8 +49,8 @@ class Memory:
         return self.arguments + self.results - self.donated + self.temporaries + self.code
 
 
-def memory_of(executable: Executable, found: EntryMemory) -> Memory:
-    """The bytes that a compiled program takes on each device."""
+def memory_of(executable: Executable, live: int) -> Memory:
+    """The bytes that a compiled program takes on each device, with the estimate of ``live``."""
     stats = executable.memory_analysis()
     return Memory(
         stats.argument_size_in_bytes,
@@ -58,7 +58,7 @@ def memory_of(executable: Executable, found: EntryMemory) -> Memory:
         stats.alias_size_in_bytes,
         stats.temp_size_in_bytes,
         stats.generated_code_size_in_bytes,
-        found.peak.bytes,
+        live,
     )
 
 

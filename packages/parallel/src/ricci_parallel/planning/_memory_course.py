@@ -17,14 +17,12 @@ class Course:
       arguments: the bytes of arguments and constants, which are there all the time.
       results, kept, temporaries: the bytes of each kind at each instruction. What the body of a
         loop computes counts at the loop, at its most.
-      peak: the instruction at which the sum is largest.
     """
 
     arguments: int
     results: tuple[int, ...]
     kept: tuple[int, ...]
     temporaries: tuple[int, ...]
-    peak: int
 
     @property
     def totals(self) -> list[int]:
@@ -57,7 +55,5 @@ def course_of(found: EntryMemory, reasons: Reasons, length: int) -> Course:
     for position, inside in found.inside.items():
         sums["temporary"][position] += inside
     results, kept, temporaries = (tuple(sums[why]) for why in REASONS)
-    totals = [sum(layer) for layer in zip(results, kept, temporaries, strict=True)]
-    peak = max(range(length), key=totals.__getitem__, default=0)
     arguments = sum(buffer.bytes for buffer in found.arguments)
-    return Course(arguments, results, kept, temporaries, peak)
+    return Course(arguments, results, kept, temporaries)

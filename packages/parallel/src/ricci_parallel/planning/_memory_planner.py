@@ -1,23 +1,26 @@
 """``memory_plan``: a program's peak memory and the lines that own it, found by compiling it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ricci_parallel.reports._attribution import Attribution
-from ricci_parallel.reports._device_groups import MeshAxes
 from ricci_parallel.reports._hlo_text import HloModule, Instruction
-from ricci_parallel.reports._program_lines import ProgramLines
 from ricci_xla import LocatedProgram, Traced, compile_with_lines, jit
 
 from ._live_ranges import entry_memory
 from ._memory import Reasons, is_backward, live_buffers, memory_of
 from ._memory_course import course_of
-from ._memory_plan import MemoryPlan, Place, Remedy
+from ._memory_plan import MemoryPlan, Place
+from ._reading import read
+from ._remedies import remedies_of
 
 __all__ = ["memory_plan"]
 
 
-def memory_plan(f: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryPlan:
+def memory_plan(
+    f: Callable[..., Any], *args: Any, remedies: bool = True, **kwargs: Any
+) -> MemoryPlan:
     """What a function takes of each device's memory when it takes most, and which lines own it.
 
     The function is compiled and not run.
@@ -25,6 +28,9 @@ def memory_plan(f: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryPlan:
     Args:
       f: a function of pytrees of arrays, jitted (with its shardings and donated arguments) or not.
       *args: its arguments: arrays, or descriptions ``ShapeDtypeStruct(shape, dtype)``.
+      remedies: whether to find out what ``checkpoint`` would save: if the function differentiates
+        something, it is compiled again with each of three policies, and with each around the bodies
+        of scans as well, if there are any.
       **kwargs: its keyword arguments.
 
     Returns:
@@ -49,35 +55,33 @@ def memory_plan(f: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryPlan:
         raise TypeError(
             f"memory_plan expects a function, got {f!r:.60} of type {type(f).__name__}."
         )
-    stage: Any = f if hasattr(f, "trace") else jit(f)
-    traced = stage.trace(*args, **kwargs)
-    return plan_of(traced)
-
-
-def plan_of(traced: Traced, remedies: Sequence[Remedy] = ()) -> MemoryPlan:
-    """The memory plan of a traced call."""
+    trace = lambda: (f if hasattr(f, "trace") else jit(f)).trace(*args, **kwargs)
+    traced = trace()
     program = compile_with_lines(traced)
+    found = _planned(program, traced.fun_name)
+    return replace(found, remedies=remedies_of(trace, program)) if remedies else found
+
+
+def plan_of(traced: Traced) -> MemoryPlan:
+    """The memory plan of a traced call, without remedies."""
+    return _planned(compile_with_lines(traced), traced.fun_name)
+
+
+def _planned(program: LocatedProgram, name: str) -> MemoryPlan:
+    """The memory plan of a compiled program."""
     module, sources = read(program)
     found = entry_memory(module, program.devices[0].platform == "tpu")
     reasons = Reasons(found, module, sources)
     return MemoryPlan(
-        name=traced.fun_name,
+        name=name,
         devices=len(program.devices),
         device_kind=program.devices[0].device_kind,
-        memory=memory_of(program.executable, found),
+        memory=memory_of(program.executable, found.peak.bytes),
         buffers=live_buffers(found, module, sources),
         place=_place(found.peak.instruction, module, sources),
-        remedies=tuple(remedies),
+        remedies=(),
         course=course_of(found, reasons, len(module.entry.instructions)),
     )
-
-
-def read(program: LocatedProgram) -> tuple[HloModule, Attribution]:
-    """The text of a compiled program, and what finds the lines of its instructions."""
-    module = HloModule(program.text)
-    lines = ProgramLines(program.jaxpr, program.arg_names, program.out_shardings)
-    count = len(program.devices)
-    return module, Attribution(module, lines, MeshAxes(program.meshes, program.devices), count)
 
 
 def _place(instruction: Instruction | None, module: HloModule, sources: Attribution) -> Place:

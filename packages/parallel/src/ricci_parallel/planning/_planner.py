@@ -25,8 +25,8 @@ from ricci_xla import (
 from ._chips import Chip, chip_of
 from ._live_ranges import entry_memory
 from ._memory import live_buffers, memory_of, owners_of
-from ._memory_planner import read
 from ._plan import Plan, StepTime, Traffic
+from ._reading import read
 from ._work import work_of
 
 __all__ = ["plan"]
@@ -102,7 +102,7 @@ def _read(program: LocatedProgram, name: str) -> Plan:
         devices=len(program.devices),
         device_kind=first.device_kind,
         chip=chip,
-        memory=memory_of(program.executable, found),
+        memory=memory_of(program.executable, found.peak.bytes),
         owners=owners_of(live_buffers(found, module, sources)),
         traffic=traffic,
         communication=report,

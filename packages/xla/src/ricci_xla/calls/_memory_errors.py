@@ -57,5 +57,5 @@ def _report(program: Program, leaves: Sequence[Any], options: Options) -> str:
     """The report on a program. It is compiled anew for that, which may lack memory as well."""
     try:
         return memory_reports.explain(program, leaves, options)
-    except Exception:
+    except Exception:  # noqa: BLE001 (the user gets the runtime's error, as without a report)
         return ""

@@ -1,0 +1,105 @@
+"""Differentiated functions with checkpoints added, to see what these would save and cost."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ricci_ir import Jaxpr, eval_jaxpr, get_aval, jaxprs_in_params, single_equation
+from ricci_lax.checkpoint_policies import Policy
+from ricci_lax.control_flow._bodies import trace_body
+from ricci_lax.control_flow._scan import scan_p
+from ricci_pytree import tree_flatten
+
+from ._checkpoint import checkpoint, name_p, remat_p
+
+__all__ = ["Differentiated", "recomputed", "recomputed_in_scans"]
+
+type _Flat = Callable[..., Sequence[Any]]
+
+
+@dataclass(slots=True)
+class Differentiated:
+    """What a program differentiates: looks at each function, and changes none.
+
+    Attributes:
+      count: the number of functions.
+      scans: the number of scans in them.
+      names: the names that ``checkpoint_name`` gives values in them.
+    """
+
+    count: int = 0
+    scans: int = 0
+    names: set[str] = field(default_factory=set)
+
+    def look(self, fun: _Flat) -> _Flat:
+        """The function, which is looked at when it is called."""
+
+        def run(*leaves: Any) -> Sequence[Any]:
+            self.count += 1
+            jaxpr, consts = _traced(fun, leaves)
+            self._read(jaxpr)
+            return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
+
+        return run
+
+    def _read(self, jaxpr: Jaxpr) -> None:
+        for eqn in jaxpr.eqns:
+            self.scans += eqn.primitive is scan_p
+            if eqn.primitive is name_p:
+                self.names.add(eqn.params["name"])
+            for inner in jaxprs_in_params(eqn.params):
+                self._read(inner)
+
+
+def recomputed(fun: _Flat, policy: Policy | None) -> _Flat:
+    """A flat function with a checkpoint around it."""
+    return checkpoint(fun, policy=policy)
+
+
+def recomputed_in_scans(fun: _Flat, policy: Policy | None) -> _Flat:
+    """A flat function with a checkpoint around the body of each of its scans."""
+
+    def run(*leaves: Any) -> Sequence[Any]:
+        jaxpr, consts = _traced(fun, leaves)
+        jaxpr = _in_scans(jaxpr, policy)
+        return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
+
+    return run
+
+
+def _traced(fun: _Flat, leaves: Sequence[Any]) -> tuple[Jaxpr, Sequence[Any]]:
+    """The program of a flat function, and what it closes over, which it takes first."""
+    _, tree = tree_flatten(tuple(leaves))
+    body = trace_body("checkpoint", fun, tree, tuple(map(get_aval, leaves)), allowed=None)
+    return body.jaxpr, body.consts
+
+
+def _in_scans(jaxpr: Jaxpr, policy: Policy | None) -> Jaxpr:
+    """A program with a checkpoint around the body of each scan; inner scans first."""
+    eqns = []
+    for eqn in jaxpr.eqns:
+        change = partial(_changed, is_scan=eqn.primitive is scan_p, policy=policy)
+        params = {name: change(value) for name, value in eqn.params.items()}
+        same = all(params[name] is value for name, value in eqn.params.items())
+        eqns.append(eqn if same else eqn.replace(params=params))
+    return jaxpr if eqns == jaxpr.eqns else jaxpr.replace(eqns=eqns)
+
+
+def _changed(value: Any, is_scan: bool, policy: Policy | None) -> Any:
+    """A parameter of an equation, with its programs changed."""
+    if type(value) is tuple and value and all(isinstance(item, Jaxpr) for item in value):
+        changed = tuple(_changed(item, is_scan, policy) for item in value)
+        return value if all(map(_is, changed, value)) else changed
+    if not isinstance(value, Jaxpr):
+        return value
+    inner = _in_scans(value, policy)
+    if not is_scan:
+        return inner
+    options = {"policy": policy, "prevent_cse": False, "differentiated": False}
+    whole = single_equation(remat_p, tuple(inner.in_avals), {"jaxpr": inner, **options})
+    return inner if whole is None else whole
+
+
+def _is(a: object, b: object) -> bool:
+    return a is b
