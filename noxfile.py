@@ -331,6 +331,10 @@ def bench(session: nox.Session) -> None:
     command = [python, "-m", "ricci.profile", "-o", str(page), "docs/examples/train_perceptron.py"]
     session.run(*command, external=True, silent=True)
     session.log(f"where the time of a training goes: {page}")
+    picture = Path(session.create_tmp(), "memory.svg")
+    command = [python, "docs/examples/plan_memory.py", "--save", str(picture)]
+    session.run(*command, external=True)
+    session.log(f"what a training step holds in memory: {picture}")
 
 
 def library_environments() -> tuple[Environment, list[str]]:

@@ -28,7 +28,7 @@ def rewrite_differentiated(rewrite: Callable[[Flat], Flat]) -> Iterator[None]:
       rewrite: from a function of flat arrays to one with the same results.
 
     Example:
-      >>> from ricci_autodiff import grad
+      >>> from ricci_autodiff import grad, rewrite_differentiated
       >>> calls = []
       >>> with rewrite_differentiated(lambda f: calls.append(f) or f):
       ...     _ = grad(lambda x: x)(1.0)
