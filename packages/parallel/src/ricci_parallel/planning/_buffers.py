@@ -24,12 +24,14 @@ class Leaf:
       sizes: its dimensions.
       bytes: what it takes, with the padding of its tiles.
       space: the number of the memory that it is in; 0 is the device's main memory.
+      order: its dimensions from the fastest to the slowest, as the text says it.
     """
 
     dtype: str
     sizes: tuple[int, ...]
     bytes: int
     space: int
+    order: str = ""
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.sizes))}]"
@@ -76,7 +78,8 @@ def _read(text: str, start: int) -> tuple[Shape, int]:
     space = _SPACE.search(layout)
     count = prod(_padded(dims, layout))
     size = (count * element_bits(dtype) + 7) // 8
-    return Leaf(dtype, dims, size, int(space[1]) if space else 0), found.end()
+    order = layout.partition(":")[0]
+    return Leaf(dtype, dims, size, int(space[1]) if space else 0, order), found.end()
 
 
 def _padded(sizes: tuple[int, ...], layout: str) -> list[int]:

@@ -463,7 +463,7 @@ class _Ranges:
         made: list[Buffer],
         values: dict[str, Value],
     ) -> Buffer:
-        """The operand that ends here and has the size of the result, which then lies there."""
+        """The operand that ends here and is laid out as the result, which then lies there."""
         own = set(map(id, made))
         for operand in operands:
             if (
@@ -471,6 +471,7 @@ class _Ranges:
                 and id(operand) in own
                 and operand.bytes == value.bytes
                 and operand.leaf.sizes == value.leaf.sizes
+                and operand.leaf.order == value.leaf.order
                 and all(
                     uses.get(name, -1) <= position
                     for name, other in values.items()
