@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ricci_autodiff import grad, value_and_grad
-from ricci_ir import ShapeDtypeStruct, clear_caches, enable_x64
+from ricci_ir import ShapeDtypeStruct, UnexpectedTracerError, clear_caches, enable_x64
 from ricci_lax import (
     add,
     checkpoint,
@@ -17,6 +17,7 @@ from ricci_lax import (
     dot,
     full,
     gt,
+    io_callback,
     lt,
     mul,
     reduce_sum,
@@ -220,6 +221,29 @@ def test_remedies_around_the_function_with_the_names_of_values():
     peaks = [row.peak_bytes for row in plan.remedies]
     assert peaks == sorted(peaks)
     assert memory_plan(jit(grad(jit(f))), X, X, remedies=False).peak_bytes == plan.peak_bytes
+
+
+def test_what_cannot_be_checkpointed_has_no_remedies():
+    left = []
+
+    def f(x):
+        left[:] = [sin(x)]
+        return total(tanh(x))
+
+    def step(x):
+        gradient = grad(f)(x)
+        return add(gradient, left[0])  # not a result of what is differentiated
+
+    # The tracer belongs to the trace of the derivative, so that the function itself fails as well.
+    with pytest.raises(UnexpectedTracerError):
+        memory_plan(step, X)
+
+    def silent(x):
+        io_callback(lambda: None, None)
+        return total(tanh(x))
+
+    plan = memory_plan(grad(silent), X)
+    assert plan.remedies == () and plan.peak_bytes >= 2 * SIZE
 
 
 def test_no_remedies_without_derivatives_or_unasked():

@@ -134,7 +134,7 @@ class MemoryPlan:
 
     def _rows(self, count: int) -> list[str]:
         groups = self.owners()
-        cells = [
+        cells: list[tuple[str, ...]] = [
             (
                 shown_bytes(owner.bytes),
                 owner.kind,

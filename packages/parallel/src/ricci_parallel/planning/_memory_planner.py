@@ -55,7 +55,11 @@ def memory_plan(
         raise TypeError(
             f"memory_plan expects a function, got {f!r:.60} of type {type(f).__name__}."
         )
-    trace = lambda: (f if hasattr(f, "trace") else jit(f)).trace(*args, **kwargs)
+
+    def trace() -> Traced:
+        stage: Any = f if hasattr(f, "trace") else jit(f)
+        return stage.trace(*args, **kwargs)
+
     traced = trace()
     program = compile_with_lines(traced)
     found = _planned(program, traced.fun_name)

@@ -74,12 +74,13 @@ def remedies_of(trace: Callable[[], Traced], program: LocatedProgram) -> tuple[R
 def _traced(trace: Callable[[], Traced], rewrite: Callable[[Any], Any]) -> Traced | None:
     """The program with other functions differentiated; ``None`` if these cannot be.
 
-    Such are functions with effects that must not happen twice.
+    Such are functions with effects that must not happen twice, and those that leave traced values
+    elsewhere than in their results.
     """
     with observing(lambda event: None, anew=True), rewrite_differentiated(rewrite):
         try:
             return trace()
-        except NotImplementedError:
+        except Exception:  # noqa: BLE001 (the function itself has been traced: this is no remedy)
             return None
 
 
