@@ -34,6 +34,7 @@ FLOORS = {
     "ricci": Floor(unknown=0, typed=98.0),
     "ricci_autodiff": Floor(unknown=0, typed=100.0),
     "ricci_batching": Floor(unknown=0, typed=100.0),
+    "ricci_buckets": Floor(unknown=0, typed=100.0),
     "ricci_check": Floor(unknown=0, typed=100.0),
     "ricci_export": Floor(unknown=0, typed=100.0),
     "ricci_ir": Floor(unknown=0, typed=99.5),

@@ -59,6 +59,7 @@ def test_unknown_attribute():
         "jax",
         "json",
         "scipy",
+        "ricci_buckets",
         "ricci_check",
         "ricci_export",
         "ricci_parallel.reports",

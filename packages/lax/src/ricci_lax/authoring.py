@@ -40,6 +40,9 @@ from .rules._law_examples import example_rules as example_rules
 from .rules._law_examples import exempt_rules as exempt_rules
 from .rules._law_examples import no_examples as no_examples
 from .rules._law_examples import samples as samples
+from .rules._padding import PaddedSite as PaddedSite
+from .rules._padding import padding_rules as padding_rules
+from .rules._padding import padding_stays as padding_stays
 from .rules._reading import ALL_OPERANDS as ALL_OPERANDS
 from .rules._reading import KeyRole as KeyRole
 from .rules._reading import Positions as Positions

@@ -144,6 +144,7 @@ from . import tree as tree
 from . import tree_util as tree_util
 
 if _typing.TYPE_CHECKING:
+    from ricci_buckets import bucketed as bucketed
     from ricci_check import check as check
     from ricci_parallel.planning import memory_plan as memory_plan
     from ricci_xla.warm import warm_start as warm_start
@@ -168,6 +169,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
         globals(),
         {
             "__version__": "._version:__version__",
+            "bucketed": "ricci_buckets:bucketed",
             "check": "ricci_check:check",
             "distributed": ".distributed",
             "export": ".export",

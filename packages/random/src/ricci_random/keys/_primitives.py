@@ -33,9 +33,10 @@ from ricci_ir import (
     trace_to_jaxpr,
     unsharded,
 )
-from ricci_lax.authoring import KeyRole, shape_of
+from ricci_lax.authoring import KeyRole, padding_stays, shape_of
 from ricci_stablehlo import Lowering, Value, of_function
 
+from ._by_position import bits_by_position
 from ._key_array import KeyArray
 from ._key_type import Generator, key_type, register_key_array
 
@@ -154,6 +155,7 @@ random_seed_p: Primitive = define(
     batch=elementwise,
     lower=_lower_to("seed"),
     key_role=KeyRole.SEED,
+    padding=padding_stays,
 )
 
 
@@ -194,6 +196,7 @@ random_wrap_p: Primitive = define(
     batch=lambda axis, args, dims, *, impl: (wrap(move_dim(args[0], dims[0], 0), impl), 0),
     lower=_unchanged(wrap),
     key_role=KeyRole.WRAP,
+    padding=padding_stays,
 )
 
 
@@ -214,6 +217,7 @@ random_unwrap_p: Primitive = define(
     batch=lambda axis, args, dims: (unwrap(args[0]), dims[0]),
     lower=_unchanged(unwrap),
     key_role=KeyRole.UNWRAP,
+    padding=padding_stays,
 )
 
 
@@ -228,6 +232,7 @@ random_clone_p: Primitive = define(
     batch=elementwise,
     lower=_unchanged(lambda keys: wrap(unwrap(keys), keys.dtype._impl)),
     key_role=KeyRole.CLONE,
+    padding=padding_stays,
 )
 
 
@@ -267,6 +272,7 @@ random_split_p: Primitive = define(
     batch=each_key,
     lower=_lower_to("split"),
     key_role=KeyRole.SPLIT,
+    padding=bits_by_position,
 )
 
 
@@ -309,6 +315,7 @@ random_fold_in_p: Primitive = define(
     batch=_fold_in_batch,
     lower=_lower_to("fold_in"),
     key_role=KeyRole.FOLD_IN,
+    padding=padding_stays,
 )
 
 
@@ -331,4 +338,5 @@ random_bits_p: Primitive = define(
     batch=each_key,
     lower=_lower_to("bits", gives_keys=False),
     key_role=KeyRole.DRAW,
+    padding=bits_by_position,
 )

@@ -1,0 +1,55 @@
+"""``bucketed`` gives what the function gives, whatever the padding holds."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ricci_buckets", reason="the light tests run where it is not installed")
+
+sys.path[:0] = [str(Path(__file__).parent)]
+
+import bucket_cases  # noqa: E402
+
+import ricci  # noqa: E402
+from ricci_buckets import padding  # noqa: E402
+from ricci_ir import use_backend  # noqa: E402
+from ricci_reference import reference_backend  # noqa: E402
+
+SIZE = 8
+
+
+@pytest.fixture(autouse=True)
+def _extreme_padding():
+    """Padding is NaN and the greatest integers, so that a result it reached would show it."""
+    padding.extreme = True
+    yield
+    padding.extreme = False
+
+
+def _sample(length):
+    return np.random.default_rng(length).normal(size=(length, 4)).astype(np.float32)
+
+
+def _check(fun, lengths):
+    function = ricci.bucketed(fun, sizes=[SIZE])
+    for length in lengths:
+        x = _sample(length)
+        found = ricci.tree.leaves(function(x))
+        with use_backend(reference_backend):
+            wanted = ricci.tree.leaves(fun(ricci.numpy.asarray(x)))
+        for a, b in zip(found, wanted, strict=True):
+            assert (a.shape, a.dtype) == (b.shape, b.dtype)
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5, err_msg=f"length {length}")
+    assert function.compiled == [{"n": SIZE}]
+
+
+@pytest.mark.parametrize("name", bucket_cases.FUNCTIONS)
+def test_results_are_those_of_the_function(name):
+    _check(bucket_cases.FUNCTIONS[name], (1, 5, SIZE))
+
+
+@pytest.mark.parametrize("name", bucket_cases.GRADIENTS)
+def test_gradients_are_those_of_the_function(name):
+    _check(bucket_cases.GRADIENTS[name], (3, 6))

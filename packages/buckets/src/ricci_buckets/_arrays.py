@@ -1,0 +1,52 @@
+"""Padding arrays, and cutting results to their lengths, without a program for each length."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_xla import device_put
+
+__all__ = ["cut", "padded", "padding"]
+
+
+class Padding:
+    """What padding is filled with.
+
+    Attributes:
+      extreme: fill with NaN and the greatest integers in place of zeros. Results are the same, as
+        no padding reaches them; tests see that they are.
+    """
+
+    def __init__(self):
+        self.extreme: bool = False
+
+    def fill(self, dtype: np.dtype) -> Any:
+        """The content of the padding of an array."""
+        if not self.extreme:
+            return 0
+        if dtype.kind == "b":
+            return True
+        if np.issubdtype(dtype, np.integer):
+            return np.iinfo(dtype).max
+        return np.nan
+
+
+padding: Padding = Padding()
+
+
+def padded(x: Any, sizes: Mapping[int, int]) -> np.ndarray:
+    """A copy of an array on the host, with larger sizes along some of its axes."""
+    array = np.asarray(x)
+    shape = [sizes.get(axis, n) for axis, n in enumerate(array.shape)]
+    result = np.full(shape, padding.fill(array.dtype), array.dtype)
+    result[tuple(slice(n) for n in array.shape)] = array
+    return result
+
+
+def cut(x: Any, shape: Sequence[int]) -> Any:
+    """The first elements of an array along each axis."""
+    if tuple(shape) == x.shape:
+        return x
+    part = tuple(slice(n) for n in shape)
+    return device_put(np.ascontiguousarray(np.asarray(x)[part]))

@@ -1,0 +1,297 @@
+"""``bucketed``: a function of arrays of varying sizes, as a few compiled programs."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    Cache,
+    DebugInfo,
+    InconclusiveDimensionOperation,
+    Jaxpr,
+    ShapedArray,
+    Source,
+    SymbolicScope,
+    Tracer,
+    api_boundary,
+    argument_aval,
+    is_internal_module,
+    is_symbolic_dim,
+    symbolic_shape,
+    trace_key,
+    trace_to_jaxpr,
+)
+from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
+from ricci_xla import jit
+
+from . import _rules as _rules
+from ._arrays import cut, padded
+from ._axes import PaddedAxes, described, padded_axes_of_call, read_entry
+from ._errors import PaddingError
+from ._extents import Extents
+from ._sizes import Sizes, read_sizes
+from ._walk import run_padded
+
+__all__ = ["Bucketed", "bucketed"]
+
+
+def bucketed[**P, R](
+    fun: Callable[P, R],
+    *,
+    axis: Any = 0,
+    sizes: Sequence[int] | str | Mapping[str, Sequence[int] | str] = "powers of two",
+    constraints: Sequence[str] = (),
+) -> "Bucketed[P, R]":
+    """A function of arrays whose sizes vary, compiled for a few sizes only.
+
+    Arguments are padded to the next of ``sizes``, and one compiled program serves all lengths up to
+    that size. Results are those of ``fun`` on the arguments as they are: the traced program is
+    changed where padding would reach a result, and refused where that cannot be done.
+
+    Args:
+      fun: a function of pytrees of arrays; ``grad(f)`` and ``vmap(f)`` are such. It is compiled, so
+        ``jit`` around or inside of it is not needed.
+      axis: the axis that is padded: an int for all arguments, a tuple with an entry for each
+        positional argument, or a dict by the names of arguments. An entry is an int, ``None`` for
+        an argument that is not padded, or a text that names the length of each padded axis,
+        ``"batch, time, _"``; or a pytree of these that is a prefix of the argument. Axes with the
+        same name have the same length; that of axes given as ints is ``n``.
+      sizes: the sizes to pad to, or ``"powers of two"``; or a dict of such, by the lengths' names.
+      constraints: what is known of the lengths, such as ``"n >= 2"``; see ``SymbolicScope``.
+
+    Returns:
+      A function that returns what ``fun`` returns. Its attribute ``compiled`` lists the sizes that
+      programs were compiled for.
+
+    Raises:
+      PaddingError: from a call, if it cannot be shown that padding reaches no result.
+      ValueError: if the sizes, the axes or the lengths of a call do not fit.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_lax import cumsum
+      >>> running = bucketed(cumsum, sizes=[4, 16])
+      >>> [running(np.ones(n, np.float32)).shape for n in (2, 3, 4, 9)]
+      [(2,), (3,), (4,), (9,)]
+      >>> running.compiled
+      [{'n': 4}, {'n': 16}]
+    """
+    if not callable(fun):
+        raise TypeError(f"bucketed expects a function, got {fun!r:.60}.")
+    return Bucketed(fun, axis, read_sizes(sizes), tuple(constraints))
+
+
+class _Traced:
+    """A function traced for types with symbolic sizes; it serves all sizes and lengths.
+
+    Attributes:
+      out_shapes: the shape of each result, with symbolic sizes.
+      run: the program as a jitted function of the lengths and the padded arrays.
+      compiled: the sizes that it was called with.
+    """
+
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        out_tree: PyTreeDef,
+        axes: Sequence[PaddedAxes],
+        origins: Mapping[str, str],
+        name: str,
+        where: Source,
+        scope: SymbolicScope,
+    ):
+        self.out_tree: PyTreeDef = out_tree
+        self.out_shapes: list[tuple[Any, ...]] = [aval.shape for aval in jaxpr.out_avals]
+        self.compiled: dict[tuple[int, ...], dict[str, int]] = {}
+        self.scope: SymbolicScope = scope
+
+        def run(lengths: dict[str, Any], leaves: list[Any]) -> list[Any]:
+            sizes = {
+                variable: x.shape[axis]
+                for x, own in zip(leaves, axes, strict=True)
+                for axis, variable in own.items()
+            }
+            return run_padded(jaxpr, leaves, Extents(sizes, lengths, origins), where)
+
+        run.__name__ = run.__qualname__ = f"bucketed_{name}"
+        self.run: Callable[[dict[str, Any], list[Any]], list[Any]] = jit(run)
+
+    def check(self, lengths: Mapping[str, int]) -> None:
+        """Raise ``ValueError`` if the lengths of a call are none that the trace is for."""
+        for constraint in self.scope.constraints:
+            difference = _at(constraint.difference, lengths)
+            if difference < 0 or (difference and constraint.comparison == "=="):
+                found = ", ".join(f"{name} = {n}" for name, n in lengths.items())
+                raise ValueError(
+                    f"bucketed: the constraint {constraint.text} does not hold for {found}."
+                )
+
+
+class Bucketed[**P, R]:
+    """A function that pads its arguments to a few sizes; ``bucketed`` makes them."""
+
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        axis: Any,
+        sizes: Mapping[str, Sizes] | Sizes,
+        constraints: tuple[str, ...],
+    ):
+        self._fun: Callable[P, R] = fun
+        self._axis = axis
+        self._sizes = sizes
+        self._constraints = constraints
+        self._name: str = getattr(fun, "__name__", type(fun).__name__)
+        self._where: Source = Source(getattr(fun, "__code__", None), -1)
+        self._traced: Cache[Any, _Traced] = Cache("bucketed functions", 256)
+        self._exact: Callable[P, R] = jit(fun)
+        functools.update_wrapper(self, fun, updated=())
+
+    @property
+    def compiled(self) -> list[dict[str, int]]:
+        """The sizes that programs were compiled for, by the names of lengths."""
+        programs = list(self._traced.entries.values())
+        found = [dict(sizes) for traced in programs for sizes in traced.compiled.values()]
+        return sorted(found, key=lambda sizes: sorted(sizes.items()))
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return _call(self, *args, **kwargs)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        leaves, tree = tree_flatten((args, kwargs))
+        _check_not_traced(leaves)
+        names = argument_paths(args, kwargs, self._fun)
+        entries = padded_axes_of_call(self._axis, self._fun, args, kwargs)
+        axes = [
+            read_entry(entry, np.ndim(x), name)
+            for entry, x, name in zip(entries, leaves, names, strict=True)
+        ]
+        lengths = _lengths(leaves, axes, names)
+        if 0 in lengths.values():
+            return self._exact(*args, **kwargs)
+        origins = described(names, axes)
+        sizes = {name: self._bucket(name, n, origins) for name, n in lengths.items()}
+        traced = self._trace(tree, leaves, axes, names, lengths)
+        traced.check(lengths)
+        arrays = [
+            padded(x, {axis: sizes[name] for axis, name in own.items()}) if own else x
+            for x, own in zip(leaves, axes, strict=True)
+        ]
+        results = traced.run({name: np.int32(n) for name, n in lengths.items()}, arrays)
+        traced.compiled[tuple(sizes.values())] = sizes
+        shapes = ([_at(n, lengths) for n in shape] for shape in traced.out_shapes)
+        return tree_unflatten(traced.out_tree, list(map(cut, results, shapes)))
+
+    def _bucket(self, name: str, length: int, origins: Mapping[str, str]) -> int:
+        sizes = self._sizes.get(name) if isinstance(self._sizes, Mapping) else self._sizes
+        if sizes is None:
+            raise ValueError(f"bucketed: sizes= has no entry for the length {name!r}.")
+        return sizes.bucket(length, origins[name])
+
+    def _trace(
+        self,
+        tree: PyTreeDef,
+        leaves: Sequence[Any],
+        axes: Sequence[PaddedAxes],
+        names: Sequence[str],
+        lengths: Mapping[str, int],
+    ) -> _Traced:
+        avals = list(map(argument_aval, leaves))
+        types = tuple(
+            (tuple(own.get(i, n) for i, n in enumerate(aval.shape)), aval.dtype, aval.weak_type)
+            for aval, own in zip(avals, axes, strict=True)
+        )
+        key = tree, types, trace_key()
+        found = self._traced.entries.get(key)
+        if found is None:
+            found = self._traced.make(key, self._make, tree, types, names, lengths)
+        return found
+
+    def _make(
+        self,
+        tree: PyTreeDef,
+        types: Sequence[Any],
+        names: Sequence[str],
+        lengths: Mapping[str, int],
+    ) -> _Traced:
+        scope = SymbolicScope(self._constraints)
+        symbols = {name: symbolic_shape(name, scope=scope)[0] for name in lengths}
+        avals = [
+            ShapedArray(tuple(symbols.get(n, n) for n in shape), dtype, weak)
+            for shape, dtype, weak in types
+        ]
+        out_tree: Any = None
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal out_tree
+            args, kwargs = tree_unflatten(tree, xs)
+            results, out_tree = tree_flatten(self._fun(*args, **kwargs))
+            return results
+
+        info = DebugInfo("bucketed", self._name, tuple(names))
+        try:
+            jaxpr = trace_to_jaxpr(flat, avals, info)
+        except (InconclusiveDimensionOperation, TypeError) as error:
+            if "symbolic dimension" not in str(error).lower():
+                raise
+            raise PaddingError(_undecided(error, self._where)) from error
+        axes = [{i: n for i, n in enumerate(t[0]) if isinstance(n, str)} for t in types]
+        origins = described(names, axes)
+        return _Traced(jaxpr, out_tree, axes, origins, self._name, self._where, scope)
+
+
+@api_boundary
+def _call(function: Bucketed[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return function._run(args, kwargs)
+
+
+def _check_not_traced(leaves: Sequence[Any]) -> None:
+    if any(isinstance(leaf, Tracer) for leaf in leaves):
+        raise TypeError(
+            "bucketed: the function was called with a traced value, inside of jit or of another "
+            "transformation, whose program is for one size. Put bucketed outermost: "
+            "bucketed(grad(f)) and bucketed(f), not grad(bucketed(f)) and jit(bucketed(f))."
+        )
+
+
+def _lengths(
+    leaves: Sequence[Any], axes: Sequence[PaddedAxes], names: Sequence[str]
+) -> dict[str, int]:
+    """The length of each variable in the arguments of a call."""
+    found: dict[str, int] = {}
+    first: dict[str, str] = {}
+    for x, own, name in zip(leaves, axes, names, strict=True):
+        for axis, variable in own.items():
+            n = np.shape(x)[axis]
+            if found.setdefault(variable, n) != n:
+                raise ValueError(
+                    f"bucketed: axis {axis} of {name} has {n} elements, and {first[variable]}, "
+                    f"which has the same length {variable!r}, has {found[variable]}. Give axes of "
+                    'different lengths different names: axis="rows, _" and axis="columns".'
+                )
+            first.setdefault(variable, f"axis {axis} of {name}")
+    if not found:
+        raise ValueError(
+            "bucketed: no argument has a padded axis. Name one with axis=, as vmap's in_axes does."
+        )
+    return dict(sorted(found.items()))
+
+
+def _at(n: Any, lengths: Mapping[str, int]) -> int:
+    return n.evaluate(lengths) if is_symbolic_dim(n) else n
+
+
+def _undecided(error: Exception, where: Source) -> str:
+    place, trace = where, error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        if not is_internal_module(frame.f_globals.get("__name__")):
+            place = Source(frame.f_code, trace.tb_lasti)
+        trace = trace.tb_next
+    return (
+        f"bucketed: what the function does at {place} depends on a length, and one program "
+        f"serves all lengths of a bucket.\n{error}\n"
+        "bucketed takes such constraints, too: constraints=['n >= 2']."
+    )

@@ -1,0 +1,197 @@
+"""Rules of products and of operations with windows.
+
+In a product both operands are masked with zeros where they are summed over: zero times what
+padding holds would be NaN if that is infinite.
+"""
+
+from typing import Any
+
+from ricci_ir import Primitive, is_symbolic_dim
+from ricci_lax import (
+    conv_general_dilated_p,
+    dot_general_p,
+    fft_p,
+    ge_p,
+    pad,
+    reduce_window_max_p,
+    reduce_window_min_p,
+    reduce_window_sum_p,
+    select_and_scatter_add_p,
+)
+
+from ._moves import at_offset
+from ._placing import shifted
+from ._reductions import highest, lowest
+from ._walk import PaddingRule, Site
+
+__all__ = ["contraction_rules"]
+
+
+def _dot_general(site: Site, x: Any, y: Any) -> Any:
+    summed, _ = site.params["dimension_numbers"]
+    operands = [
+        site.masked(v, aval, 0, axes) if axes else v
+        for v, aval, axes in zip((x, y), site.ins, summed, strict=True)
+    ]
+    return site.bind(*operands)
+
+
+def _windowed(
+    site: Site,
+    x: Any,
+    fill: Any,
+    axis: int,
+    out: Any,
+    window: Any,
+    *,
+    low: Any,
+    stride: int,
+    dilation: int,
+    spread: int,
+) -> Any:
+    """An operand with as much of a fill value around it as the windows along an axis need.
+
+    Args:
+      x: an operand whose padding is the fill value.
+      out: the dimension of the result.
+      window: the window's size, which may be symbolic, too.
+      low: how many fill values are in front.
+      stride, dilation: the distances of windows, and of elements inside of one.
+      spread: the distance of the operand's elements.
+    """
+    count = site.extents.size(out)
+    reach = (site.extents.size(window) - 1) * dilation + 1
+    wanted = max((count - 1) * stride + reach, 0) if count else reach - 1
+    if is_symbolic_dim(low):
+        return at_offset(site, x, axis, low, spread - 1, wanted, fill)
+    size = max((x.shape[axis] - 1) * spread + 1, 0)
+    edge = (low, wanted - size - low, spread - 1)
+    return pad(x, fill, [edge if i == axis else (0, 0, 0) for i in range(len(x.shape))])
+
+
+def _convolution(site: Site, x: Any, kernel: Any) -> Any:
+    params = site.params
+    lhs, rhs, out = params["dimension_numbers"]
+    ins, outs = site.ins, site.outs[0]
+    groups = params["feature_group_count"], params["batch_group_count"]
+    split = [ins[0].shape[lhs[0]], ins[0].shape[lhs[1]], ins[1].shape[rhs[0]], ins[1].shape[rhs[1]]]
+    if groups != (1, 1) and any(map(is_symbolic_dim, split)):
+        site.refuse(
+            "a padded dimension of a convolution is divided into groups",
+            "pad along a spatial dimension or along one without groups",
+        )
+    x = site.masked(x, ins[0], 0, lhs[1:])
+    kernel = site.masked(kernel, ins[1], 0, rhs[1:])
+    padding = list(params["padding"])
+    spread = list(params["lhs_dilation"])
+    zero = x.dtype.type(0)
+    for i, axis in enumerate(lhs[2:]):
+        low, high = padding[i]
+        sizes = ins[0].shape[axis], outs.shape[out[i + 2]], ins[1].shape[rhs[i + 2]], low, high
+        if not any(map(is_symbolic_dim, sizes)):
+            continue
+        x = _windowed(
+            site,
+            x,
+            zero,
+            axis,
+            sizes[1],
+            sizes[2],
+            low=low,
+            stride=params["window_strides"][i],
+            dilation=params["rhs_dilation"][i],
+            spread=spread[i],
+        )
+        padding[i], spread[i] = (0, 0), 1
+    return site.bind(x, kernel, padding=tuple(padding), lhs_dilation=tuple(spread))
+
+
+def _reduce_window(identity: Any) -> PaddingRule:
+    def rule(site: Site, x: Any) -> Any:
+        params, aval, outs = site.params, site.ins[0], site.outs[0]
+        fill = site.ins[0].dtype.type(identity(aval.dtype))
+        x = site.masked(x, aval, fill)
+        padding, spread = list(params["padding"]), list(params["base_dilation"])
+        for axis, (low, high) in enumerate(padding):
+            window = params["window_dimensions"][axis]
+            sizes = aval.shape[axis], outs.shape[axis], window, low, high
+            if not any(map(is_symbolic_dim, sizes)):
+                continue
+            if is_symbolic_dim(window):
+                site.refuse(
+                    f"the window's size {window} along axis {axis} is a length",
+                    "reduce over the whole dimension, or use a cumulative operation",
+                )
+            x = _windowed(
+                site,
+                x,
+                fill,
+                axis,
+                outs.shape[axis],
+                window,
+                low=low,
+                stride=params["window_strides"][axis],
+                dilation=params["window_dilation"][axis],
+                spread=spread[axis],
+            )
+            padding[axis], spread[axis] = (0, 0), 1
+        return site.bind(x, padding=tuple(padding), base_dilation=tuple(spread))
+
+    return rule
+
+
+def _select_and_scatter_add(site: Site, source: Any, x: Any) -> Any:
+    """Each window's value of the source, added at the window's greatest or least element."""
+    params = site.params
+    outs, aval = site.ins
+    fill = (lowest if params["select_prim"] is ge_p else highest)(aval.dtype)
+    fill = aval.dtype.type(fill)
+    source, x = site.masked(source, outs, 0), site.masked(x, aval, fill)
+    padding, starts = list(params["padding"]), {}
+    for axis, (low, high) in enumerate(padding):
+        window = params["window_dimensions"][axis]
+        sizes = aval.shape[axis], outs.shape[axis], window, low, high
+        if any(map(is_symbolic_dim, sizes)):
+            stride = params["window_strides"][axis]
+            around = {"low": low, "stride": stride, "dilation": 1, "spread": 1}
+            x = _windowed(site, x, fill, axis, outs.shape[axis], window, **around)
+            padding[axis], starts[axis] = (0, 0), low
+    result = site.bind(source, x, padding=tuple(padding))
+    for axis, low in starts.items():
+        size = site.extents.size(aval.shape[axis])
+        result = shifted(result, axis, site.extents.length(low), size)
+    return result
+
+
+def _fft(site: Site, x: Any) -> Any:
+    count = len(site.params["fft_lengths"])
+    if any(map(is_symbolic_dim, site.ins[0].shape[-count:])) or any(
+        map(is_symbolic_dim, site.params["fft_lengths"])
+    ):
+        site.refuse(
+            "every coefficient of a Fourier transform depends on the number of elements",
+            "transform along a dimension that is not padded, or outside of the bucketed function",
+        )
+    return site.bind(x)
+
+
+def matrices(site: Site, *operands: Any) -> Any:
+    """The rule of operations on matrices: the last two dimensions of each operand are one."""
+    for aval in site.ins:
+        if any(map(is_symbolic_dim, aval.shape[-2:])):
+            site.refuse(
+                f"a matrix of type {aval.str_short()} is decomposed or solved with its padding",
+                "pad along a batch dimension, or call it outside of the bucketed function",
+            )
+    return site.bind(*operands)
+
+
+contraction_rules: dict[Primitive, PaddingRule] = {
+    dot_general_p: _dot_general,
+    conv_general_dilated_p: _convolution,
+    reduce_window_sum_p: _reduce_window(lambda dtype: 0),
+    reduce_window_max_p: _reduce_window(lowest),
+    reduce_window_min_p: _reduce_window(highest),
+    select_and_scatter_add_p: _select_and_scatter_add,
+    fft_p: _fft,
+}

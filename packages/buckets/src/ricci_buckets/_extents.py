@@ -1,0 +1,202 @@
+"""The two sizes of a symbolic dimension: that of its array, and how many elements are valid.
+
+In a program for one bucket, a dimension such as ``2*n + 1`` has two values. Its *size* is its value
+at the bucket's sizes, an int: arrays are made of it. Its *length* is its value at the lengths of
+the call, a scalar of the program. Elements at positions below the length are those of the function;
+the others are padding.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Array, ShapedArray, SymbolicDimension, is_symbolic_dim
+from ricci_lax import (
+    add,
+    bitwise_and,
+    broadcasted_iota,
+    div,
+    lt,
+    max,
+    min,
+    mul,
+    ne,
+    rem,
+    select,
+    sub,
+)
+
+from ._errors import Unprovable
+
+__all__ = ["Extents", "is_padded", "padded_axes"]
+
+# Up to this many combinations of lengths, a property of dimensions is checked one by one.
+_MOST_CHECKED = 65536
+
+
+def is_padded(*avals: Any) -> bool:
+    """Whether a value of one of these types has padding."""
+    return any(is_symbolic_dim(n) for aval in avals for n in getattr(aval, "shape", ()))
+
+
+def padded_axes(aval: ShapedArray) -> tuple[int, ...]:
+    """The dimensions of a type that are padded."""
+    return tuple(i for i, n in enumerate(aval.shape) if is_symbolic_dim(n))
+
+
+def _index(x: Any) -> Any:
+    return np.int32(x) if isinstance(x, int) else x
+
+
+def _floordiv(x: Any, y: Any) -> Any:
+    x, y = _index(x), _index(y)
+    quotient, remainder = div(x, y), rem(x, y)
+    inexact = ne(remainder, np.int32(0))
+    return select(_and_signs_differ(inexact, remainder, y), sub(quotient, np.int32(1)), quotient)
+
+
+def _mod(x: Any, y: Any) -> Any:
+    x, y = _index(x), _index(y)
+    remainder = rem(x, y)
+    inexact = ne(remainder, np.int32(0))
+    return select(_and_signs_differ(inexact, remainder, y), add(remainder, y), remainder)
+
+
+def _and_signs_differ(condition: Any, x: Any, y: Any) -> Any:
+    zero = np.int32(0)
+    return bitwise_and(condition, ne(lt(x, zero), lt(y, zero)))
+
+
+# The operations of dimensions on scalars of a program, by the names of the dimensions' factors.
+_operations: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda x, y: add(_index(x), _index(y)),
+    "mul": lambda x, y: mul(_index(x), _index(y)),
+    "floordiv": _floordiv,
+    "mod": _mod,
+    "max": lambda x, y: max(_index(x), _index(y)),
+    "min": lambda x, y: min(_index(x), _index(y)),
+}
+
+
+class Extents:
+    """The sizes and lengths of all dimensions in the program of one bucket.
+
+    Args:
+      sizes: the bucket's size of each variable.
+      lengths: the length of each variable, an integer scalar of the program.
+      origins: which arguments have each variable as a size, in words.
+    """
+
+    def __init__(
+        self, sizes: Mapping[str, int], lengths: Mapping[str, Any], origins: Mapping[str, str]
+    ):
+        self.origins: Mapping[str, str] = origins
+        self.sizes: Mapping[str, int] = sizes
+        self.lengths: Mapping[str, Any] = lengths
+        self._checked: dict[SymbolicDimension, int] = {}
+
+    def size(self, n: Any) -> int:
+        """The size of a dimension in this bucket.
+
+        Raises:
+          Unprovable: if a shorter length of the variables may need a larger array.
+        """
+        if not is_symbolic_dim(n):
+            return n
+        found = self._checked.get(n)
+        if found is None:
+            found = n.evaluate(self.sizes)
+            if not (_grows(n) or self.always(n, lambda value: 0 <= value <= found)):
+                raise Unprovable(
+                    f"the size {n} is not largest where the lengths are largest, so that arrays "
+                    "of a bucket do not have room for it",
+                    "use sizes that grow with the lengths",
+                )
+            self._checked[n] = found
+        return found
+
+    def value(self, n: Any) -> int:
+        """The value at this bucket's sizes of what is no size of an array, such as a limit."""
+        return n.evaluate(self.sizes) if is_symbolic_dim(n) else n
+
+    def length(self, n: Any) -> Any:
+        """How many elements along a dimension are valid: an int, or a scalar of the program."""
+        return n.evaluate(self.lengths, _operations) if is_symbolic_dim(n) else n
+
+    def shape(self, sizes: Sequence[Any]) -> tuple[int, ...]:
+        """The shape of the array that holds a value with these dimensions."""
+        return tuple(map(self.size, sizes))
+
+    def always(self, n: Any, holds: Callable[[int], bool]) -> bool:
+        """Whether a property of a dimension's value holds for all lengths of this bucket.
+
+        It counts as not holding if there are too many combinations of lengths to try.
+        """
+        if not is_symbolic_dim(n):
+            return holds(n)
+        names = sorted(n.variables())
+        count = 1
+        for name in names:
+            count *= self.sizes[name]
+        if count > _MOST_CHECKED:
+            return False
+        ranges = [range(1, self.sizes[name] + 1) for name in names]
+        return all(
+            holds(n.evaluate(dict(zip(names, values, strict=True))))
+            for values in itertools.product(*ranges)
+        )
+
+    def never_negative(self, n: Any) -> bool:
+        """Whether a dimension is at least 0 for all lengths of this bucket."""
+        if is_symbolic_dim(n) and n.scope.bounds(n)[0] >= 0:
+            return True
+        return self.always(n, lambda value: value >= 0)
+
+    def described(self, *avals: Any) -> str:
+        """The padding that values of these types have, and the arguments that it comes from."""
+        dims = [n for aval in avals for n in getattr(aval, "shape", ()) if is_symbolic_dim(n)]
+        names = sorted(set().union(*(n.variables() for n in dims)))
+        return "; ".join(f"{name} is {self.origins[name]}" for name in names)
+
+    def positions(self, shape: Sequence[int], axis: int) -> Array:
+        """The position of each element of an array along a dimension."""
+        return broadcasted_iota(np.int32, tuple(shape), axis)
+
+    def mask(self, aval: ShapedArray, axes: Sequence[int]) -> Array | None:
+        """Where elements are valid along these dimensions; ``None`` if they all are."""
+        mask = None
+        shape = self.shape(aval.shape)
+        for axis in axes:
+            n = aval.shape[axis]
+            if is_symbolic_dim(n):
+                valid = lt(self.positions(shape, axis), self.length(n))
+                mask = valid if mask is None else bitwise_and(mask, valid)
+        return mask
+
+
+def _grows(n: SymbolicDimension) -> bool:
+    """Whether a dimension surely grows with its variables and is not negative; seen from its form.
+
+    It does if it is a sum of products of variables with positive factors, and quotients of such
+    by positive constants; a constant part may be negative, where the scope knows the sum is not.
+    """
+    for monomial, coefficient in n.terms:
+        if monomial and coefficient < 0:
+            return False
+        for factor, _ in monomial:
+            if not factor.operands:
+                continue
+            left, right = factor.operands
+            if factor.name == "floordiv":
+                growing = isinstance(right, int) and right > 0 and _is_growing(left)
+            else:
+                growing = factor.name in ("max", "min") and _is_growing(left) and _is_growing(right)
+            if not growing:
+                return False
+    return n.scope.bounds(n)[0] >= 0
+
+
+def _is_growing(n: Any) -> bool:
+    return _grows(n) if is_symbolic_dim(n) else n >= 0

@@ -1,0 +1,188 @@
+"""Rules of operations that move elements to places that are known while a program is traced."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Primitive, is_symbolic_dim
+from ricci_lax import (
+    add,
+    bitcast_convert_type_p,
+    broadcast_in_dim_p,
+    broadcasted_iota,
+    concatenate_p,
+    convert_element_type_p,
+    copy_p,
+    dim_as_value_p,
+    name_p,
+    optimization_barrier_p,
+    pad,
+    pad_p,
+    reduce_precision_p,
+    rem,
+    reshape_p,
+    rev,
+    rev_p,
+    slice_p,
+    split_p,
+    squeeze_p,
+    stack_p,
+    stop_gradient_p,
+    sub,
+    tile_p,
+    transpose_p,
+    unstack_p,
+)
+from ricci_lax import slice as lax_slice
+from ricci_lax.authoring import padding_stays
+
+from ._placing import index, placed, regrouped, shifted, taken
+from ._walk import PaddingRule, Site
+
+__all__ = ["at_offset", "move_rules"]
+
+
+def _size(site: Site) -> Any:
+    """The length of a dimension, as the number that the function computes with."""
+    length = index(site.extents.length(site.params["dim"]))
+    out = site.outs[0]
+    return convert_element_type_p.bind(length, new_dtype=out.dtype, weak_type=True, sharding=None)
+
+
+def _slice(site: Site, x: Any) -> Any:
+    params, out = site.params, site.outs[0]
+    steps = params["strides"] or (1,) * len(out.shape)
+    starts: list[int] = []
+    limits: list[int] = []
+    for axis, start in enumerate(params["start_indices"]):
+        count = site.extents.size(out.shape[axis])
+        span = (count - 1) * steps[axis] + 1 if count else 0
+        if is_symbolic_dim(start):
+            x = shifted(x, axis, site.extents.length(start), span)
+            start = 0
+        starts.append(start)
+        limits.append(start + span)
+    return lax_slice(x, starts, limits, steps)
+
+
+def _split(site: Site, x: Any) -> Any:
+    axis = site.params["axis"]
+    if not is_symbolic_dim(site.ins[0].shape[axis]):
+        return site.bind(x)
+    parts, start = [], 0
+    for size in site.params["sizes"]:
+        parts.append(shifted(x, axis, site.extents.length(start), site.extents.size(size)))
+        start = start + size
+    return parts
+
+
+def _pad(site: Site, x: Any, fill: Any) -> Any:
+    aval, out = site.ins[0], site.outs[0]
+    x = site.masked(x, aval, fill)
+    for axis, (low, _, interior) in enumerate(site.params["padding_config"]):
+        wanted = site.extents.size(out.shape[axis])
+        if is_symbolic_dim(low):
+            x = at_offset(site, x, axis, low, interior, wanted, fill)
+            continue
+        size = x.shape[axis] + max(x.shape[axis] - 1, 0) * interior
+        edge = (low, wanted - size - low, interior)
+        if edge != (0, 0, 0):
+            x = pad(x, fill, [edge if i == axis else (0, 0, 0) for i in range(len(x.shape))])
+    return x
+
+
+def at_offset(
+    site: Site, x: Any, axis: int, low: Any, interior: int, wanted: int, fill: Any
+) -> Any:
+    """An array with as many fill values in front as a symbolic dimension says.
+
+    Args:
+      x: an array whose padding is the fill value.
+      interior: how many fill values come between two elements.
+      wanted: the size of the result.
+    """
+    if not site.extents.never_negative(low):
+        site.refuse(
+            f"whether elements are added or removed in front, {low}, depends on the lengths",
+            "say in constraints= which it is",
+        )
+    if interior:
+        edges = [(0, 0, interior if i == axis else 0) for i in range(len(x.shape))]
+        x = pad(x, fill, edges)
+    shape = [wanted if i == axis else n for i, n in enumerate(x.shape)]
+    return placed(x, site.filled(fill, shape, site.ins[0]), axis, site.extents.length(low))
+
+
+def _concatenate(site: Site, *xs: Any) -> Any:
+    axis = site.params["dimension"]
+    if not any(is_symbolic_dim(aval.shape[axis]) for aval in site.ins[:-1]):
+        return site.bind(*xs)
+    shape = site.extents.shape(site.outs[0].shape)
+    result: Any = site.filled(0, shape, site.outs[0])
+    start: Any = np.int32(0)
+    # Each array is written where the one before ends, over its padding.
+    for x, aval in zip(xs, site.ins, strict=True):
+        result = placed(x, result, axis, start)
+        start = add(start, index(site.extents.length(aval.shape[axis])))
+    return result
+
+
+def _rev(site: Site, x: Any) -> Any:
+    x = rev(x, site.params["dimensions"])
+    for axis in site.params["dimensions"]:
+        n = site.ins[0].shape[axis]
+        if is_symbolic_dim(n):  # the padding has come to the front
+            size = site.extents.size(n)
+            x = shifted(x, axis, sub(np.int32(size), site.extents.length(n)), size)
+    return x
+
+
+def _tile(site: Site, x: Any) -> Any:
+    aval, reps = site.ins[0], site.params["reps"]
+    for axis, count in enumerate(reps):
+        n = aval.shape[axis]
+        if is_symbolic_dim(n) and (is_symbolic_dim(count) or count != 1):
+            size = site.extents.size(n * count)
+            positions = broadcasted_iota(np.int32, (size,), 0)
+            length = site.filled(site.extents.length(n), (size,), positions)
+            x = taken(x, rem(positions, length), axis)
+            reps = (*reps[:axis], 1, *reps[axis + 1 :])
+    return site.bind(x, reps=tuple(map(site.concrete, reps)))
+
+
+def _reshape(site: Site, x: Any) -> Any:
+    old, new = site.ins[0].shape, site.outs[0].shape
+    order: Sequence[int] | None = site.params["dimensions"]
+    if order is not None and tuple(order) != tuple(range(len(old))):
+        x = transpose_p.bind(x, permutation=tuple(order))
+        old = tuple(old[i] for i in order)
+    return regrouped(site.extents, x, old, new)
+
+
+move_rules: dict[Primitive, PaddingRule] = {
+    dim_as_value_p: _size,
+    slice_p: _slice,
+    split_p: _split,
+    pad_p: _pad,
+    concatenate_p: _concatenate,
+    rev_p: _rev,
+    tile_p: _tile,
+    reshape_p: _reshape,
+    **dict.fromkeys(
+        (
+            bitcast_convert_type_p,
+            broadcast_in_dim_p,
+            copy_p,
+            name_p,
+            optimization_barrier_p,
+            reduce_precision_p,
+            squeeze_p,
+            stack_p,
+            stop_gradient_p,
+            transpose_p,
+            unstack_p,
+        ),
+        padding_stays,
+    ),
+}

@@ -1,0 +1,150 @@
+"""Rules of operations along a dimension: reductions, cumulative operations, sorting.
+
+Padding along the dimension is replaced by the operation's identity, or by what comes last. Padding
+along other dimensions stays where it is.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Primitive, is_symbolic_dim
+from ricci_lax import (
+    argmax_p,
+    argmin_p,
+    cumlogsumexp_p,
+    cummax_p,
+    cummin_p,
+    cumprod_p,
+    cumsum_p,
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_p,
+    reduce_prod_p,
+    reduce_sum_p,
+    reduce_xor_p,
+    sort_p,
+    top_k_p,
+)
+
+from ._walk import PaddingRule, Site
+
+__all__ = ["highest", "lowest", "reduction_rules"]
+
+
+def lowest(dtype: np.dtype) -> Any:
+    """The least number of a dtype, below or equal to all others."""
+    return _extreme(dtype, -1)
+
+
+def highest(dtype: np.dtype) -> Any:
+    """The greatest number of a dtype; NaN is not counted."""
+    return _extreme(dtype, 1)
+
+
+def _extreme(dtype: np.dtype, sign: int) -> Any:
+    if dtype.kind == "b":
+        return sign > 0
+    if np.issubdtype(dtype, np.integer):
+        info = np.iinfo(dtype)
+        return info.max if sign > 0 else info.min
+    if np.issubdtype(dtype, np.complexfloating):
+        return complex(sign * np.inf, sign * np.inf)
+    return sign * np.inf
+
+
+def _last_when_sorted(dtype: np.dtype) -> Any:
+    """What a sort in increasing order puts behind everything else, or beside its equals."""
+    if np.issubdtype(dtype, np.complexfloating):
+        return complex(np.nan, np.nan)
+    return highest(dtype) if dtype.kind == "b" or np.issubdtype(dtype, np.integer) else np.nan
+
+
+def _zero(dtype: np.dtype) -> Any:
+    return 0
+
+
+def _one(dtype: np.dtype) -> Any:
+    return 1
+
+
+def _all_bits(dtype: np.dtype) -> Any:
+    return True if dtype.kind == "b" else np.invert(np.zeros((), dtype))
+
+
+def _reduction(identity: Callable[[np.dtype], Any]) -> PaddingRule:
+    def rule(site: Site, x: Any) -> Any:
+        aval = site.ins[0]
+        return site.bind(site.masked(x, aval, identity(aval.dtype), site.params["axes"]))
+
+    return rule
+
+
+def _cumulative(identity: Callable[[np.dtype], Any]) -> PaddingRule:
+    def rule(site: Site, x: Any) -> Any:
+        aval = site.ins[0]
+        if site.params["reverse"]:  # else padding comes last, and reaches nothing before it
+            x = site.masked(x, aval, identity(aval.dtype), (site.params["axis"],))
+        return site.bind(x)
+
+    return rule
+
+
+def _reduce(site: Site, *operands: Any) -> Any:
+    # An initial value is an identity: the compiler may use it any number of times.
+    count = len(operands) // 2
+    axes = site.params["dimensions"]
+    arrays = [
+        site.masked(x, site.ins[i], operands[count + i], axes)
+        for i, x in enumerate(operands[:count])
+    ]
+    return site.bind(*arrays, *operands[count:])
+
+
+def _sort(site: Site, *operands: Any) -> Any:
+    axis, keys = site.params["dimension"], site.params["num_keys"]
+    if not is_symbolic_dim(site.ins[0].shape[axis]):
+        return site.bind(*operands)
+    # Padding is equal to the greatest keys or above, and comes after its equals: sorting is stable.
+    masked = [
+        site.masked(x, aval, _last_when_sorted(aval.dtype), (axis,)) if i < keys else x
+        for i, (x, aval) in enumerate(zip(operands, site.ins, strict=True))
+    ]
+    return site.bind(*masked, is_stable=True)
+
+
+def _top_k(site: Site, x: Any) -> Any:
+    aval, axis, k = site.ins[0], site.params["axis"], site.params["k"]
+    n = aval.shape[axis]
+    if is_symbolic_dim(n):
+        if not site.extents.never_negative(n - k):
+            site.refuse(
+                f"the {k} greatest of {n} elements are padding where {n} is less than {k}",
+                f'say constraints=["{n} >= {k}"], and pass no less',
+            )
+        x = site.masked(x, aval, lowest(aval.dtype), (axis,))
+    return site.bind(x)
+
+
+reduction_rules: dict[Primitive, PaddingRule] = {
+    reduce_sum_p: _reduction(_zero),
+    reduce_prod_p: _reduction(_one),
+    reduce_max_p: _reduction(lowest),
+    reduce_min_p: _reduction(highest),
+    reduce_and_p: _reduction(_all_bits),
+    reduce_or_p: _reduction(_zero),
+    reduce_xor_p: _reduction(_zero),
+    argmax_p: _reduction(lowest),
+    argmin_p: _reduction(highest),
+    reduce_p: _reduce,
+    cumsum_p: _cumulative(_zero),
+    cumprod_p: _cumulative(_one),
+    cummax_p: _cumulative(lowest),
+    cummin_p: _cumulative(highest),
+    cumlogsumexp_p: _cumulative(lowest),
+    sort_p: _sort,
+    top_k_p: _top_k,
+}

@@ -1,0 +1,66 @@
+"""The sizes that arguments are padded to."""
+
+from collections.abc import Mapping, Sequence
+from operator import index
+from typing import Any
+
+__all__ = ["Sizes", "read_sizes"]
+
+POWERS_OF_TWO = "powers of two"
+
+
+class Sizes:
+    """The sizes for one variable.
+
+    Args:
+      sizes: the sizes, in increasing order; ``None`` for the powers of two.
+    """
+
+    def __init__(self, sizes: tuple[int, ...] | None):
+        self.sizes: tuple[int, ...] | None = sizes
+
+    def bucket(self, length: int, what: str) -> int:
+        """The smallest size that a length fits into.
+
+        Args:
+          what: the argument that has the length, for the message.
+
+        Raises:
+          ValueError: if none is large enough.
+        """
+        if self.sizes is None:
+            return 1 << (length - 1).bit_length()
+        for size in self.sizes:
+            if length <= size:
+                return size
+        raise ValueError(
+            f"bucketed: {what} has {length} elements, and the largest of the sizes is "
+            f"{self.sizes[-1]}. Add a size to sizes=, or use sizes={POWERS_OF_TWO!r}."
+        )
+
+
+def read_sizes(sizes: Any) -> Mapping[str, Sizes] | Sizes:
+    """The argument ``sizes`` of ``bucketed``: for all variables, or for each by its name.
+
+    Raises:
+      ValueError: if it is neither positive ints nor ``"powers of two"``, nor a mapping to these.
+    """
+    if isinstance(sizes, Mapping):
+        return {str(name): _one(value) for name, value in sizes.items()}
+    return _one(sizes)
+
+
+def _one(sizes: Any) -> Sizes:
+    if sizes == POWERS_OF_TWO:
+        return Sizes(None)
+    if isinstance(sizes, Sequence) and not isinstance(sizes, str) and sizes:
+        try:
+            found = tuple(sorted({index(size) for size in sizes}))
+        except TypeError:
+            found = (0,)
+        if found[0] >= 1:
+            return Sizes(found)
+    raise ValueError(
+        f"bucketed: sizes must be a sequence of positive ints, {POWERS_OF_TWO!r}, or a dict of "
+        f"such for each length by its name; found {sizes!r:.80}."
+    )

@@ -1,0 +1,174 @@
+"""Applying a traced program with symbolic sizes to padded arrays.
+
+The types in the program say all there is to know of padding: a dimension is padded if its size is
+symbolic. The invariant is one sentence: *the elements of a value's array at positions below its
+lengths are those that the function has; the others may be anything.* Each equation is computed so
+that it holds of the results if it holds of the operands; an equation for which no rule says how is
+refused. So the program needs no proof but its own types.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ricci_ir import (
+    Array,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    SettingsSwitch,
+    ShapedArray,
+    Source,
+    context,
+    is_symbolic_dim,
+    no_origin,
+    program_rules,
+)
+from ricci_lax import broadcast_in_dim, select
+from ricci_lax.authoring import follow_rules, padding_rules
+
+from ._errors import PaddingError, Unprovable
+from ._extents import Extents, is_padded
+
+__all__ = ["Site", "run_padded"]
+
+
+class Site:
+    """One equation, as a rule sees it.
+
+    Attributes:
+      params: the equation's parameters; sizes among them may be symbolic.
+      ins, outs: the types of operands and results, with their symbolic sizes.
+      extents: the sizes and lengths of dimensions.
+    """
+
+    __slots__ = ("eqn", "extents", "ins", "outs", "params", "where")
+
+    def __init__(self, eqn: JaxprEqn, extents: Extents, where: Source):
+        self.eqn: JaxprEqn = eqn
+        self.extents: Extents = extents
+        self.where: Source = where
+        self.params: dict[str, Any] = eqn.params
+        self.ins: list[Any] = [v.aval for v in eqn.invars]
+        self.outs: list[Any] = [v.aval for v in eqn.outvars]
+
+    def bind(self, *operands: Any, **changes: Any) -> Any:
+        """Apply the equation's primitive, with sizes of this bucket for symbolic ones."""
+        params = {name: self.concrete(value) for name, value in self.params.items()}
+        return self.eqn.primitive.bind(*operands, **{**params, **changes})
+
+    def concrete(self, param: Any) -> Any:
+        """A parameter with this bucket's values in place of symbolic sizes."""
+        if is_symbolic_dim(param):
+            return self.extents.value(param)
+        if type(param) is tuple:
+            return tuple(map(self.concrete, param))
+        return param
+
+    def masked(self, x: Any, aval: ShapedArray, fill: Any, axes: Sequence[int] = ()) -> Any:
+        """An array with its padding replaced.
+
+        Args:
+          x: the array of a value of type ``aval``.
+          fill: a scalar.
+          axes: the dimensions whose padding is replaced; by default all.
+        """
+        mask = self.extents.mask(aval, axes or range(len(aval.shape)))
+        if mask is None:
+            return x
+        return select(mask, x, self.filled(fill, mask.shape, aval))
+
+    def filled(self, fill: Any, shape: Sequence[int], aval: ShapedArray) -> Array:
+        """An array of one value, of the dtype of ``aval``."""
+        if not hasattr(fill, "aval"):
+            fill = np.asarray(fill).astype(aval.dtype)[()]
+        return broadcast_in_dim(fill, tuple(shape), ())
+
+    def run(self, jaxpr: Jaxpr, *operands: Any) -> list[Any]:
+        """The results of a program inside of the equation, on padded operands."""
+        return run_padded(jaxpr, operands, self.extents, self.where)
+
+    def refuse(self, reason: str, remedy: str) -> NoReturn:
+        """Raise what says that padding cannot be kept out here."""
+        raise Unprovable(reason, remedy)
+
+
+type PaddingRule = Callable[..., Any]
+
+
+def run_padded(jaxpr: Jaxpr, args: Sequence[Any], extents: Extents, where: Source) -> list[Any]:
+    """Apply a program to padded arrays, in the current trace.
+
+    Args:
+      jaxpr: a program whose types have symbolic sizes.
+      args: the operands of ``jaxpr.invars``.
+      where: the place that is named where an equation has none.
+
+    Raises:
+      PaddingError: if padding may reach a result of an equation.
+    """
+    variables, values = [*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args]
+    env: dict[Any, Any] = dict(zip(variables, values, strict=True))
+    outer, origin = context.name_stack, context.origin
+    try:
+        with SettingsSwitch() as switch:
+            for eqn in jaxpr.eqns:
+                if eqn.settings is not switch.key:
+                    switch.to(eqn.settings)
+                code, offset, names = eqn.raw_source
+                context.name_stack = outer + names if names else outer
+                context.origin = (code, offset) if code is not None else origin or no_origin
+                operands = [v.operand() if type(v) is Literal else env[v] for v in eqn.invars]
+                site = Site(eqn, extents, Source(code, offset) if code is not None else where)
+                result = _apply(site, operands)
+                if not eqn.primitive.multiple_results:
+                    result = (result,)
+                for var, value in zip(eqn.outvars, result, strict=True):
+                    env[var] = value
+    finally:
+        context.name_stack, context.origin = outer, origin
+    return [v.operand() if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+
+def _apply(site: Site, operands: Sequence[Any]) -> Any:
+    primitive = site.eqn.primitive
+    try:
+        for aval in site.outs:
+            site.extents.shape(getattr(aval, "shape", ()))
+        rule = padding_rules.get(primitive)
+        if rule is not None:
+            return rule(site, *operands)
+        program = program_rules.get(primitive)
+        if program is not None:
+            jaxpr, _ = program(**site.params)
+            return site.run(jaxpr, *operands)
+        padded = [i for i, aval in enumerate(site.ins) if is_padded(aval)]
+        if not padded and not is_padded(*site.outs):
+            return site.bind(*operands)
+        if site.eqn.effects:
+            site.refuse(
+                f"{primitive.name} shows arrays with padding to the outside",
+                "give it values without the padded dimension, such as sums",
+            )
+        if follow_rules.get(primitive) == 0:
+            return site.bind(*operands)
+        site.refuse(
+            f"it is not known how {primitive.name} treats padding",
+            "apply it to values without a padded dimension, or outside of the bucketed function",
+        )
+    except Unprovable as error:
+        raise PaddingError(_message(site, error)) from None
+
+
+def _message(site: Site, error: Unprovable) -> str:
+    types = ", ".join(aval.str_short() for aval in site.ins)
+    results = ", ".join(aval.str_short() for aval in site.outs)
+    where = f", at {site.where}" if site.where.code is not None else ""
+    name = site.eqn.primitive.name
+    return (
+        f"bucketed: padding may reach the results of {name}{where}: {error.reason}.\n"
+        f"  the operation: {name}, {types or 'no operands'} -> {results}\n"
+        f"  the padding: {site.extents.described(*site.ins, *site.outs)}\n"
+        f"  what to do: {error.remedy}."
+    )

@@ -1,0 +1,28 @@
+"""Which random numbers are the same in an array that is larger than needed.
+
+In the partitionable layout an element is drawn from its position in the array, counted row by row.
+An array that is longer along its first dimension has the same elements in front.
+"""
+
+from typing import Any
+
+from ricci_ir import is_symbolic_dim, threefry_partitionable
+from ricci_lax.authoring import PaddedSite
+
+
+def bits_by_position(site: PaddedSite, keys: Any) -> Any:
+    """The rule of kind ``padding`` of what draws an array of ``shape`` with each key."""
+    shape = site.params["shape"]
+    padded = [i for i, size in enumerate(shape) if is_symbolic_dim(size)]
+    positional = threefry_partitionable.value and site.ins[0].dtype._impl.name == "threefry2x32"
+    if padded and not positional:
+        site.refuse(
+            "with this generator every number depends on how many are drawn",
+            "use threefry2x32 keys with jax_threefry_partitionable, or draw outside",
+        )
+    if any(i > 0 for i in padded):
+        site.refuse(
+            f"of an array of shape {shape}, the second row depends on how long the first one is",
+            "draw with the padded dimension first and transpose, or vmap over keys",
+        )
+    return site.bind(keys)
