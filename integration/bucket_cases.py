@@ -140,6 +140,7 @@ FUNCTIONS = {
     "fetch outside": lambda x: (
         jnp.take(x, jnp.array([0, 7, -1]), axis=0),
         jnp.take(x, jnp.array([0, 7]), axis=0, mode="clip"),
+        x[jnp.array([0, 5])],
     ),
     "slice at a value": lambda x: lax.dynamic_slice(x, (100, 0), (1, 4)),
     "write": lambda x: x.at[jnp.arange(x.shape[0]) - 1].set(1.0),

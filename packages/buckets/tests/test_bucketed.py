@@ -161,6 +161,10 @@ def _shrinking(x):
     return jnp.zeros(3 + 5 // x.shape[0])  # here
 
 
+def _not_filled(x):
+    return jnp.outer(x, x).reshape(4, 4)  # here
+
+
 def _in_a_gradient(x):
     def inner(x):
         return jnp.abs(jnp.fft.fft(x)).sum()  # here
@@ -183,6 +187,7 @@ def _in_a_loop(x):
         (_loop, "has no value while a function is traced"),
         (_decision, "comparison .* is inconclusive"),
         (_shrinking, "not largest where the lengths are largest"),
+        (_not_filled, r"shape \(n, n\) does not fill the shape \(4, 4\)"),
         (_in_a_gradient, "every coefficient of a Fourier transform"),
         (_in_a_loop, "every coefficient of a Fourier transform"),
     ],

@@ -24,6 +24,7 @@ from ricci_lax import (
 )
 from ricci_lax import slice as lax_slice
 
+from ._errors import Unprovable
 from ._extents import Extents
 
 __all__ = ["index", "placed", "regrouped", "shifted", "taken"]
@@ -110,10 +111,16 @@ def _groups(
             elif j < len(new):
                 right, j = right * new[j], j + 1
             else:
-                break
-        if i == a and j == b:
-            break
+                raise Unprovable(
+                    f"an array of shape {_text(old)} does not fill the shape {_text(new)} at all "
+                    "lengths",
+                    "reshape to sizes that follow from the array's own: x.shape[0], or -1",
+                )
         yield tuple(old[a:i]), tuple(new[b:j])
+
+
+def _text(shape: Sequence[Any]) -> str:
+    return f"({', '.join(map(str, shape))})"
 
 
 def _is_factor(x: Any, y: Any) -> bool:
