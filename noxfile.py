@@ -249,9 +249,10 @@ def edges_full(session: nox.Session) -> None:
 
 @nox.session(name="symbolic-full")
 def symbolic_full(session: nox.Session) -> None:
-    """Run every call with symbolic sizes at several of them; arguments go to pytest."""
+    """Run every call with symbolic sizes at several of them, and padded; arguments go to pytest."""
     ORACLE.make([dependency_group("oracle")])
-    options = ["integration/test_symbolic_shapes.py", "-n", "auto", "--dist", "worksteal"]
+    files = ["integration/test_symbolic_shapes.py", "integration/test_bucketed.py"]
+    options = [*files, "-n", "auto", "--dist", "worksteal"]
     run_pytest(session, workspace(), *options, RICCI_SYMBOLIC_CASES="all")
 
 

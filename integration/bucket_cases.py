@@ -75,6 +75,15 @@ def _weights_gradient(x):
     return ricci.value_and_grad(lambda w: ((jnp.tanh(x @ w) - x) ** 2).mean())(jnp.ones((4, 4)))
 
 
+def _gaussian_process(x):
+    """The log marginal likelihood."""
+    distance = ((x[:, None] - x[None]) ** 2).sum(-1)
+    factor = jnp.linalg.cholesky(jnp.exp(-distance) + 0.1 * jnp.eye(x.shape[0]))
+    target = jnp.sin(x[:, 0])
+    z = lax.linalg.triangular_solve(factor, target[:, None], left_side=True, lower=True)
+    return (z**2).sum() / 2 + jnp.log(jnp.diagonal(factor)).sum()
+
+
 def _gradient_of(f):
     return ricci.grad(lambda x: sum(jnp.sum(jnp.sin(leaf)) for leaf in ricci.tree.leaves(f(x))))
 
@@ -154,6 +163,9 @@ FUNCTIONS = {
     "first three": lambda x: jnp.nonzero(x[:, 0] > 0, size=3),
     "unique": lambda x: jnp.unique(jnp.round(x), size=3),
     "solve": lambda x: jnp.linalg.solve(x.T @ x + jnp.eye(4), jnp.ones(4)),
+    "Gaussian process": _gaussian_process,
+    "system": lambda x: jnp.linalg.solve(x @ x.T + jnp.eye(x.shape[0]), x),
+    "determinant": lambda x: jnp.linalg.slogdet(x @ x.T + jnp.eye(x.shape[0])),
     "noise": lambda x: x + ricci.random.normal(ricci.random.key(0), x.shape),
     "Hessian": ricci.hessian(lambda x: (x[:, 0] ** 3).sum()),
     "training step": _weights_gradient,
@@ -180,6 +192,8 @@ GRADIENTS = {
         "join",
         "flatten the transposed",
         "fetch",
+        "Gaussian process",
+        "system",
         "write a slice",
         "segments",
     )

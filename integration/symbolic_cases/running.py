@@ -74,7 +74,8 @@ def run_symbolic(fun: Callable[..., Any], specs: Sequence[Any], args: Sequence[A
 _names = {"jax": ricci, "jnp": ricci.numpy, "lax": ricci.lax, "np": np}
 
 
-def _function(case: Case) -> Callable[..., Any]:
+def function_of(case: Case) -> Callable[..., Any]:
+    """A case as a function of its operands that have dimensions."""
     arrays = case.arrays
     others = {k: v for k, v in case.inputs.items() if k not in arrays}
 
@@ -96,7 +97,7 @@ def _specs(case: Case, constraints: Sequence[str] = ()) -> list[Any]:
 def lowering_error(case: Case) -> str:
     """The class of the error that tracing and lowering a case raises; empty if there is none."""
     try:
-        ricci.jit(_function(case), keep_unused=True).lower(*_specs(case)).as_text()
+        ricci.jit(function_of(case), keep_unused=True).lower(*_specs(case)).as_text()
     except Exception as error:  # noqa: BLE001  # whatever it is, it is the answer
         return type(error).__name__
     return ""
@@ -108,7 +109,7 @@ def difference(case: Case, size: int) -> str:
     Nothing is said where the call itself fails for that size, since it names other sizes. For size
     0 the variable is one that may be 0.
     """
-    fun = _function(case)
+    fun = function_of(case)
     args = [
         np.resize(x, tuple(size if n == case.size else n for n in x.shape))
         for x in case.arrays.values()

@@ -175,17 +175,6 @@ def _fft(site: Site, x: Any) -> Any:
     return site.bind(x)
 
 
-def matrices(site: Site, *operands: Any) -> Any:
-    """The rule of operations on matrices: the last two dimensions of each operand are one."""
-    for aval in site.ins:
-        if any(map(is_symbolic_dim, aval.shape[-2:])):
-            site.refuse(
-                f"a matrix of type {aval.str_short()} is decomposed or solved with its padding",
-                "pad along a batch dimension, or call it outside of the bucketed function",
-            )
-    return site.bind(*operands)
-
-
 contraction_rules: dict[Primitive, PaddingRule] = {
     dot_general_p: _dot_general,
     conv_general_dilated_p: _convolution,

@@ -14,6 +14,7 @@ from ricci_ir import (
     ShapedArray,
     define,
     issubdtype,
+    typical_size,
     unsharded_matrices,
 )
 from ricci_lax.contractions._precision import Precision
@@ -93,7 +94,7 @@ def _by_matrix(t: Array, a: Array, x: Array, params: dict[str, Any]) -> Array:
     if params["conjugate_a"]:
         t = conj(t)
     solve = lambda rhs: triangular_solve_p.bind(a, rhs, **params)
-    *_, rows, columns = shape_of(x)
+    rows, columns = map(typical_size, shape_of(x)[-2:])
     # Solving for the smaller of the two: the matrices, or the right-hand sides.
     if params["left_side"]:
         return solve(matmul(t, x)) if rows > columns else matmul(solve(t), x)
