@@ -3,6 +3,8 @@
 Each takes an array ``x`` of shape (n, 4); those of the second table an array and integers.
 """
 
+from typing import Any
+
 import ricci
 import ricci.numpy as jnp
 from ricci import lax
@@ -50,7 +52,7 @@ def _heads(x):
     return jnp.einsum("qhd,khd->hqk", q, q).reshape(2, -1)
 
 
-def _conv(x, stride=1, padding="SAME"):
+def _conv(x, stride=1, padding: Any = "SAME"):
     kernel = jnp.linspace(-1.0, 1.0, 24).reshape(2, 4, 3)
     return lax.conv_general_dilated(x.T[None], kernel, (stride,), padding)
 

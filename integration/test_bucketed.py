@@ -48,6 +48,28 @@ def _check(fun, lengths):
     assert function.compiled == [{"n": SIZE}]
 
 
+def test_random_keys():
+    def draw(keys, x):
+        return ricci.vmap(ricci.random.normal)(keys) + x, ricci.vmap(ricci.random.split)(keys)[:, 0]
+
+    function = ricci.bucketed(draw, sizes=[SIZE])
+    for length in (3, 5):
+        keys = ricci.random.split(ricci.random.key(1), length)
+        found, wanted = (f(keys, np.zeros(length, np.float32)) for f in (function, draw))
+        np.testing.assert_allclose(found[0], wanted[0], rtol=1e-5)
+        assert found[1].dtype == wanted[1].dtype
+        data = map(ricci.random.key_data, (found[1], wanted[1]))
+        np.testing.assert_array_equal(*data)
+
+
+def test_nan_is_looked_for_in_results_only():
+    with ricci.debug_nans(True):
+        function = ricci.bucketed(lambda x: (1 / x, x.sum()), sizes=[SIZE])
+        assert function(np.array([1, 2], np.float32))[0].tolist() == [1, 0.5]
+        with pytest.raises(FloatingPointError):
+            function(np.array([np.nan, 2], np.float32))
+
+
 # The calls of the NumPy API and of lax that can be traced with a symbolic size.
 SYMBOLIC = [case for case in cases() if not recorded_errors().get(str(case), ("", ""))[1]]
 EVERYTHING = os.environ.get("RICCI_SYMBOLIC_CASES") == "all"

@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ricci_lax import slice as lax_slice
 from ricci_xla import device_put
+
+from ._placing import taken
 
 __all__ = ["cut", "padded", "padding"]
 
@@ -35,8 +38,13 @@ class Padding:
 padding: Padding = Padding()
 
 
-def padded(x: Any, sizes: Mapping[int, int]) -> np.ndarray:
+def padded(x: Any, sizes: Mapping[int, int]) -> Any:
     """A copy of an array on the host, with larger sizes along some of its axes."""
+    if not isinstance(getattr(x, "dtype", np.dtype(float)), np.dtype):  # random keys
+        for axis, size in sizes.items():
+            positions = np.minimum(np.arange(size, dtype=np.int32), np.int32(x.shape[axis] - 1))
+            x = taken(x, positions, axis)
+        return x
     array = np.asarray(x)
     shape = [sizes.get(axis, n) for axis, n in enumerate(array.shape)]
     result = np.full(shape, padding.fill(array.dtype), array.dtype)
@@ -48,5 +56,7 @@ def cut(x: Any, shape: Sequence[int]) -> Any:
     """The first elements of an array along each axis."""
     if tuple(shape) == x.shape:
         return x
+    if not isinstance(x.dtype, np.dtype):
+        return lax_slice(x, [0] * x.ndim, shape)
     part = tuple(slice(n) for n in shape)
     return device_put(np.ascontiguousarray(np.asarray(x)[part]))

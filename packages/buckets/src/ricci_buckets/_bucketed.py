@@ -23,6 +23,7 @@ from ricci_ir import (
     trace_key,
     trace_to_jaxpr,
 )
+from ricci_lax import full, select
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 from ricci_xla import jit
 
@@ -103,7 +104,8 @@ class _Traced:
         scope: SymbolicScope,
     ):
         self.out_tree: PyTreeDef = out_tree
-        self.out_shapes: list[tuple[Any, ...]] = [aval.shape for aval in jaxpr.out_avals]
+        outs: list[Any] = jaxpr.out_avals
+        self.out_shapes: list[tuple[Any, ...]] = [aval.shape for aval in outs]
         self.compiled: dict[tuple[int, ...], dict[str, int]] = {}
         self.scope: SymbolicScope = scope
 
@@ -113,7 +115,9 @@ class _Traced:
                 for x, own in zip(leaves, axes, strict=True)
                 for axis, variable in own.items()
             }
-            return run_padded(jaxpr, leaves, Extents(sizes, lengths, origins), where)
+            extents = Extents(sizes, lengths, origins)
+            results = run_padded(jaxpr, leaves, extents, where)
+            return [_cleared(extents, x, aval) for x, aval in zip(results, outs, strict=True)]
 
         run.__name__ = run.__qualname__ = f"bucketed_{name}"
         self.run: Callable[[dict[str, Any], list[Any]], list[Any]] = jit(run)
@@ -198,7 +202,7 @@ class Bucketed[**P, R]:
         names: Sequence[str],
         lengths: Mapping[str, int],
     ) -> _Traced:
-        avals = list(map(argument_aval, leaves))
+        avals: list[Any] = list(map(argument_aval, leaves))
         types = tuple(
             (tuple(own.get(i, n) for i, n in enumerate(aval.shape)), aval.dtype, aval.weak_type)
             for aval, own in zip(avals, axes, strict=True)
@@ -227,7 +231,8 @@ class Bucketed[**P, R]:
         def flat(*xs: Any) -> list[Any]:
             nonlocal out_tree
             args, kwargs = tree_unflatten(tree, xs)
-            results, out_tree = tree_flatten(self._fun(*args, **kwargs))
+            fun: Callable[..., Any] = self._fun
+            results, out_tree = tree_flatten(fun(*args, **kwargs))
             return results
 
         info = DebugInfo("bucketed", self._name, tuple(names))
@@ -245,6 +250,14 @@ class Bucketed[**P, R]:
 @api_boundary
 def _call(function: Bucketed[..., Any], *args: Any, **kwargs: Any) -> Any:
     return function._run(args, kwargs)
+
+
+def _cleared(extents: Extents, x: Any, aval: ShapedArray) -> Any:
+    """A result with zeros as padding, so that checks for NaN of whole results see none there."""
+    mask = extents.mask(aval, range(len(aval.shape)))
+    if mask is None or not isinstance(aval.dtype, np.dtype):
+        return x
+    return select(mask, x, full(mask.shape, 0, aval.dtype))
 
 
 def _check_not_traced(leaves: Sequence[Any]) -> None:

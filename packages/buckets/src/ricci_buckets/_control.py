@@ -87,7 +87,7 @@ def _while(site: Site, *operands: Any) -> Any:
     first = params["cond_nconsts"]
     second = first + params["body_nconsts"]
     known, fixed, init = operands[:first], operands[first:second], operands[second:]
-    (aval,) = cond.out_avals
+    aval: Any = cond.out_avals[0]
     if not aval.shape:
         return while_loop(
             lambda carry: site.run(cond, *known, *carry)[0],

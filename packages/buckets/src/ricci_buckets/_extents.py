@@ -30,7 +30,7 @@ from ricci_lax import (
 
 from ._errors import Unprovable
 
-__all__ = ["Extents", "is_padded", "padded_axes"]
+__all__ = ["Extents", "is_padded"]
 
 # Up to this many combinations of lengths, a property of dimensions is checked one by one.
 _MOST_CHECKED = 65536
@@ -39,11 +39,6 @@ _MOST_CHECKED = 65536
 def is_padded(*avals: Any) -> bool:
     """Whether a value of one of these types has padding."""
     return any(is_symbolic_dim(n) for aval in avals for n in getattr(aval, "shape", ()))
-
-
-def padded_axes(aval: ShapedArray) -> tuple[int, ...]:
-    """The dimensions of a type that are padded."""
-    return tuple(i for i, n in enumerate(aval.shape) if is_symbolic_dim(n))
 
 
 def _index(x: Any) -> Any:

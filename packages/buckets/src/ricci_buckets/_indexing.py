@@ -191,11 +191,12 @@ def _without_padding(site: Site, x: Any, indices: Any, updates: Any, sizes: Any)
             "several slices whose size is a length are written at once",
             "write one slice, with .at[start:].set or dynamic_update_slice",
         )
-    starts = [np.int32(0)] * len(sizes)
+    starts: list[Any] = [np.int32(0)] * len(sizes)
     for i, axis in enumerate(numbers.scatter_dims_to_operand_dims):
         starts[axis] = reshape(lax_slice(indices, [i], [i + 1]), ())
     present = dynamic_slice(x, starts, updates.shape)
-    return select(site.extents.mask(update, windows), updates, present)
+    mask: Any = site.extents.mask(update, windows)
+    return select(mask, updates, present)
 
 
 indexing_rules: dict[Primitive, PaddingRule] = {

@@ -144,7 +144,7 @@ def _tile(site: Site, x: Any) -> Any:
         n = aval.shape[axis]
         if is_symbolic_dim(n) and (is_symbolic_dim(count) or count != 1):
             size = site.extents.size(n * count)
-            positions = broadcasted_iota(np.int32, (size,), 0)
+            positions: Any = broadcasted_iota(np.int32, (size,), 0)
             length = site.filled(site.extents.length(n), (size,), positions)
             x = taken(x, rem(positions, length), axis)
             reps = (*reps[:axis], 1, *reps[axis + 1 :])
