@@ -18,10 +18,10 @@ from ricci_lax import (
     reduce_window_sum_p,
     select_and_scatter_add_p,
 )
+from ricci_lax.authoring import highest, lowest
 
 from ._moves import at_offset
 from ._placing import shifted
-from ._reductions import highest, lowest
 from ._walk import PaddingRule, Site
 
 __all__ = ["contraction_rules"]

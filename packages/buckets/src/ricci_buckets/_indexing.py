@@ -38,10 +38,10 @@ from ricci_lax import (
     sub,
 )
 from ricci_lax import slice as lax_slice
+from ricci_lax.authoring import highest, lowest
 
 from ._extents import is_padded
 from ._placing import index
-from ._reductions import highest, lowest
 from ._walk import PaddingRule, Site
 
 __all__ = ["indexing_rules"]

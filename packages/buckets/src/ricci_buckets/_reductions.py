@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Primitive, is_symbolic_dim
+from ricci_ir import Primitive, is_symbolic_dim, issubdtype
 from ricci_lax import (
     argmax_p,
     argmin_p,
@@ -29,38 +29,18 @@ from ricci_lax import (
     sort_p,
     top_k_p,
 )
+from ricci_lax.authoring import highest, lowest
 
 from ._walk import PaddingRule, Site
 
-__all__ = ["highest", "lowest", "reduction_rules"]
-
-
-def lowest(dtype: np.dtype) -> Any:
-    """The least number of a dtype, below or equal to all others."""
-    return _extreme(dtype, -1)
-
-
-def highest(dtype: np.dtype) -> Any:
-    """The greatest number of a dtype; NaN is not counted."""
-    return _extreme(dtype, 1)
-
-
-def _extreme(dtype: np.dtype, sign: int) -> Any:
-    if dtype.kind == "b":
-        return sign > 0
-    if np.issubdtype(dtype, np.integer):
-        info = np.iinfo(dtype)
-        return info.max if sign > 0 else info.min
-    if np.issubdtype(dtype, np.complexfloating):
-        return complex(sign * np.inf, sign * np.inf)
-    return sign * np.inf
+__all__ = ["reduction_rules"]
 
 
 def _last_when_sorted(dtype: np.dtype) -> Any:
     """What a sort in increasing order puts behind everything else, or beside its equals."""
-    if np.issubdtype(dtype, np.complexfloating):
+    if issubdtype(dtype, np.complexfloating):
         return complex(np.nan, np.nan)
-    return highest(dtype) if dtype.kind == "b" or np.issubdtype(dtype, np.integer) else np.nan
+    return highest(dtype) if dtype.kind == "b" or issubdtype(dtype, np.integer) else np.nan
 
 
 def _zero(dtype: np.dtype) -> Any:
