@@ -129,6 +129,7 @@ FUNCTIONS = {
     "checkpoint": lambda x: ricci.checkpoint(_loss)(x),
     "cross entropy": _cross_entropy,
     "positional encoding": _positions,
+    "ramp": lambda x: x[:, 0] * jnp.linspace(1.0, 2.0, x.shape[0]),
     "convolution": _conv,
     "convolution with strides": lambda x: _conv(x, 2),
     "valid convolution": lambda x: _conv(x, 2, ((3, 2),)),

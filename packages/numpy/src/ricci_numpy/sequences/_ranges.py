@@ -23,6 +23,7 @@ from ricci_ir import (
     is_symbolic_dim,
     max_dim,
     python_scalar_dtype,
+    surely_at_least,
     surely_at_most,
 )
 from ricci_numpy._promotion import (
@@ -326,6 +327,9 @@ def _between(
     result = lax.add(low, lax.mul(lax.reshape(stop, thin), fractions))
     if endpoint:
         kept = tuple(i for i in range(len(thin)) if i != axis)
+        if not surely_at_least(count, 1):  # a single point is the first one
+            several = lax.gt(strong_constant(real, count), strong_constant(real, 0))
+            stop = lax.select(broadcast(several, shape), stop, start)
         result = lax.concatenate([result, lax.broadcast_in_dim(stop, thin, kept)], axis)
     return result
 
