@@ -160,7 +160,7 @@ PROGRAMS = {
     ),
     "precv": (
         lambda x: precv(psend(x, "i", [(0, 1)]), x, "i", [(0, 1)]), P("i"),
-        [("psend", "Tok"), ("precv", f"f32[4,2]{I}")],
+        [("psend", "AbstractToken()"), ("precv", f"f32[4,2]{I}")],
         None,
     ),
     "axis_index": (

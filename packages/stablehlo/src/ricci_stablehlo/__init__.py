@@ -17,10 +17,10 @@ from ._locations import operation_name as operation_name
 from ._locations import without_locations as without_locations
 from ._lower_jaxpr import lower_jaxpr as lower_jaxpr
 from ._lowering import Lowering as Lowering
-from ._lowering import Module as Module
 from ._metadata import Metadata as Metadata
 from ._metadata import annotate_value as annotate_value
 from ._metadata import merged_metadata as merged_metadata
+from ._module import Module as Module
 from ._ordering import order_rules as order_rules
 from ._ordering import ordered_among as ordered_among
 from ._ordering import thread_tokens as thread_tokens

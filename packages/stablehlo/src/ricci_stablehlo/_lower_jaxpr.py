@@ -8,7 +8,8 @@ import numpy as np
 from ricci_ir import Jaxpr, is_static_shape, lowerable_effects
 
 from ._locations import Locations, SourceLocations
-from ._lowering import MeshAxes, Module, lower_function
+from ._lowering import lower_function
+from ._module import MeshAxes, Module
 from ._ordering import ordered_among, thread_tokens
 from ._types import string
 from ._values import HostCallback
@@ -83,6 +84,7 @@ def lower_jaxpr(
         _locations(locations),
         num_partitions,
         shardy,
+        write=lower_function,
     )
     module.devices = devices
     module.large_constants = large_constants

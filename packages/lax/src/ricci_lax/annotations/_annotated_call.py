@@ -14,6 +14,7 @@ from ricci_autodiff import (
 from ricci_batching import batch_jaxpr
 from ricci_ir import Primitive, by_program, define, live_call, looks_like
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
+from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Value, thread_tokens, tokens_at
 
@@ -78,6 +79,7 @@ def annotated_call(
         split=split_by_linearizing(linearize),
         transpose=transpose,
         batch=batch,
+        examples=no_examples("it runs its program, whose operations have laws of their own"),
         lower=lower,
         program=lambda *, jaxpr, **_: (jaxpr, name),
         dead_code=live_call,

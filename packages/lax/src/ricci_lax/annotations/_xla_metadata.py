@@ -7,6 +7,7 @@ from typing import Any, Literal, overload
 from ricci_autodiff import linear
 from ricci_batching import elementwise
 from ricci_ir import Primitive, Tracer, by_element, define, get_aval, operation_metadata
+from ricci_lax.rules._law_examples import ANY, samples
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Metadata, Value, annotate_value, merged_metadata
 
@@ -49,6 +50,8 @@ xla_metadata_value_p: Primitive = define(
     transpose=lambda ct, x, *, xla_metadata_kvs: [ct],
     batch=elementwise,
     lower=_value_lower,
+    reference=lambda x, *, xla_metadata_kvs: x,
+    examples=samples(ANY, params=({"xla_metadata_kvs": (("name", "value"),)},)),
 )
 
 

@@ -180,7 +180,7 @@ def _clip_indices(
     sizes = _reading(dims, updates.shape, len(operand.shape), FILL)["slice_sizes"]
     limit = iinfo(indices.dtype).max
     bounds = [operand.shape[d] - sizes[d] for d in dims.scatter_dims_to_operand_dims]
-    known: list[int] = [b if is_symbolic_dim(b) else min(b, limit) for b in bounds]  # pyright: ignore
+    known = [b if is_symbolic_dim(b) or b < limit else limit for b in bounds]
     upper = ctx.integers(known, indices.dtype)
     upper = ctx.broadcast(upper, indices.shape, [len(indices.shape) - 1])
     lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())

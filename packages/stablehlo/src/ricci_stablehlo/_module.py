@@ -1,0 +1,138 @@
+"""A module of StableHLO under construction."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Jaxpr
+
+from ._locations import Locations
+from ._types import string
+from ._values import HostCallback
+
+# The names and the sizes of the axes of a device mesh, major to minor.
+type MeshAxes = tuple[tuple[Hashable, int], ...]
+
+
+class Module:
+    """A module under construction: its functions, and the state that they share.
+
+    Attributes:
+      platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``; it decides which kernels custom calls name.
+      axis_sizes: the named axes that replicas are laid out on, major to minor.
+      locations: the locations of operations; ``None`` if the text has none.
+      num_partitions: the number of devices that share the work.
+      shardy: whether shardings are written by mesh axes (Shardy) instead of by tiles (GSPMD).
+      manual: whether the operations being written run on each device by itself.
+      host_callbacks: the Python functions that the module calls, by index.
+      devices: the devices on which the module will run, if they are known.
+      large_constants: constants that the text has zeros for, with their position here as the
+        attribute ``ricci.constant``; ``None`` if the text has all constants.
+      symbolic: whether some shapes are symbolic.
+    """
+
+    name: str
+    platform: str
+    symbolic: bool
+    locations: Locations | None
+    num_partitions: int
+    shardy: bool
+    manual: bool
+    host_callbacks: list[HostCallback]
+    devices: Sequence[Any]
+    large_constants: list[np.ndarray] | None
+    single_devices: dict[int, str]
+    axis_sizes: dict[Any, int]
+    functions: list[str]
+    names: dict[str, int]
+    private: dict[Jaxpr, str]
+    meshes: dict[MeshAxes, str]
+
+    def __init__(
+        self,
+        name: str,
+        platform: str,
+        axis_sizes: Mapping[Any, int],
+        locations: Locations | None = None,
+        num_partitions: int = 1,
+        shardy: bool = True,
+        *,
+        write: "Callable[[Module, Jaxpr, str, str], str] | None" = None,
+    ):
+        self._write = write
+        self.name = name
+        self.platform = platform
+        self.locations = locations
+        self.num_partitions = num_partitions
+        self.shardy = shardy
+        self.manual = False
+        self.symbolic = False
+        self.host_callbacks = []
+        self.devices = ()
+        self.large_constants = None
+        self.single_devices = {}
+        self.axis_sizes = dict(axis_sizes)
+        self.functions = []
+        self.names = {}
+        self.private = {}
+        self.meshes = {}
+
+    def mesh(self, axes: Sequence[tuple[Hashable, int]]) -> str:
+        """The symbol of a device mesh with these axes (names and sizes), declared on first use."""
+        key = tuple(axes)
+        found = self.meshes.get(key)
+        if found is None:
+            found = self.meshes[key] = self.unique_name("mesh")
+        return found
+
+    def single_device_mesh(self, device: int) -> str:
+        """The symbol of the mesh of one device, given by its position, declared on first use."""
+        found = self.single_devices.get(device)
+        if found is None:
+            found = self.single_devices[device] = self.unique_name(f"maximal_mesh_{device}")
+        return found
+
+    def declarations(self) -> list[str]:
+        """The lines that declare the meshes of the module."""
+        sizes = {
+            symbol: ", ".join(f"{string(str(name))}={size}" for name, size in axes)
+            for axes, symbol in self.meshes.items()
+        }
+        return [
+            *(f"  sdy.mesh @{symbol} = <[{text}]>" for symbol, text in sizes.items()),
+            *(
+                f"  sdy.mesh @{symbol} = <[], device_ids=[{device}]>"
+                for device, symbol in self.single_devices.items()
+            ),
+        ]
+
+    def unique_name(self, name: str) -> str:
+        """A symbol that the module does not use yet, made from a name."""
+        name = "".join(c if c.isascii() and (c.isalnum() or c in "_$.") else "_" for c in name)
+        if not (name[:1].isalpha() or name[:1] == "_"):
+            name = "_" + name
+        count = self.names.get(name)
+        if count is None:
+            self.names[name] = 0
+            return name
+        while True:
+            candidate = f"{name}_{count}"
+            count += 1
+            if candidate not in self.names:
+                self.names[name] = count
+                self.names[candidate] = 0
+                return candidate
+
+    def function_for(self, jaxpr: Jaxpr, name: str) -> str:
+        """The private function that computes a jaxpr, written on first use."""
+        # The key is the jaxpr, which stays alive so; its id could be reused by another jaxpr.
+        found = self.private.get(jaxpr)
+        if found is None:
+            found = self.private[jaxpr] = self.unique_name(name)
+            # Writing it may add functions that it calls; they come after it in the text.
+            position = len(self.functions)
+            assert self._write is not None, "this module's text is not made of jaxprs"
+            text = self._write(self, jaxpr, found, "private")
+            self.functions.insert(position, text)
+        return found
