@@ -20,11 +20,10 @@ from ricci_lax import custom_vjp
 from ricci_lax.authoring import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tokens_at
-from ricci_xla import NamedSharding
+from ricci_xla import NamedSharding, canonical_platform
 from ricci_xla.exported import (
     argument_names,
     call_exported_main,
-    canonical_platform,
     sizes_of_call,
     with_sizes,
 )
