@@ -321,7 +321,8 @@ class SymbolicDimension:
 
     # Comparisons. Where they have no answer for all values, they raise.
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __eq__(self, other: object) -> Any:
         if self is other:

@@ -31,6 +31,7 @@ from ._portable import from_portable
 from ._records import (
     AbstractShardingRecord,
     ExportedRecord,
+    Signature,
     decode_abstract_sharding,
     signature_of,
 )
@@ -49,7 +50,7 @@ class ExportedProgram:
         self, record: ExportedRecord, devices: tuple[Device, ...], where: str, unchecked: bool
     ):
         self.record = record
-        self.signature = signature_of(record)
+        self.signature: Signature = signature_of(record)
         self.devices = devices
         self._where = where
         self._unchecked = unchecked

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 # The classes of tree nodes that users have registered for exports.
-node_forms = NodeForms()
+node_forms: NodeForms = NodeForms()
 
 
 class AbstractShardingRecord(msgspec.Struct, frozen=True):
@@ -97,7 +97,9 @@ class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
     vjp: "ExportedRecord | None" = None
 
 
-export_file = FileKind("export", 1, ExportedRecord, "an exported function")
+export_file: FileKind[ExportedRecord] = FileKind(
+    "export", 1, ExportedRecord, "an exported function"
+)
 
 
 def encode_abstract_sharding(sharding: NamedSharding | None) -> AbstractShardingRecord | None:

@@ -52,9 +52,9 @@ class CacheMiss:
     __slots__ = ("_lines", "_start", "is_first", "name", "reasons")
 
     def __init__(self, name: str, lines: Sequence[str], reasons: Sequence[str], is_first: bool):
-        self.name = name
-        self.reasons = reasons
-        self.is_first = is_first
+        self.name: str = name
+        self.reasons: Sequence[str] = reasons
+        self.is_first: bool = is_first
         self._lines = lines
         self._start = perf_counter()
 

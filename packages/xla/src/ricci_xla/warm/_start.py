@@ -24,7 +24,7 @@ class WarmStart:
     def __init__(
         self, path: str | os.PathLike[str], mode: Literal["auto", "read"], ignore: Iterable[str]
     ):
-        self.path = os.fspath(path)
+        self.path: str = os.fspath(path)
         self._bundle = Bundle(path, ignore)
         self._saves = mode == "auto"
         self._ended = False
