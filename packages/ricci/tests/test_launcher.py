@@ -39,10 +39,12 @@ def script(tmp_path):
 
 @pytest.fixture(autouse=True)
 def default_signals():
-    """What started the tests may ignore signals, as nohup does, and children inherit that."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    """What started the tests may ignore signals, as nohup and ``&`` do; children inherit that."""
+    hang_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, hang_up)
+    signal.signal(signal.SIGINT, interrupt)
 
 
 def launch(*arguments: str, **options) -> subprocess.CompletedProcess[str]:

@@ -197,6 +197,7 @@ def found_dimensions(
       ValueError: if the shapes do not fit, or a constraint does not hold.
 
     Example:
+      >>> from ricci_ir import symbolic_shape
       >>> x = symbolic_shape("b, 2*b + c")
       >>> found_dimensions([("x", x)], [(3, 10)])
       {'b': 3, 'c': 4}

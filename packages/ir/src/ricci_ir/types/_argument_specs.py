@@ -36,6 +36,7 @@ def symbolic_args_specs(
         ``constraints`` are given.
 
     Example:
+      >>> import numpy as np
       >>> x = np.ones((2, 3), np.float32)
       >>> symbolic_args_specs((x, x), ("b, ...", None))[0]
       ShapeDtypeStruct(shape=(b, 3), dtype=float32)
