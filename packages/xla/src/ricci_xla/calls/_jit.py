@@ -329,7 +329,9 @@ def jit(
         was_provisional = compiled.is_provisional
         outs, fast = run(compiled, split.leaves, call_options)
         if was_provisional and not compiled.is_provisional:
-            jitted._clear_cache()  # C++ has noted that such calls come to Python
+            function = itself()
+            if function is not None:
+                function._clear_cache()  # C++ has noted that such calls come to Python
         return tree_unflatten(program.out_tree, outs), fast
 
     jitted = make_fast_callable(
@@ -340,11 +342,12 @@ def jit(
         static_argnames=arguments.static_argnames,
         cache_key=_cache_key(info),
     )
+    itself = weakref.ref(jitted)  # the function is freed without the garbage collector
     update_wrapper(jitted, fun)
     jitted._jit_info = info
     jitted.trace = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs))
     jitted.lower = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs).lower())
-    jitted.clear_cache = _clear_cache(info, weakref.ref(jitted))
+    jitted.clear_cache = _clear_cache(info, itself)
     jitted.eval_shape = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs).out_info)
     return jitted
 
