@@ -10,14 +10,14 @@ from ricci_lax import dot, iota, mul, reduce_sum, rev, sin, sort
 from ricci_parallel import device_put
 from ricci_xla import JaxRuntimeError, jit, memory_reports
 
-MANY = 2**36
+MANY = 2**34  # of more, some jaxlibs crash while they compile a sort
 
 
 @pytest.fixture(autouse=True)
 def limit():
-    """Let allocations of hundreds of gigabytes fail, also where the system promises any memory."""
+    """Let allocations of a hundred gigabytes fail, also where the system promises any memory."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (2**38, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (2**36, hard))
     yield
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
@@ -40,10 +40,10 @@ def test_the_error_names_the_lines_that_take_the_memory():
             call(x)
         words = str(caught.value).splitlines()
         assert words[0].startswith("RESOURCE_EXHAUSTED: Out of memory allocating")
-        assert words[1] == "much: 549.8 GB at its peak on each of 1 x cpu"
+        assert words[1] == "much: 137.4 GB at its peak on each of 1 x cpu"
         assert len(words) <= 12
         for line in lines_of(much, "ordered =", "turned ="):
-            assert any(f"274.9 GB  temporary  test_memory_reports.py:{line}" in x for x in words)
+            assert any(f"68.7 GB  temporary  test_memory_reports.py:{line}" in x for x in words)
     y = np.ones((3, 3), np.float32)
     np.testing.assert_array_equal(jit(dot)(y, y), np.full((3, 3), 3.0))
 
