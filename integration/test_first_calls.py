@@ -186,3 +186,18 @@ def test_a_nan_is_found_in_a_first_call():
     x = jnp.asarray(np.full(19, np.inf, np.float32))
     with ricci.debug_nans(True), pytest.raises(FloatingPointError, match="sub"):
         x - x
+
+
+def test_operands_of_other_ranks_and_dtypes_are_promoted_in_the_same_program(caplog):
+    x, bias, counts = jnp.ones((3, 5)), jnp.arange(5.0), jnp.arange(5)
+    programs = {"add": lambda: x + bias, "multiply": lambda: x * counts}
+    ricci.clear_caches()
+    for name, apply in programs.items():
+        first = [bits(apply()) for _ in range(first_calls.CALLS)]
+        caplog.clear()
+        with ricci.log_compiles():
+            later = [bits(apply()) for _ in range(3)]
+        texts = [record.getMessage() for record in caplog.records]
+        [compiled] = [text for text in texts if text.startswith("Compiling") and " for " in text]
+        assert compiled.startswith(f"Compiling jit({name}) ")
+        assert first == later

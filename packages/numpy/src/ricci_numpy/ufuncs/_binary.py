@@ -23,7 +23,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._selection import select_where
 
-from ._makers import alias, binary, publish
+from ._makers import alias, binary, in_one_step, publish
 from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth
 
 __all__ = [
@@ -60,6 +60,7 @@ def _row(
     example: str,
     parameters: tuple[str, ...],
 ) -> BinaryFunction:
+    general = in_one_step(name, general)
     general_forms[name] = operation, accepted, general
     arguments, result = example.split(" -> ")
     kind = "bool" if result in ("True", "False") else "int"

@@ -13,10 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, boundary, leave, python_scalar_dtype
+from ricci_ir import (
+    Array,
+    Cache,
+    boundary,
+    context,
+    eval_trace,
+    inlined,
+    is_recording,
+    leave,
+    numpy_rank_promotion,
+    python_scalar_dtype,
+)
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
 
 Operation = Callable[..., Array]
+
+_FIRST_CALLS = 3
+# By function and types, how many calls have been done in steps.
+_calls: Cache[tuple[str, Any, Any], int] = Cache("first calls of promoted operands", 1024)
 
 
 def unary(
@@ -96,6 +111,31 @@ def binary(
         return operation(array, scalar) if array is x else operation(scalar, array)
 
     return function
+
+
+def in_one_step(name: str, general: Operation) -> Operation:
+    """``general`` of two arrays as one dispatch, where operations are not recorded.
+
+    An array whose rank or dtype is promoted would be moved or converted by a dispatch of its own,
+    which costs as much as the operation. What is called once or twice is done in steps, since a
+    backend may have ways to do a single step without compiling. Option
+    ``jax_numpy_rank_promotion`` speaks up in each call, so that a program kept by types is no use.
+    """
+    step = inlined(name)(general)
+
+    def promoted(x, y):
+        arrays = hasattr(type(x), "aval") and hasattr(type(y), "aval")
+        if not arrays or is_recording() or numpy_rank_promotion.value != "allow":
+            return general(x, y)
+        if context.trace is eval_trace:
+            types = name, x.aval, y.aval
+            before = _calls.recall(types) or 0
+            if before < _FIRST_CALLS:
+                _calls.put(types, before + 1)
+                return general(x, y)
+        return step(x, y)
+
+    return promoted
 
 
 def publish[F: UnaryFunction | BinaryFunction](
