@@ -27,7 +27,7 @@ from bench_numpy_workloads import EAGER_NUMPY, LARGE
 from bench_shard_map_workloads import COUNTS
 from bench_shard_map_workloads import EAGER as EAGER_SHARD_MAP
 from bench_shard_map_workloads import TRACE as TRACE_SHARD_MAP
-from bench_starts import MODELS
+from bench_starts import MODELS, WARM
 from bench_starts import measure as measure_start
 
 from ricci_testing import find_interpreter
@@ -104,7 +104,7 @@ BUDGETS = {
     **dict.fromkeys(COUNTS, NO_SLOWER),
     STEP: NO_SLOWER,
     START: Budget(0.7, "0.7 × JAX"),
-    **dict.fromkeys(MODELS, Budget(0.5, "half of JAX")),
+    **dict.fromkeys([*MODELS, *WARM], Budget(0.5, "half of JAX")),
     "run a compiled MLP step": NO_SLOWER,
     f"trace and lower the {GRU}": LOWERING,
     f"run the {GRU}": NO_SLOWER,
@@ -141,7 +141,7 @@ class Side:
     def measure(self, name: str) -> None:
         """Runs a workload once more in a fresh process, or in several."""
         measure = measure_processes if name in PROCESSES else measure_start
-        if name in PROCESSES or name in MODELS:
+        if name in PROCESSES or name in MODELS or name in WARM:
             try:
                 self.note(name, measure(self.interpreter, self.name, name))
             except RuntimeError as error:

@@ -1,8 +1,9 @@
 """Workloads of a process that starts: how long it takes to its first step of training.
 
-The folder of the compilation cache was filled by an earlier process. As a program, this file is the
-process: `python bench_starts.py SIDE MODEL` makes the model's parameters, runs one step, and
-prints when that was done.
+The folder of the compilation cache was filled by an earlier process. In a warm start, which JAX does
+not have, Ricci has a bundle that an earlier process made instead. As a program, this file is the
+process: `python bench_starts.py SIDE MODEL [BUNDLE]` makes the model's parameters, runs one step,
+and prints when that was done.
 """
 
 import json
@@ -22,6 +23,11 @@ MODELS = {
     "start to the first step of a CNN, cache filled": "cnn",
     "start to the first step of a 12-layer transformer, cache filled": "transformer",
 }
+WARM = {
+    "start to the first step of an MLP, warm": "mlp",
+    "start to the first step of a CNN, warm": "cnn",
+    "start to the first step of a 12-layer transformer, warm": "transformer",
+}
 _LIMIT = 600.0
 _WIDTH = 128
 _HEADS = 4
@@ -36,28 +42,31 @@ def measure(interpreter: Path, side: str, name: str) -> dict[str, Any]:
     Raises:
       RuntimeError: if a process fails.
     """
+    model, warm = (WARM[name], side == "ricci") if name in WARM else (MODELS[name], False)
     folder = _folders.get((side, name))
     if folder is None:
         folder = _folders[side, name] = tempfile.TemporaryDirectory()
-        _run(interpreter, side, folder.name, MODELS[name])
+        _run(interpreter, side, folder.name, model, warm)
     began = time.time()
-    answer = _run(interpreter, side, folder.name, MODELS[name])
+    answer = _run(interpreter, side, folder.name, model, warm)
     return {"version": answer["version"], "measured": {name: {"value": answer["done"] - began}}}
 
 
-def _run(interpreter: Path, side: str, folder: str, model: str) -> dict[str, Any]:
+def _run(interpreter: Path, side: str, folder: str, model: str, warm: bool) -> dict[str, Any]:
     variables = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": "",
         "PYTHONDONTWRITEBYTECODE": "",
-        "JAX_COMPILATION_CACHE_DIR": folder,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
     }
+    if not warm:
+        variables["JAX_COMPILATION_CACHE_DIR"] = folder
+        variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+        variables["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "0"
     if side == "jax":
         variables["PYTHONPATH"] = ""
-    command = [str(interpreter), __file__, side, model]
+    bundle = [str(Path(folder, "bundle"))] if warm else []
+    command = [str(interpreter), __file__, side, model, *bundle]
     done = subprocess.run(
         command, capture_output=True, env=variables, text=True, timeout=_LIMIT, check=False
     )
@@ -156,9 +165,11 @@ def _cross_entropy(jax: Any, jnp: Any, logits: Any, labels: Any) -> Any:
 _makers = {"mlp": _mlp, "cnn": _cnn, "transformer": _transformer}
 
 
-def _work(side: str, model: str) -> dict[str, object]:
+def _work(side: str, model: str, bundle: str | None = None) -> dict[str, object]:
     jax = import_module(side)
     jnp = import_module(f"{side}.numpy")
+    if bundle is not None:
+        jax.warm_start(bundle)
     loss, weights, batch = _makers[model](jax, jnp, jax.random.key(0))
 
     @jax.jit
@@ -172,4 +183,4 @@ def _work(side: str, model: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_work(sys.argv[1], sys.argv[2])), flush=True)
+    print(json.dumps(_work(*sys.argv[1:])), flush=True)
