@@ -31,6 +31,9 @@ FIRST_STEP, STEADY_STEP = 0.7, 1.0
 # How far losses may lie apart, as a share: what rounding alone makes of the curves.
 ROUNDING = 1e-4
 TOLERANCE = 2e-5
+# The jobs whose steps' memory is planned, and how far a plan may lie from the compiler's figure.
+PLANNED = ("equinox", "flax_linen", "flax_nnx", "haiku", "optax")
+PLAN_TOLERANCE = 0.1
 VARIABLES = {"JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "", "PYTHONHASHSEED": "0"}
 INSTALLED = "optax chex einops equinox flax jaxtyping dm-haiku distrax orbax-checkpoint".split()
 
@@ -43,6 +46,7 @@ class Side:
     python: str
     jobs: dict[str, dict] = dataclasses.field(default_factory=dict)
     calls: dict[str, dict] = dataclasses.field(default_factory=dict)
+    plans: dict[str, dict] = dataclasses.field(default_factory=dict)
     errors: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def run(self, script: str, *arguments: str) -> str | None:
@@ -70,6 +74,12 @@ class Side:
         for key in ("first_step", "steady_step"):
             found[key] = min(found[key], before[key])
         self.jobs[name] = found
+
+    def run_plan(self, name: str, data: str) -> None:
+        """Plan the memory of a job's step."""
+        output = self.run("run_plan.py", name, data)
+        if output is not None:
+            self.plans[name] = json.loads(output.splitlines()[-1])
 
     def run_calls(self, name: str, folder: str) -> None:
         """Run the calls of a library."""
@@ -173,6 +183,18 @@ def calls_row(name: str, theirs: Side, ours: Side) -> tuple[list[str], list[str]
     return [name, str(len(found)), str(len(found) - len(lines))], lines
 
 
+def plan_row(name: str, plan: dict) -> tuple[list[str], bool]:
+    """Return the cells of a memory plan, and whether it is near the compiler's figure.
+
+    >>> plan_row("optax", {"plan": 1_048_576, "compiler": 2_097_152})
+    (['optax', '1.00 MiB', '2.00 MiB', '0.500 **off**'], False)
+    """
+    ratio = plan["plan"] / plan["compiler"]
+    near = abs(ratio - 1) <= PLAN_TOLERANCE
+    sizes = [f"{plan[key] / 2**20:.2f} MiB" for key in ("plan", "compiler")]
+    return [name, *sizes, f"{ratio:.3f}{'' if near else ' **off**'}"], near
+
+
 def report(theirs: Side, ours: Side, jobs: list[str], calls: list[str]) -> tuple[str, bool]:
     """Return the report in Markdown, and whether everything agrees."""
     rows = [job_row(name, theirs, ours) for name in jobs]
@@ -191,13 +213,20 @@ def report(theirs: Side, ours: Side, jobs: list[str], calls: list[str]) -> tuple
         "Small calls of each library's everyday functions, and how many give the same:",
         table(["library", "calls", "agree"], [cells for cells, _ in counted]),
     ]
+    plans = [plan_row(name, plan) for name, plan in ours.plans.items()]
+    if plans:
+        parts += [
+            "The most memory that a step of these jobs takes, as `ricci.memory_plan` finds it and "
+            f"as the compiler assigns it (at most {PLAN_TOLERANCE:.0%} apart):",
+            table(["job", "plan", "compiler", "ratio"], [cells for cells, _ in plans]),
+        ]
     lines = [f"- {line}" for _, found in counted for line in found]
     lines += [
         f"- {s.name}, {what}: {why}" for s in (theirs, ours) for what, why in s.errors.items()
     ]
     if lines:
         parts.append("What differs:\n\n" + "\n".join(lines))
-    return "\n\n".join(parts) + "\n", not lines and all(agrees for _, agrees in rows)
+    return "\n\n".join(parts) + "\n", not lines and all(kept for _, kept in [*rows, *plans])
 
 
 def main() -> int:
@@ -221,6 +250,8 @@ def main() -> int:
             for _ in range(options.alternations):
                 theirs.run_job(name, data)
                 ours.run_job(name, data)
+            if name in PLANNED:
+                ours.run_plan(name, data)
         for name in calls:
             print(f"{name}, calls", file=sys.stderr, flush=True)
             theirs.run_calls(name, folder)
