@@ -1,9 +1,9 @@
 """Workloads of a process that starts: how long it takes to its first step of training.
 
-The folder of the compilation cache was filled by an earlier process. In a warm start, which JAX does
-not have, Ricci has a bundle that an earlier process made instead. As a program, this file is the
-process: `python bench_starts.py SIDE MODEL [BUNDLE]` makes the model's parameters, runs one step,
-and prints when that was done.
+The folder of the compilation cache was filled by an earlier process. In a warm start, which JAX
+does not have, Ricci has a bundle that an earlier process made instead. As a program, this file is
+the process: `python bench_starts.py SIDE MODEL [BUNDLE]` makes the model's parameters, runs one
+step, and prints when that was done.
 """
 
 import json
