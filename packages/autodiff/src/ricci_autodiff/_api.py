@@ -348,7 +348,7 @@ def _check_cotangent(i: int, aval: ShapedArray, value: ArrayLike, tree: PyTree) 
 
     The cotangents of a linear function of integers are integers, too.
     """
-    found: Any = get_aval(value)
+    found = get_aval(value)
     if (found.shape, found.dtype) == (aval.shape, aval.dtype):
         return
     path = keystr(tree_flatten_with_path(tree)[0][i][0])

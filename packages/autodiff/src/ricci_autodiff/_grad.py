@@ -283,7 +283,7 @@ def _check_input(
 ) -> bool:
     """Whether a leaf is differentiated; raises ``TypeError`` for one that cannot be."""
     try:
-        dtype = get_aval(leaf).dtype  # pyright: ignore[reportAttributeAccessIssue]
+        dtype = get_aval(leaf).dtype
     except TypeError as error:
         raise TypeError(f"grad: argument {paths[i]}: {error}") from None
     if holomorphic:
@@ -317,7 +317,7 @@ def _check_pair(out: Any, fun: Callable[..., Any]) -> tuple[Any, Any]:
 def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> ArrayLike:
     """The cotangent of the scalar result: one, of its type."""
     try:
-        aval: Any = get_aval(value)
+        aval = get_aval(value)
     except TypeError:
         raise TypeError(
             f"grad requires a scalar-output function, but {_name(fun)} returned {value!r} of type "
@@ -354,7 +354,7 @@ def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> Array
 def _one(aval: Any) -> ArrayLike:
     if aval.weak_type:
         value = 1.0 if aval.dtype.kind == "f" else 1.0 + 0.0j
-        if aval.dtype == get_aval(value).dtype:  # pyright: ignore
+        if aval.dtype == get_aval(value).dtype:
             return value
     one = aval.dtype.type(1)
     # NumPy's scalars are not weakly typed. While 64-bit dtypes are off, one of them stands for its

@@ -37,7 +37,7 @@ class JVPTracer(Tracer):
 
     def __init__(self, trace: "JVPTrace", primal: ArrayLike, tangent: ArrayLike):
         self._trace = trace
-        self.aval = get_aval(primal)  # pyright: ignore[reportAttributeAccessIssue]
+        self.aval = get_aval(primal)
         self.primal = primal
         self.tangent = tangent
 

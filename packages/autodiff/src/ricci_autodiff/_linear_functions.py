@@ -430,7 +430,7 @@ def check_type(
       ValueError: if anything else differs.
     """
     expected: Any = tangent_aval(aval)
-    found: Any = get_aval(value)
+    found = get_aval(value)
     if found.shape == expected.shape and found.dtype == expected.dtype:
         return
     path = keystr(tree_flatten_with_path(tree)[0][i][0])

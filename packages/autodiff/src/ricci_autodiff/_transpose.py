@@ -301,7 +301,7 @@ def _weak_types(jaxpr: Jaxpr, cts: Sequence[Tangent]) -> list[bool] | None:
     for var, ct in zip(jaxpr.outvars, cts, strict=True):
         aval: Any = var.aval
         if type(ct) is not Zero:
-            found: Any = get_aval(ct)
+            found = get_aval(ct)
             if found is not aval and found.weak_type != aval.weak_type:
                 break
     else:

@@ -69,7 +69,7 @@ def _dim(
         return None
     check_axis(f"{transform}: in_axes", dim)
     try:
-        ndim = get_aval(leaf).ndim  # pyright: ignore[reportAttributeAccessIssue]
+        ndim = get_aval(leaf).ndim
     except TypeError as error:
         raise TypeError(f"{transform}: argument {names()[i]}: {error}") from None
     if not -ndim <= dim < ndim:

@@ -118,7 +118,7 @@ array_ops: ArrayOps = ArrayOps()
 
 def shape_of(x: ArrayLike) -> Shape:
     """The shape of an array, a tracer or a scalar."""
-    return get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
+    return get_aval(x).shape
 
 
 def move_dim(x: ArrayLike, source: int, target: int) -> Array:
@@ -140,12 +140,12 @@ def add_dim(x: ArrayLike, axis: Axis, dim: int) -> Array:
 
 def divided(x: ArrayLike, axis: Axis, dim: int) -> Array:
     """A batch, moved so that its batch dimension is divided as the axis is."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return array_ops.as_typed(x, axis.divided_aval(aval, dim))
 
 
 def _repeated(x: ArrayLike, size: int, dim: int) -> Array:
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     shape = aval.shape
     new_shape = (*shape[:dim], size, *shape[dim:])
     if aval.dtype == float0:

@@ -434,7 +434,7 @@ def _place(
             "sum_match=True for the sum over the batch."
         )
     check_axis("vmap: out_axes", target)
-    ndim = len(get_aval(value).shape) + (dim is None)  # pyright: ignore
+    ndim = len(get_aval(value).shape) + (dim is None)
     if not -ndim <= target < ndim:
         raise ValueError(
             f"vmap: out_axes={target} is out of bounds for {outputs()[i]}, of dimension {ndim} "

@@ -46,7 +46,7 @@ class Reader:
 
     def constant(self, x: ArrayLike) -> Value:
         """The value of a constant; it is known if it is a small array of integers or keys."""
-        aval: Any = get_aval(x)
+        aval = get_aval(x)
         if isinstance(x, Tracer) or not is_tracked(aval):
             return Value(aval, 0)
         if is_keys(aval):

@@ -4,7 +4,6 @@ The parts are stacked along a new leading axis, which is divided over the device
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -89,9 +88,9 @@ def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> PyTree:
 
 def _check_alike(leaves: Sequence[ArrayLike], path: Callable[[], str]) -> None:
     """Raise ``ValueError`` unless all leaves have the same shape and dtype."""
-    first: Any = get_aval(leaves[0])
+    first = get_aval(leaves[0])
     for i, leaf in enumerate(leaves):
-        aval: Any = get_aval(leaf)
+        aval = get_aval(leaf)
         if (aval.shape, aval.dtype) != (first.shape, first.dtype):
             raise ValueError(
                 "device_put_sharded: all shards must have leaves of the same types, but the leaf"

@@ -216,7 +216,7 @@ def _check_shapes(
             f"{len(leaves)} arrays. Give a shape or None for each."
         )
     for i, (leaf, dim, shape) in enumerate(zip(leaves, dims, shapes, strict=True)):
-        found = list(get_aval(leaf).shape)  # pyright: ignore[reportAttributeAccessIssue]
+        found = list(get_aval(leaf).shape)
         if dim is not None:
             del found[dim]
         if shape is not None and tuple(shape) != tuple(found):

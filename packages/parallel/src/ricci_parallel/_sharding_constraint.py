@@ -103,7 +103,7 @@ def _constraint_batch(
     **params: Any,
 ) -> tuple[Array, int]:
     (x,), (dim,) = args, dims
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     free = {d + (d >= dim) for d in unconstrained_dims}
     name = axis.spmd_name if axis.sharding is None else axis.sharding.parts[0]
     if name is None:
@@ -270,7 +270,7 @@ def _as_sharding(where: object, what: str) -> Sharding:
 
 def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
     """Raise ``ValueError`` unless a sharding fits an array, and names axes of type ``Auto``."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     if not isinstance(sharding, NamedSharding):
         return
     now = context.trace is eval_trace and not isinstance(x, Tracer)
@@ -316,7 +316,7 @@ def _is_an_assertion(sharding: Sharding) -> bool:
 
 
 def _assert_type(sharding: Sharding, x: ArrayLike, what: str) -> None:
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     if UNCONSTRAINED in sharding.spec.partitions:  # pyright: ignore
         raise ValueError(
             f"with_sharding_constraint: {sharding} leaves a dimension of {what} to the compiler, "

@@ -190,7 +190,7 @@ def _spec(dim: int | None, axis: Hashable) -> PartitionSpec:
 
 def _out_dim(out: ArrayLike, target: int, what: str) -> int:
     """The axis of a result along which those of the devices are stacked, counted from the front."""
-    ndim = get_aval(out).ndim + 1  # pyright: ignore[reportAttributeAccessIssue]
+    ndim = get_aval(out).ndim + 1
     if not -ndim <= target < ndim:
         raise ValueError(
             f"pmap: out_axes={target} is out of bounds for {what}, which has rank {ndim} with the "

@@ -90,7 +90,7 @@ def _inexact_only(fun: Callable[..., list]) -> Callable[..., list]:
 
 def is_inexact(x: ArrayLike) -> bool:
     """Whether a value is floating-point or complex, so that it has tangents."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return aval.dtype != float0 and issubdtype(aval.dtype, np.inexact)
 
 

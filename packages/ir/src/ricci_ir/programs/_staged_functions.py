@@ -52,19 +52,19 @@ class Step(NamedTuple):
 _steps: "Cache[Any, Step]" = Cache("composite functions", 4096)
 
 
-class Composite(Applied):
+class Composite[R](Applied):
     """A function of arrays, given by position, and of hashable settings, given by keyword.
 
     It returns an array or a tuple of arrays. ``None`` may stand for an array that is not given.
     """
 
-    def __init__(self, fun: Callable[..., Any], name: str):
+    def __init__(self, fun: Callable[..., R], name: str):
         super().__init__()
         update_wrapper(self, fun)
-        self.fun = fun
+        self.fun: Callable[..., R] = fun
         self.name = name
 
-    def __call__(self, *args: Any, **settings: Any) -> Any:
+    def __call__(self, *args: object, **settings: object) -> R:
         if context.trace is not eval_trace:
             return self.apply(args, settings)
         if eval_trace.process is not self._evaluate:  # for another backend, or for none yet
@@ -74,7 +74,7 @@ class Composite(Applied):
     def _make_application(self, backend: Backend) -> Callable[..., Any]:
         return backend.dispatcher(self) or self._apply_now
 
-    def apply(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    def apply(self, args: tuple[Any, ...], settings: dict[str, Any]) -> R:
         """Apply it in the current trace."""
         if disable_jit_state.value:
             return self.fun(*map(_as_array, args), **settings)
@@ -83,7 +83,7 @@ class Composite(Applied):
         outs = staged_call.bind(step.call, self.name, (*step.jaxpr.consts, *given))
         return step.packed(outs)
 
-    def _apply_now(self, settings: tuple[tuple[str, Any], ...], *args: Any) -> Any:
+    def _apply_now(self, settings: tuple[tuple[str, Any], ...], *args: object) -> R:
         return self.apply(args, dict(settings))
 
     def step(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Step:
@@ -99,7 +99,7 @@ class Composite(Applied):
         def flat(*given):
             nonlocal single
             rest = iter(given)
-            out = self.fun(*[None if a is None else next(rest) for a in avals], **settings)
+            out: Any = self.fun(*[None if a is None else next(rest) for a in avals], **settings)
             single = not isinstance(out, tuple | list)
             return [out] if single else out
 
@@ -116,15 +116,15 @@ def _as_array(x: Any) -> Any:
     return backend().array(np.asarray(x, aval.dtype), aval)
 
 
-class Inlined(Composite):
+class Inlined[R](Composite[R]):
     """A composite whose operations are recorded directly in the program that uses it."""
 
-    def apply(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    def apply(self, args: tuple[Any, ...], settings: dict[str, Any]) -> R:
         """Apply it in the current trace."""
         return self.fun(*args, **settings) if is_recording() else super().apply(args, settings)
 
 
-def inlined(name: str) -> Callable[[Callable[..., Any]], Inlined]:
+def inlined[R](name: str) -> Callable[[Callable[..., R]], Inlined[R]]:
     """Make a decorator for ``Inlined``: one dispatch outside of programs, plain operations inside.
 
     Args:
@@ -133,6 +133,6 @@ def inlined(name: str) -> Callable[[Callable[..., Any]], Inlined]:
     return lambda fun: Inlined(fun, name)
 
 
-def composite(name: str) -> Callable[[Callable[..., Any]], Composite]:
+def composite[R](name: str) -> Callable[[Callable[..., R]], Composite[R]]:
     """Make a decorator for ``Composite``: the function becomes one call, named ``name``."""
     return lambda fun: Composite(fun, name)

@@ -4,7 +4,7 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable
 from math import prod
-from typing import Any
+from typing import Any, Protocol, overload
 
 import numpy as np
 
@@ -338,6 +338,19 @@ aval_rules: dict[type, Callable[[Any], AbstractValue]] = {
 }
 
 
+class Typed(Protocol):
+    """A value that knows its type: an array or a tracer."""
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type."""
+        ...
+
+
+@overload
+def get_aval(x: Typed | np.ndarray | np.generic | complex) -> ShapedArray: ...
+@overload
+def get_aval(x: object) -> AbstractValue: ...
 def get_aval(x: object) -> AbstractValue:
     """The type of a value: an array, a tracer, a NumPy array or a Python scalar.
 

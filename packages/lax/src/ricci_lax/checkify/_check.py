@@ -1,7 +1,5 @@
 """``check``, ``debug_check`` and ``check_error``, which users write into their functions."""
 
-from typing import Any
-
 import numpy as np
 
 from ricci_ir import ArrayLike, PyTree, api_boundary, caller_source, get_aval
@@ -65,7 +63,7 @@ def debug_check(pred: ArrayLike, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTr
 
 def _check(what: str, pred: ArrayLike, msg: object, args: tuple, kwargs: dict, debug: bool) -> None:
     try:
-        aval: Any = get_aval(pred)
+        aval = get_aval(pred)
     except TypeError:
         aval = None
     if aval is None or aval.shape or aval.dtype != np.bool_:

@@ -55,7 +55,7 @@ def _report(
     if not count:
         return
     # A signed type, since indices and the last valid start (of a slice too large) may be negative.
-    wide = np.int64 if get_aval(indices).dtype.itemsize == 8 else np.int32  # pyright: ignore
+    wide = np.int64 if get_aval(indices).dtype.itemsize == 8 else np.int32
     flat = reshape(convert_element_type(indices, wide), (count,))
     last = _tiled([shape[a] - sizes[a] for a in axes], count, wide)
     outside = bitwise_or(lt(flat, full((count,), 0, wide)), gt(flat, last))

@@ -124,7 +124,7 @@ class Log:
     def report_zeros(self, divisor: ArrayLike) -> None:
         """Report whether there is a zero in a divisor."""
         if DivisionByZeroError in self.enabled:
-            zero = np.zeros((), get_aval(divisor).dtype)[()]  # pyright: ignore
+            zero = np.zeros((), get_aval(divisor).dtype)[()]
             self.report(DivisionByZeroError, any_of(eq(divisor, zero)))
 
     def absorb(self, checked: Checked, results: Sequence[Any]) -> list[Any]:

@@ -133,5 +133,5 @@ def collapsed(slot: Slot) -> Slot:
 
 def _unbatched(x: ArrayLike, rank: int) -> ShapedArray:
     """The type of one example of a batch."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return aval.update(shape=aval.shape[rank:])

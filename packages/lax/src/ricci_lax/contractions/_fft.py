@@ -189,7 +189,7 @@ fft_p: Primitive = define(
 
 
 @composite("fft")
-def _fft(x: Array, *, kind: FftType, lengths: Shape) -> ArrayLike:
+def _fft(x: Array, *, kind: FftType, lengths: Shape) -> Array:
     aval = array_aval(x)
     dtype = aval.dtype
     if kind is not FftType.RFFT:

@@ -311,7 +311,7 @@ def cond[R](
         true_fun, false_fun, operands = _older_form(true_fun, false_fun, operands)
     operands = _operands("cond", operands, operand)
     _check_scalar("cond: the predicate", pred)
-    aval: Any = get_aval(pred)
+    aval = get_aval(pred)
     if not (aval.dtype == np.bool_ or issubdtype(aval.dtype, np.number)):
         raise TypeError(f"cond: the predicate must be a number or bool, got {aval.str_short()}.")
     if disable_jit_state.value and not isinstance(pred, Tracer):
@@ -371,7 +371,7 @@ def switch[R](
         raise TypeError("switch: the branches must be functions; they are called with operands.")
     operands = _operands("switch", operands, operand)
     _check_scalar("switch: the index", index)
-    aval: Any = get_aval(index)
+    aval = get_aval(index)
     if not issubdtype(aval.dtype, np.integer):
         raise TypeError(f"switch: the index must be an integer, got {aval.str_short()}.")
     branches = tuple(branches)

@@ -168,7 +168,7 @@ def _tangent_program(
 
 def _like(what: str, x: ArrayLike, aval: ShapedArray) -> ArrayLike:
     """A value that must have the shape of a part of the root, with its dtype."""
-    found: Any = get_aval(x)
+    found = get_aval(x)
     if found.shape != aval.shape:
         verb = "takes" if what == "g" else "must return"
         raise TypeError(

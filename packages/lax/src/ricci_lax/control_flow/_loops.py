@@ -387,7 +387,7 @@ def _index_dtype(lower: IntegerScalar, upper: IntegerScalar) -> tuple[np.dtype, 
     pairs = []
     for name, bound in (("lower", lower), ("upper", upper)):
         try:
-            aval: Any = get_aval(bound)
+            aval = get_aval(bound)
         except TypeError:
             raise TypeError(
                 f"fori_loop: {name} must be an integer scalar, got {bound!r:.60} of type "

@@ -362,7 +362,7 @@ def _check_results(
 def _tangent(tangent: ArrayLike | Zero, result: ArrayLike) -> Array:
     """A result's tangent as an array; for an integer result, zeros of its own dtype."""
     if type(tangent) is Zero and tangent.aval.dtype == float0:
-        aval: Any = get_aval(result)
+        aval = get_aval(result)
         return zeros_of(aval)
     return instantiate(tangent)
 
@@ -386,7 +386,7 @@ def _standard_basis(avals: Sequence[Any]) -> list[Any]:
 
 def _columns(value: ArrayLike, axis: int, avals: Sequence[Any]) -> list[Any]:
     """Split a block of the Jacobian along its last axis: a part for each argument, in its shape."""
-    shape = get_aval(value).shape[:axis]  # pyright: ignore[reportAttributeAccessIssue]
+    shape = get_aval(value).shape[:axis]
     parts = split(value, [aval.size for aval in avals], axis=axis)
     return [
         as_array(_shaped(part, (*shape, *aval.shape)))
@@ -395,7 +395,7 @@ def _columns(value: ArrayLike, axis: int, avals: Sequence[Any]) -> list[Any]:
 
 
 def _is_float0(x: ArrayLike) -> bool:
-    return get_aval(x).dtype == float0  # pyright: ignore[reportAttributeAccessIssue]
+    return get_aval(x).dtype == float0
 
 
 def _rows(value: ArrayLike | None, out_avals: Sequence[Any], aval: ShapedArray) -> list[Any]:
@@ -411,7 +411,7 @@ def _rows(value: ArrayLike | None, out_avals: Sequence[Any], aval: ShapedArray) 
 
 
 def _shaped(x: Array, shape: tuple[int, ...]) -> Array:
-    found: Any = get_aval(x)
+    found = get_aval(x)
     return x if found.shape == shape else reshape(x, shape)
 
 

@@ -1,7 +1,7 @@
 """Changes of dtype."""
 
 from operator import index
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -111,6 +111,14 @@ convert_element_type_p: Primitive = define(
 )
 
 
+@overload
+def converted(
+    x: Array, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
+) -> Array: ...
+@overload
+def converted(
+    x: ArrayLike, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
+) -> ArrayLike: ...
 def converted(
     x: ArrayLike, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
 ) -> ArrayLike:

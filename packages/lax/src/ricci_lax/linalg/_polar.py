@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import cbrt, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -210,7 +210,7 @@ def qdwh(
 @composite("qdwh")
 def _qdwh(
     x: Array, *shape: ArrayLike, eps: float, max_iterations: int
-) -> tuple[Array, Array, ArrayLike, Array]:
+) -> tuple[Array, Array, Any, Array]:
     dtype = dtype_of(x)
     if shape:
         x = _within(x, shape)

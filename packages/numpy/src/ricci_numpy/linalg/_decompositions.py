@@ -1,6 +1,6 @@
 """Decompositions of matrices: Cholesky, QR, singular values, eigenvalues."""
 
-from typing import Any, Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def adjoint(x: ArrayLike) -> Array:
 
 def dtype_of(x: ArrayLike) -> np.dtype:
     """The dtype of an array or a scalar."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return aval.dtype
 
 
@@ -264,7 +264,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     if mode not in _QR_MODES:
         raise ValueError(f"qr: mode must be one of {', '.join(_QR_MODES)}, got {mode!r}.")
     found = _qr(a, mode=mode)
-    return found if mode == "r" else QRResult(*found)
+    return QRResult(*found) if isinstance(found, tuple) else found
 
 
 @composite("qr")
@@ -341,7 +341,7 @@ def svd(
         hermitian=bool(hermitian),
         subset_by_index=subset,
     )
-    return SVDResult(*found) if compute_uv else found
+    return SVDResult(*found) if isinstance(found, tuple) else found
 
 
 @composite("svd")

@@ -204,7 +204,7 @@ def _check_kth(name: str, a: Array, kth: int, axis: int) -> tuple[int, int]:
     kth = as_int(kth)
     if not -size <= kth < size:
         raise ValueError(f"{name}: kth={kth}, but the axis has {size} elements, counted from 0.")
-    if get_aval(a).dtype in COMPLEX_DTYPES:  # pyright: ignore[reportAttributeAccessIssue]
+    if get_aval(a).dtype in COMPLEX_DTYPES:
         raise NotImplementedError(f"{name} is not defined for complex numbers; use sort.")
     return kth % size if size else 0, axis
 
@@ -235,7 +235,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 def _negated(a: Array) -> Array:
     """Numbers in the reverse order: negated, or unsigned ones subtracted from the largest."""
-    dtype = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(a).dtype
     return lax.sub(np.array(np.iinfo(dtype).max, dtype)[()], a) if dtype.kind == "u" else lax.neg(a)
 
 
@@ -316,8 +316,6 @@ def top_k(
 
 
 @composite("top_k")
-def _top_k(a: Array, *, k: int, axis: int, smallest: bool) -> Sequence[Array]:
-    if not smallest:
-        return lax.top_k(a, k, axis=axis)
-    values, places = lax.top_k(_negated(a), k, axis=axis)
-    return _negated(values), places
+def _top_k(a: Array, *, k: int, axis: int, smallest: bool) -> tuple[Array, Array]:
+    values, places = lax.top_k(_negated(a) if smallest else a, k, axis=axis)
+    return _negated(values) if smallest else values, places

@@ -92,7 +92,7 @@ def sum_over(x: ArrayLike, dim: int | None, size: int) -> Array:
 
 def scalar_of(x: ArrayLike, value: int) -> np.number:
     """A scalar of an array's dtype."""
-    return get_aval(x).dtype.type(value)  # pyright: ignore[reportAttributeAccessIssue]
+    return get_aval(x).dtype.type(value)
 
 
 def axes_of(*, axes: AxisNames, **_: Any) -> AxisNames:

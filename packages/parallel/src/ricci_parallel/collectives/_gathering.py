@@ -143,7 +143,7 @@ def psum_scatter(
     size = group_size(names, groups)
 
     def one(leaf: ArrayLike) -> Array:
-        aval: Any = get_aval(leaf)
+        aval = get_aval(leaf)
         place = array_axis("psum_scatter", scatter_dimension, aval.ndim, aval.shape)
         check_divisible("psum_scatter", "scatter_dimension", place, aval.shape, size, names, tiled)
         params: dict[str, Any] = {

@@ -21,7 +21,7 @@ from ._named_axes import AxisNames, Groups
 
 def shape_of(x: ArrayLike) -> tuple[int, ...]:
     """The shape of an array, a tracer or a scalar."""
-    return get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
+    return get_aval(x).shape
 
 
 def sizes_around(names: AxisNames, name: Hashable) -> tuple[AxisNames, int, int]:

@@ -234,7 +234,7 @@ def _transpose(
 
 def _written(count: int, starts: ArrayLike, sizes: ArrayLike) -> Array:
     """Which of ``count`` rows lie in one of the given ranges."""
-    dtype: Any = get_aval(starts).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(starts).dtype
     shape = (count, *shape_of(starts))
     rows = broadcasted_iota(dtype, shape, 0)
     sizes = convert_element_type(sizes, dtype)
@@ -262,7 +262,7 @@ def _batch(
         return reshape(x, (shape_of(x)[0] * shape_of(x)[1], *shape_of(x)[2:]))
 
     def by_member(x: Array, rows: int) -> Array:
-        dtype: Any = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+        dtype = get_aval(x).dtype
         shift = np.arange(axis.size, dtype=dtype) * dtype.type(rows)
         x = add(x, broadcast_in_dim(shift, shape_of(x), (0,)))
         each = shape_of(x)[1] // members

@@ -5,7 +5,6 @@ An enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the names: to its devices
 
 from collections.abc import Callable, Hashable, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -134,7 +133,7 @@ def _is_constant(x: object) -> bool:
 
 
 def _as_number(x: ArrayLike) -> ArrayLike:
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return convert_element_type(x, np.dtype("int32")) if aval.dtype == np.bool_ else x
 
 
@@ -165,15 +164,15 @@ def pmean(
         value = add(leaf)
         if isinstance(value, int | float | complex) and isinstance(members, int):
             return value / members
-        aval: Any = get_aval(value)
+        aval = get_aval(value)
         if aval.dtype.kind in "iub":
-            kind: Any = get_aval(1.0)
+            kind = get_aval(1.0)
             value = convert_element_type_p.bind(
                 value, new_dtype=kind.dtype, weak_type=aval.weak_type, sharding=None
             )
         if isinstance(members, int):
             return div(value, scalar_like(value, members * count))
-        return div(value, convert_element_type(members, get_aval(value).dtype))  # pyright: ignore
+        return div(value, convert_element_type(members, get_aval(value).dtype))
 
     return tree_map(one, x)
 

@@ -74,4 +74,4 @@ def _padded(spec: PartitionSpec, rank: int) -> Sequence[Any]:
 
 
 def _shape(x: Array) -> tuple[int, ...]:
-    return get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
+    return get_aval(x).shape

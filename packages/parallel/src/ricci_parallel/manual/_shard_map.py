@@ -253,7 +253,7 @@ def _in_specs(
         )
     found: list[PartitionSpec] = []
     for x in leaves:
-        aval: Any = get_aval(x)
+        aval = get_aval(x)
         parts = aval.type_sharding.parts if aval.type_sharding is not None else ((),) * aval.ndim
         kept = [tuple(n for n in part if n in manual) for part in parts]
         found.append(PartitionSpec(*(p[0] if len(p) == 1 else p or None for p in kept)))

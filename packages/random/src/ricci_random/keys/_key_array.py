@@ -73,7 +73,7 @@ class KeyArray(_Keys):
         self._base_array = words
         self._uses = None
         shape = words.shape[: words.ndim - len(impl.key_shape)]
-        held: Any = get_aval(words)
+        held = get_aval(words)
         sharding = held.type_sharding
         if sharding is not None:
             sharding = sharding.update(parts=sharding.parts[: len(shape)])

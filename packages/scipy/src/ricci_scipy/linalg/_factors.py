@@ -172,7 +172,7 @@ def svd(
     found = _svd(
         *matrices("svd", jnp.asarray(a)), full_matrices=full_matrices, compute_uv=compute_uv
     )
-    return tuple(found) if compute_uv else found
+    return found
 
 
 @composite("_svd")
@@ -451,7 +451,7 @@ def hessenberg(
     Source: scipy.linalg.hessenberg.
     """
     found = _hessenberg(*matrices("hessenberg", a), calc_q=bool(calc_q))
-    return tuple(found) if calc_q else found
+    return found
 
 
 @inlined("hessenberg")

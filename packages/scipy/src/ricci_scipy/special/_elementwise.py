@@ -42,7 +42,7 @@ def elementwise[**P, R](
 
         def step(*args: Any, **settings: Any) -> Any:
             xs = promote_args_inexact(name, *args)
-            aval: Any = get_aval(xs[0])
+            aval = get_aval(xs[0])
             dtype = aval.dtype
             _check_dtype(name, dtype, complexes)
             if widen and dtype.name in _SMALL:
@@ -76,7 +76,7 @@ def elementwise[**P, R](
 
 def _is_weak_or_scalar(x: ArrayLike) -> bool:
     """Whether an operand is weakly typed or of rank 0."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return aval.weak_type or not aval.shape
 
 

@@ -1,7 +1,7 @@
 """The gamma function and those defined by it: beta, factorials, incomplete gamma and beta, zeta."""
 
 from math import log, pi
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -380,7 +380,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
     Source: DLMF 5.15.
     """
-    aval: Any = get_aval(n)
+    aval = get_aval(n)
     if not issubdtype(aval.dtype, np.integer):
         raise ValueError(f"polygamma: n must be of an integer dtype, got {aval.dtype.name}.")
     return _polygamma(n, x)

@@ -110,7 +110,7 @@ def shard_arg(x: Any, sharding: Sharding) -> Any:
         return shard_arg(x.physical, sharding)
     if not isinstance(x, np.ndarray) and hasattr(x, "__jax_array__"):
         return shard_arg(x.__jax_array__(), sharding)
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     if aval.dtype == float0:  # has no values: programs take Booleans in its place
         x, aval = np.zeros(aval.shape, bool), ShapedArray(aval.shape, np.dtype(bool))
     return array_from_host(np.asarray(x), aval, sharding)
