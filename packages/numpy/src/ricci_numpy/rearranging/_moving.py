@@ -80,7 +80,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """An array with each of its parts repeated.
 
@@ -373,7 +373,7 @@ def _resize(a: Array, *, shape: tuple[int, ...]) -> Array:
 
 
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: object, **kwargs: object
 ) -> Array:
     """A function of vectors applied along a dimension.
 

@@ -62,7 +62,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     Source: numpy.packbits.
     """
     (a,) = operands("packbits", a)
-    dtype = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(a).dtype
     if dtype != BOOL and not issubdtype(dtype, np.integer):
         raise TypeError(f"packbits: bits are integers or booleans, got dtype {dtype}.")
     return _packbits(a, axis=_checked("packbits", a, axis, bitorder), bitorder=bitorder)
@@ -109,7 +109,7 @@ def unpackbits(
     Source: numpy.unpackbits.
     """
     (a,) = operands("unpackbits", a)
-    dtype = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(a).dtype
     if dtype != _BYTE:
         raise TypeError(f"unpackbits: the elements must be bytes, of dtype uint8, not {dtype}.")
     axis = _checked("unpackbits", a, axis, bitorder)

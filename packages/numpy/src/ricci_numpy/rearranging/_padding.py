@@ -31,7 +31,7 @@ def pad(
     array: ArrayLike,
     pad_width: WidthsLike,
     mode: str | Callable[..., Any] = "constant",
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Array:
     """An array with elements added before and after each dimension.
 
@@ -68,7 +68,7 @@ def pad(
         return asarray(array)
     if callable(mode):
         return _pad_by(array, widths, mode, kwargs)
-    aval: Any = get_aval(array)
+    aval = get_aval(array)
     return convert(_padded(array, widths, mode, kwargs), aval.dtype, aval.weak_type)
 
 
@@ -170,7 +170,7 @@ def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Array], tup
 
 
 def _dtype_of(x: Array) -> np.dtype:
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return aval.dtype
 
 

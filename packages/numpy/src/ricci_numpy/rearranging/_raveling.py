@@ -39,7 +39,7 @@ class Unravel(Record):
         """
         if not self.shapes:
             return tree_unflatten(self.structure, [])
-        given: Any = get_aval(flat)
+        given = get_aval(flat)
         is_uniform = all(dtype == self.dtype for dtype in self.dtypes)
         if not is_uniform and given.dtype != self.dtype:
             raise TypeError(

@@ -1,7 +1,6 @@
 """Diagonals of arrays, and matrices made from them."""
 
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -135,7 +134,7 @@ def _masked_sum(
     shape = np.shape(a)
     mask = _on_diagonal(shape[-2:], offset)
     mask = lax.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
-    own = get_aval(a).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    own = get_aval(a).dtype
     zeros = lax.full(shape, np.zeros((), own)[()], own)
     return sum(where_step(mask, a, zeros), axis=(-2, -1), dtype=dtype)
 
@@ -197,7 +196,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     values = ravel(v)
     count = np.shape(values)[0]
     size = count + abs(k)
-    aval: Any = get_aval(v)
+    aval = get_aval(v)
     matrix = lax.full((size * size,), np.zeros((), aval.dtype)[()], aval.dtype)
     i = lax.iota(_INT32, count)
     rows = lax.add(i, np.int32(-k)) if k < 0 else i

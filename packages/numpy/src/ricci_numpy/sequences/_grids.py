@@ -161,7 +161,7 @@ class _Joiner:
         return directive.joined([_part(entry) for entry in entries])
 
 
-def _part(entry: Any) -> Any:
+def _part(entry: object) -> Any:
     if isinstance(entry, slice):
         return _points(entry)
     return entry if np.isscalar(entry) else array(entry)

@@ -99,7 +99,7 @@ def _unravel_traced(indices: Array, *sizes: ArrayLike) -> tuple[Array, ...]:
 @composite("unravel_index")
 def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> tuple[Array, ...]:
     total = prod(sizes)
-    weak = get_aval(indices).weak_type  # pyright: ignore[reportAttributeAccessIssue]
+    weak = get_aval(indices).weak_type
     indices = widened(indices, total)
     if dtype_of(indices).kind == "i":
         indices = wrapped(indices, total)

@@ -85,8 +85,8 @@ def arange(
     step: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """The numbers from ``start`` to ``stop``, which is excluded, with a distance of ``step``.
 
@@ -150,11 +150,11 @@ def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Array:
     return lax.add(_end(dtype, start), result) if has_start else result
 
 
-def _end(dtype: Any, x: Any) -> ArrayLike:
+def _end(dtype: np.dtype, x: float) -> ArrayLike:
     return convert(x, dtype) if is_symbolic_dim(x) else strong_constant(dtype, x)
 
 
-def _steps(start: Any, stop: Any, step: Any) -> int:
+def _steps(start: float, stop: float, step: float) -> int:
     if any(map(is_symbolic_dim, (start, stop, step))):
         return _symbolic_steps(start, stop, step)
     if all(isinstance(x, int | np.integer | np.bool_) for x in (start, stop, step)):
@@ -165,7 +165,7 @@ def _steps(start: Any, stop: Any, step: Any) -> int:
     return ceil(quotient)
 
 
-def _symbolic_steps(start: Any, stop: Any, step: Any) -> Any:
+def _symbolic_steps(start: Any, stop: Any, step: Any) -> int:
     known = [x for x in (start, stop, step) if not is_symbolic_dim(x)]
     if not all(isinstance(x, int | np.integer) or x == int(x) for x in known):
         raise ValueError(
@@ -195,7 +195,7 @@ def linspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
+    device: object = None,
 ) -> Array: ...
 @overload
 def linspace(
@@ -207,7 +207,7 @@ def linspace(
     retstep: Literal[True],
     dtype: DTypeLike | None = None,
     axis: int = 0,
-    device: Any = None,
+    device: object = None,
 ) -> tuple[Array, Array]: ...
 def linspace(
     start: ArrayLike,
@@ -218,7 +218,7 @@ def linspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
+    device: object = None,
 ) -> Array | tuple[Array, Array]:
     """A number of values from ``start`` to ``stop`` at equal distances.
 

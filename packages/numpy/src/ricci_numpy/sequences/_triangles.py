@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from operator import index
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def eye(
     k: int | Array = 0,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
+    device: object = None,
 ) -> Array:
     """A matrix with ones on a diagonal and zeros elsewhere.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from operator import index as as_int
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -53,7 +53,10 @@ __all__ = [
 ]
 
 
-def _is_one_array(x: object) -> bool:
+type _Form = tuple[_Form, ...] | None
+
+
+def _is_one_array(x: object) -> TypeGuard[Array | np.ndarray]:
     return hasattr(type(x), "aval") or isinstance(x, np.ndarray)
 
 
@@ -114,7 +117,7 @@ def concatenate(
     return lax.concatenate(given, axis)
 
 
-def _merge_rows(arrays: Any, axis: int | None, dtype: DTypeLike | None) -> Array:
+def _merge_rows(arrays: Array | np.ndarray, axis: int | None, dtype: DTypeLike | None) -> Array:
     """``concatenate`` of the rows of one array."""
     (arrays,) = _common("concatenate", [arrays], dtype)
     shape = np.shape(arrays)
@@ -186,7 +189,7 @@ def stack(
     return lax.stack(given, canonical_axis(axis, len(shapes[0]) + 1))
 
 
-def _stack_rows(arrays: Any, axis: int, dtype: DTypeLike | None) -> Array:
+def _stack_rows(arrays: Array | np.ndarray, axis: int, dtype: DTypeLike | None) -> Array:
     """``stack`` of the rows of one array."""
     (arrays,) = _common("stack", [arrays], dtype)
     axis = canonical_axis(axis, np.ndim(arrays))
@@ -196,7 +199,7 @@ def _stack_rows(arrays: Any, axis: int, dtype: DTypeLike | None) -> Array:
     return concatenate(rows, axis)
 
 
-def _parts(name: str, tup: Any) -> list[Any]:
+def _parts(name: str, tup: Sequence[ArrayLike] | Array | np.ndarray) -> list[Any]:
     """The arrays to join: those of a sequence, or the rows of one array."""
     if _is_one_array(tup):
         return list(lax.unstack(tup, 0))
@@ -206,18 +209,24 @@ def _parts(name: str, tup: Any) -> list[Any]:
     return list(tup)
 
 
-def _each(at_least: Callable[[ArrayLike], Array], name: str, tup: Any) -> list[Array]:
+def _each(
+    at_least: Callable[[ArrayLike], Array], name: str, tup: Sequence[ArrayLike] | Array | np.ndarray
+) -> list[Array]:
     """The arrays to join, with the least number of dimensions that ``at_least`` gives them."""
     return [at_least(x) for x in _parts(name, tup)]
 
 
-def _has_open_rows(tup: Any) -> bool:
+def _has_open_rows(tup: object) -> TypeGuard[Array | np.ndarray]:
     """Whether it is one array, with a symbolic number of rows."""
     return _is_one_array(tup) and is_symbolic_dim(np.shape(tup)[0])
 
 
 def _joined(
-    at_least: Callable[[ArrayLike], Array], name: str, tup: Any, axis: int, dtype: Any = None
+    at_least: Callable[[ArrayLike], Array],
+    name: str,
+    tup: Sequence[ArrayLike] | Array | np.ndarray,
+    axis: int,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The arrays joined; the rows of one array need not be told apart for that."""
     if not _has_open_rows(tup):
@@ -330,7 +339,7 @@ def _append(arr: Array, values: Array, *, axis: int | None) -> Array:
     return concatenate([arr, values], axis)
 
 
-def block(arrays: Any) -> Array:
+def block(arrays: ArrayLike | Sequence[Any]) -> Array:
     """An array put together from blocks, given as nested lists.
 
     The innermost lists are joined along the last dimension, those around them along the one
@@ -355,7 +364,7 @@ def block(arrays: Any) -> Array:
     return _block(*operands("block", *leaves), form=form, depth=depths.pop())
 
 
-def _block_form(x: Any, leaves: list[Any]) -> Any:
+def _block_form(x: object, leaves: list[Any]) -> _Form:
     """The nesting as tuples, with ``None`` for each block; the blocks are added to ``leaves``."""
     if isinstance(x, tuple):
         raise TypeError("block: nest lists, not tuples.")
@@ -367,7 +376,7 @@ def _block_form(x: Any, leaves: list[Any]) -> Any:
     return None
 
 
-def _depths(form: Any, depth: int) -> list[int]:
+def _depths(form: _Form, depth: int) -> list[int]:
     """How many lists each block stands in."""
     if form is None:
         return [depth]
@@ -375,11 +384,11 @@ def _depths(form: Any, depth: int) -> list[int]:
 
 
 @composite("block")
-def _block(*leaves: Array, form: Any, depth: int) -> Array:
+def _block(*leaves: Array, form: _Form, depth: int) -> Array:
     rank = max(depth, *(np.ndim(x) for x in leaves))
     given = iter(leaves)
 
-    def join(part: Any, level: int) -> Array:
+    def join(part: _Form, level: int) -> Array:
         if part is None:
             x = next(given)
             return lax.expand_dims(x, tuple(range(rank - np.ndim(x))))
@@ -466,11 +475,11 @@ def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Array]:
     )
 
 
-def _place(i: Any, size: Any) -> Any:
+def _place(i: int, size: int) -> int:
     return max_dim(i + size, 0) if i < 0 else min_dim(i, size)
 
 
-def _nearly_equal(part: Any, rest: Any, count: int) -> list[Any]:
+def _nearly_equal(part: int, rest: int, count: int) -> list[int]:
     """The sizes of ``count`` parts; the first ``rest`` ones are larger by one."""
     if is_symbolic_dim(rest):
         return [part + min_dim(max_dim(rest - i, 0), 1) for i in range(count)]

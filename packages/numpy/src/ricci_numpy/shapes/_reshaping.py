@@ -1,6 +1,6 @@
 """Functions that change an array's shape and leave its elements alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from operator import index as as_int
 from typing import Any, SupportsIndex, overload
@@ -58,7 +58,9 @@ def canonical_axis(axis: SupportsIndex, ndim: int) -> int:
     return number + ndim if number < 0 else number
 
 
-def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
+def canonical_axes(
+    axes: SupportsIndex | Iterable[SupportsIndex], ndim: int, name: str = "axis"
+) -> tuple[int, ...]:
     """Axes, given as an int or a sequence, counted from the start.
 
     Raises:
@@ -112,7 +114,7 @@ def reshape(
     order: str = "C",
     *,
     copy: bool | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """An array's elements in another shape.
 
@@ -152,7 +154,7 @@ def reshape(
     return result
 
 
-def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Array:
     """An array's elements in one dimension.
 
     Args:
@@ -353,7 +355,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     return moveaxis(a, axis, start - 1 if start > axis else start)
 
 
-def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None) -> Array:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = None) -> Array:
     """An array repeated to a shape that its own shape broadcasts to.
 
     Args:
@@ -451,7 +453,7 @@ def _atleast_3d(x: Array) -> Array:
     return lax.expand_dims(x, new) if new else x
 
 
-def _at_least(step: Composite, rank: int, args: tuple[ArrayLike, ...]) -> Any:
+def _at_least(step: Composite, rank: int, args: tuple[ArrayLike, ...]) -> Array | list[Array]:
     """One array, or a list of several, with at least ``rank`` dimensions, which ``step`` adds."""
     check_arraylike(step.name, *args)
     # An array that has them is returned as it is; traced programs show the call, as JAX's do.
@@ -466,7 +468,7 @@ def _at_least(step: Composite, rank: int, args: tuple[ArrayLike, ...]) -> Any:
 def atleast_1d(x: ArrayLike, /) -> Array: ...
 @overload
 def atleast_1d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
-def atleast_1d(*arys: ArrayLike) -> Any:
+def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with one dimension at least; a list of them for several arguments.
 
     Raises:
@@ -486,7 +488,7 @@ def atleast_1d(*arys: ArrayLike) -> Any:
 def atleast_2d(x: ArrayLike, /) -> Array: ...
 @overload
 def atleast_2d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
-def atleast_2d(*arys: ArrayLike) -> Any:
+def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with two dimensions at least, new ones in front; a list for several arguments.
 
     Raises:
@@ -506,7 +508,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
 def atleast_3d(x: ArrayLike, /) -> Array: ...
 @overload
 def atleast_3d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
-def atleast_3d(*arys: ArrayLike) -> Any:
+def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with three dimensions at least; a list of them for several arguments.
 
     A vector of size ``n`` gets shape ``(1, n, 1)``, a matrix ``(m, n, 1)``.
@@ -524,7 +526,9 @@ def atleast_3d(*arys: ArrayLike) -> Any:
     return _at_least(_atleast_3d, 3, arys)
 
 
-def reshape_method(x: Array, *sizes: Any, order: str = "C", out_sharding: Any = None) -> Array:
+def reshape_method(
+    x: Array, *sizes: ShapeLike, order: str = "C", out_sharding: object = None
+) -> Array:
     """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``: see ``reshape``."""
     shape: Any = sizes
     if len(sizes) == 1 and (
