@@ -1,6 +1,6 @@
 """Weighted averages, and quantiles of sorted data."""
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -37,13 +37,38 @@ _INDEX = np.dtype("int32")
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: Literal[False] = False,
+    keepdims: bool = False,
+) -> Array: ...
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    *,
+    returned: Literal[True],
+    keepdims: bool = False,
+) -> tuple[Array, Array]: ...
+@overload
 def average(
     a: ArrayLike,
     axis: Axis = None,
     weights: ArrayLike | None = None,
     returned: bool = False,
     keepdims: bool = False,
-) -> Any:
+) -> Array | tuple[Array, Array]: ...
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Array | tuple[Array, Array]:
     """The weighted mean along axes.
 
     Args:
@@ -186,7 +211,7 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: ArrayLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """The values below which given percentages of the elements lie; see ``quantile``.
 

@@ -232,7 +232,7 @@ def _extreme(
     no_out(name, out)
     a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
     if initial is None:
-        aval: Any = get_aval(a)
+        aval = get_aval(a)
         if where is not None:
             raise ValueError(
                 f"{name}: with where=..., give initial=..., the result where nothing is selected."

@@ -1,7 +1,6 @@
 """What reductions share: their axes, masks, and the dtypes in which they compute."""
 
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from ricci_ir import (
     UINTS,
     Array,
     ArrayLike,
+    Axis,
     bfloat16,
     canonicalize_dtype,
     get_aval,
@@ -25,7 +25,7 @@ _FLOAT32 = np.dtype("float32")
 _SHORT_FLOATS = frozenset((np.dtype(bfloat16), np.dtype("float16")))
 
 
-def reduced_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+def reduced_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
     """The axes to reduce, counted from the start.
 
     Args:
@@ -78,7 +78,7 @@ def checked_mask(name: str, where: ArrayLike) -> ArrayLike:
       ValueError: if it is not boolean.
     """
     (where,) = operands(name, where)
-    dtype = get_aval(where).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(where).dtype
     if dtype != BOOL:
         raise ValueError(
             f"{name}: where chooses elements by true and false, so dtype {dtype} will not do. Make "

@@ -236,7 +236,7 @@ def variance_dtypes(
     return computed, real_dtype(found)
 
 
-def _is_more(count: int, ddof: Any) -> bool:
+def _is_more(count: int, ddof: float) -> bool:
     """Whether there are surely more elements than are subtracted."""
     return surely_at_least(count, floor(ddof) + 1) if is_symbolic_dim(count) else count > ddof
 
@@ -284,7 +284,7 @@ def _variance(
 
 
 @composite("_std")
-def _std(*arrays: Any, **settings: Any) -> Array:
+def _std(*arrays: object, **settings: object) -> Array:
     return lax.sqrt(_var.fun(*arrays, **settings))
 
 

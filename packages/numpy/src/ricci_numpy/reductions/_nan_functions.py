@@ -1,7 +1,6 @@
 """Reductions that leave NaNs out."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -100,7 +99,7 @@ def _reduce(
     keepdims: bool,
     initial: ArrayLike | None,
     where: ArrayLike | None,
-    **settings: Any,
+    **settings: object,
 ) -> Array:
     no_out(name, out)
     a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
@@ -321,7 +320,7 @@ def _nan_variance(
 
 
 @composite("nanstd")
-def _nanstd(*arrays: Any, **settings: Any) -> Array:
+def _nanstd(*arrays: object, **settings: object) -> Array:
     return lax.sqrt(_nanvar.fun(*arrays, **settings))
 
 

@@ -1,6 +1,6 @@
 """Softmax, its logarithm and ``logsumexp``, computed without overflow."""
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -59,7 +59,7 @@ _softmax_with_rule = custom_jvp(_softmax_with_axis, nondiff_argnums=(0,))
 _softmax_with_rule.defjvp(_softmax_rule)
 
 
-def as_axis(axis: Axis) -> Any:
+def as_axis(axis: Axis) -> int | tuple[int, ...] | None:
     """The axis or axes as a hashable value."""
     return axis if isinstance(axis, int) else None if axis is None else axis_tuple(axis)
 
@@ -114,6 +114,26 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     return _log_softmax(to_inexact(x, "log_softmax"), *masks, axis=as_axis(axis))
 
 
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: Literal[False] = False,
+    where: ArrayLike | None = None,
+) -> Array: ...
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    *,
+    return_sign: Literal[True],
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]: ...
+@overload
 def logsumexp(
     a: ArrayLike,
     axis: Axis = None,
@@ -121,7 +141,15 @@ def logsumexp(
     keepdims: bool = False,
     return_sign: bool = False,
     where: ArrayLike | None = None,
-) -> Any:
+) -> Array | tuple[Array, Array]: ...
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Array | tuple[Array, Array]:
     """log(sum(b · exp(a))) along axes, computed without overflow.
 
     Args:
@@ -169,8 +197,8 @@ def logsumexp(
     return result
 
 
-def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     """The axes to reduce, counted from the start."""
     if axis is None:
         return tuple(range(ndim))
-    return tuple(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,)))
+    return tuple(a % ndim for a in axis_tuple(axis))

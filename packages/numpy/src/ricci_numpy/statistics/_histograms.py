@@ -42,7 +42,7 @@ def bincount(
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """How often each number from 0 up occurs in a vector of integers.
 
@@ -67,7 +67,7 @@ def bincount(
     Source: numpy.bincount.
     """
     x, *given = operands("bincount", x, *([] if weights is None else [weights]))
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(x).dtype
     if dtype != BOOL and not issubdtype(dtype, np.integer):
         raise TypeError(f"bincount: only integers can be counted, got dtype {dtype}.")
     if np.ndim(x) != 1:
@@ -110,7 +110,7 @@ def counted(places: Array, weights: Array, length: int) -> Array:
     )
 
 
-def checked_bins(name: str, bins: ArrayLike | str) -> Any:
+def checked_bins(name: str, bins: ArrayLike | str) -> int | Array:
     """The number of bins, or the vector of their edges."""
     if isinstance(bins, str):
         raise NotImplementedError(
@@ -155,7 +155,7 @@ def edges_of(a: Array, bins: int | Array, ends: Sequence[Array]) -> Array:
     return linspace(low, high, bins + 1, dtype=a.dtype)
 
 
-def _with_edges(bins: Any, *given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _with_edges(bins: int | Array, *given: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The operands and settings of a step: edges are an operand, a number of bins is a setting."""
     if isinstance(bins, int):
         return (None, *given), {"bins": bins}
@@ -204,7 +204,7 @@ def histogram(
     range: Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> tuple[Array, Array]:
     """How many elements fall into each of some bins.
 

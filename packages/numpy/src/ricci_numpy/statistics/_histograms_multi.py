@@ -27,7 +27,7 @@ __all__ = [
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
-    bins: Any = 10,
+    bins: ArrayLike | Sequence[Any] = 10,
     range: Sequence[Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
@@ -68,7 +68,7 @@ def histogram2d(
 
 def histogramdd(
     sample: ArrayLike,
-    bins: Any = 10,
+    bins: ArrayLike | Sequence[Any] = 10,
     range: Sequence[Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
@@ -109,15 +109,17 @@ def histogramdd(
         raise ValueError(
             f"histogramdd: {size} points need as many weights, got {np.shape(given[0])}."
         )
-    if isinstance(bins, list | tuple) or np.ndim(bins):
-        bins = list(bins)
-        if len(bins) != rank:
+    several: Any = bins
+    if isinstance(several, list | tuple) or np.ndim(several):
+        given_bins = list(several)
+        if len(given_bins) != rank:
             raise ValueError(
-                f"histogramdd: there are {rank} directions; give bins for each, not {len(bins)}."
+                f"histogramdd: there are {rank} directions; give bins for each, not "
+                f"{len(given_bins)}."
             )
     else:
-        bins = [bins] * rank
-    bins = [checked_bins("histogramdd", each) for each in bins]
+        given_bins = [several] * rank
+    all_bins = [checked_bins("histogramdd", each) for each in given_bins]
     if range is not None and len(range) != rank:
         raise ValueError(
             f"histogramdd: range must have two ends or None for each of {rank} directions, got "
@@ -127,9 +129,9 @@ def histogramdd(
     counts, *edges = _histogramdd(
         sample,
         *(given or [None]),
-        *(each for each in bins if not isinstance(each, int)),
+        *(each for each in all_bins if not isinstance(each, int)),
         *(end for each in ends for end in each),
-        bins=tuple(each if isinstance(each, int) else None for each in bins),
+        bins=tuple(each if isinstance(each, int) else None for each in all_bins),
         ranged=tuple(bool(each) for each in ends),
         density=bool(density),
     )

@@ -36,7 +36,7 @@ _JOINS: dict[str, tuple[str, Callable[..., Array]]] = {
 }
 
 
-def _neutral(name: str, dtype: np.dtype) -> Any:
+def _neutral(name: str, dtype: np.dtype) -> float | np.floating:
     """The value of a segment without rows."""
     if name in ("segment_sum", "segment_prod"):
         return int(name == "segment_prod")
@@ -85,9 +85,9 @@ def _joined(
     count: int,
     buckets: int | None,
     bucket_size: int | None,
-    **options: Any,
+    **options: object,
 ) -> Array:
-    aval: Any = get_aval(data)
+    aval = get_aval(data)
     method, reduction = _JOINS[name]
     start = np.array(_neutral(name, aval.dtype)).astype(aval.dtype)[()]
     shape = (count, *aval.shape[np.ndim(segment_ids) and 1 :])
@@ -144,12 +144,12 @@ def _segment_reduction(name: str, summary: str, example: list[float]) -> Callabl
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         bucket_size: int | None = None,
-        mode: Any = None,
-        out_sharding: Any = None,
+        mode: object = None,
+        out_sharding: object = None,
     ) -> Array:
         check_arraylike(name, data, segment_ids)
         data, segment_ids = as_operand(data), as_operand(segment_ids)
-        aval: Any = get_aval(data)
+        aval = get_aval(data)
         if name in ("segment_sum", "segment_prod") and aval.dtype == BOOL:
             raise TypeError(f"{name} takes numbers, got an array of bool. Convert it with astype.")
         settings = {
