@@ -86,7 +86,7 @@ def _advice(x: object) -> str:
     return "Pass an array, or a class with a method __jax_array__ that returns one."
 
 
-def as_operand(x: Any) -> Any:
+def as_operand(x: object) -> Any:
     """``x`` as an array or a scalar.
 
     An object with a method ``__ricci_array__`` or ``__jax_array__`` becomes the array that this
@@ -119,7 +119,7 @@ def operands(name: str, *args: Any) -> list[Array]:
 
 def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Array:
     """``x`` as an array of the given dtype; an array that has it is returned as it is."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(type(x), "aval"):
         array: Any = x
         return array
@@ -160,7 +160,7 @@ def common_dtype(*args: ArrayLike) -> tuple[np.dtype, bool]:
     """The dtype that operands promote to, and whether it is weak."""
     pairs = []
     for x in args:
-        aval: Any = get_aval(x)
+        aval = get_aval(x)
         pairs.append((aval.dtype, aval.weak_type))
     return lattice_result_type(*pairs)
 
@@ -195,17 +195,17 @@ def promote_dtypes_numeric(*args: Any) -> list[Array]:
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
-def promote_args(name: str, *args: Any) -> list[Array]:
+def promote_args(name: str, *args: object) -> list[Array]:
     """Checked operands with one dtype and one rank."""
     return promote_shapes(name, *promote_dtypes(*operands(name, *args)))
 
 
-def promote_args_inexact(name: str, *args: Any) -> list[Array]:
+def promote_args_inexact(name: str, *args: object) -> list[Array]:
     """Checked operands with one dtype of floats or complex numbers, and one rank."""
     return promote_shapes(name, *promote_dtypes_inexact(*operands(name, *args)))
 
 
-def promote_args_numeric(name: str, *args: Any) -> list[Array]:
+def promote_args_numeric(name: str, *args: object) -> list[Array]:
     """Checked operands with one dtype that is not boolean, and one rank."""
     return promote_shapes(name, *promote_dtypes_numeric(*operands(name, *args)))
 
@@ -271,7 +271,7 @@ def constant(x: ArrayLike, value: float) -> ArrayLike:
 
     It is a Python scalar if ``x`` is a weakly typed scalar, else one of NumPy's.
     """
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     if aval.weak_type and not aval.shape:
         return constant_like(x, value)
     return strong_constant(aval.dtype, value)
@@ -279,7 +279,7 @@ def constant(x: ArrayLike, value: float) -> ArrayLike:
 
 def constant_like(x: ArrayLike, value: float) -> ArrayLike:
     """A scalar of the type of ``x``: a Python one if ``x`` is weakly typed, else one of NumPy's."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     dtype = aval.dtype
     if aval.weak_type:
         if is_symbolic_dim(value):

@@ -42,7 +42,7 @@ class ArrayNamespaceInfo:
         """The devices that arrays can be on."""
         return backend().devices()
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
+    def default_dtypes(self, *, device: object = None) -> dict[str, np.dtype]:
         """The dtypes that arrays have by default, by kind."""
         integer = python_scalar_dtype(int)
         return {
@@ -53,7 +53,7 @@ class ArrayNamespaceInfo:
         }
 
     def dtypes(
-        self, *, device: Any = None, kind: DTypeLike | tuple[DTypeLike, ...] | None = None
+        self, *, device: object = None, kind: DTypeLike | tuple[DTypeLike, ...] | None = None
     ) -> dict[str, np.dtype]:
         """The dtypes of the standard that arrays can have, by name.
 

@@ -66,7 +66,7 @@ def chosen_dtype(dtype: DTypeLike | None, name: str) -> np.dtype | None:
     return None if dtype is None else checked_dtype(explicit_dtype(dtype, name), name)
 
 
-def placed(x: Array, device: Any, out_sharding: Any = None) -> Array:
+def placed(x: Array, device: object, out_sharding: object = None) -> Array:
     """``x`` on a device or with a sharding, if one is given."""
     if out_sharding is not None:
         return placement.as_asked(x, out_sharding)
@@ -100,8 +100,8 @@ def asarray(
     order: str | None = None,
     *,
     copy: bool | None = None,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """Make an array of a value; an array is returned as it is.
 
@@ -132,14 +132,14 @@ def asarray(
 
 
 def array(
-    object: Any,
+    object: object,
     dtype: DTypeLike | None = None,
-    *args: Any,
+    *args: object,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """Make a new array of a value.
 
@@ -173,7 +173,7 @@ def array(
     return _array(object, dtype, copy, order, ndmin, device, out_sharding, "array")
 
 
-def _by_position(args: tuple, *defaults: Any) -> tuple:
+def _by_position(args: tuple, *defaults: object) -> tuple:
     """The options of ``array``: those given by position, then the others."""
     if len(args) > len(defaults):
         raise TypeError(
@@ -188,13 +188,13 @@ def _by_position(args: tuple, *defaults: Any) -> tuple:
 
 
 def _array(
-    x: Any,
+    x: object,
     dtype: DTypeLike | None,
     copy: bool,
     order: str | None,
     ndmin: int,
-    device: Any,
-    out_sharding: Any,
+    device: object,
+    out_sharding: object,
     name: str,
 ) -> Array:
     if order is not None and order != "K":
@@ -285,7 +285,7 @@ def _has_array(x: object) -> bool:
     return hasattr(x, "__jax_array__") or hasattr(x, "__ricci_array__")
 
 
-def _type_of_other(x: Any, name: str) -> tuple[np.dtype, bool]:
+def _type_of_other(x: object, name: str) -> tuple[np.dtype, bool]:
     """The dtype that NumPy gives to an element of a sequence, and whether it is weak."""
     for kind in (int, float, complex):  # subclasses of them
         if isinstance(x, kind):
@@ -362,7 +362,7 @@ def _from_sequence(x: list[Any] | tuple[Any, ...], dtype: DTypeLike | None, name
     return _stacked(x, dtype, name)
 
 
-def _on_host(x: Any) -> Any:
+def _on_host(x: object) -> object:
     """A nested sequence with its scalar arrays replaced by NumPy scalars."""
     if isinstance(x, list | tuple):
         return [_on_host(part) for part in x]
@@ -390,7 +390,7 @@ def _stacked(x: Any, dtype: DTypeLike, name: str) -> Any:
 
 
 def astype(
-    x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None
+    x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: object = None
 ) -> Array:
     """An array with its elements converted to a dtype.
 
@@ -467,7 +467,7 @@ def _without_size(name: str) -> NoReturn:
     )
 
 
-def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
+def fromfile(*args: object, **kwargs: object) -> NoReturn:
     """Not provided: read with ``numpy.fromfile``, then ``asarray``.
 
     Raises:
@@ -476,7 +476,7 @@ def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
     _without_size("fromfile")
 
 
-def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
+def fromiter(*args: object, **kwargs: object) -> NoReturn:
     """Not provided: read with ``numpy.fromiter``, then ``asarray``.
 
     Raises:

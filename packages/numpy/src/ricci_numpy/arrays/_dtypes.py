@@ -1,5 +1,6 @@
 """The dtypes of the namespace, such as ``float32``, and functions that compare dtypes."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import ml_dtypes
@@ -64,7 +65,7 @@ class ScalarType(type):
 
     dtype: np.dtype
 
-    def __call__(cls, x: Any) -> Array:
+    def __call__(cls, x: ArrayLike | Sequence[Any]) -> Array:
         return asarray(x, dtype=cls.dtype)
 
     def __eq__(cls, other: object) -> bool:

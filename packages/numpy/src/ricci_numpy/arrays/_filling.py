@@ -60,7 +60,7 @@ class Shaped(Protocol):
         ...
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> object:
         """The type of the elements."""
         ...
 
@@ -85,7 +85,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         raise TypeError(f"A shape is an int or a sequence of ints, got {shape!r}.") from error
 
 
-def filled(shape: Shape, value: Any, dtype: Any, weak_type: bool, name: str) -> Array:
+def filled(shape: Shape, value: ArrayLike, dtype: Any, weak_type: bool, name: str) -> Array:
     """An array of a shape that is filled with a Python or NumPy scalar."""
     size = 1
     for n in shape:
@@ -101,14 +101,14 @@ def filled(shape: Shape, value: Any, dtype: Any, weak_type: bool, name: str) -> 
     return lax.broadcast_in_dim(value, shape, ()) if shape else _rank_zero(value, dtype, weak_type)
 
 
-def _unfilled(shape: Shape, dtype: Any, weak_type: bool, name: str) -> Array:
+def _unfilled(shape: Shape, dtype: DTypeLike, weak_type: bool, name: str) -> Array:
     """An array whose elements may be anything; guards of transfers do not refuse it."""
     if dtype not in array_dtypes or any(n < 0 for n in shape):
         return filled(shape, 0, dtype, weak_type, name)
     return convert(lax.empty(shape, dtype), dtype, weak_type)
 
 
-def _filled_without_numbers(shape: Shape, value: Any, dtype: Any, name: str) -> Any:
+def _filled_without_numbers(shape: Shape, value: ArrayLike, dtype: Any, name: str) -> Any:
     """``filled`` for the dtype of random keys, and for ``float0``."""
     if isinstance(dtype, ExtendedDType):
         held: Any = dtype.physical_aval(ShapedArray(shape, dtype))
@@ -116,7 +116,7 @@ def _filled_without_numbers(shape: Shape, value: Any, dtype: Any, name: str) -> 
     return np.zeros(shape, dtype)  # float0 has no bits, so its arrays stay with NumPy
 
 
-def _rank_zero(value: Any, dtype: DTypeLike, weak_type: bool) -> Array:
+def _rank_zero(value: ArrayLike, dtype: DTypeLike, weak_type: bool) -> Array:
     return from_host(np.asarray(value, dtype), weak_type)
 
 
@@ -124,8 +124,8 @@ def zeros(
     shape: ShapeLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """An array of zeros.
 
@@ -153,8 +153,8 @@ def ones(
     shape: ShapeLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """An array of ones; see ``zeros``.
 
@@ -173,8 +173,8 @@ def empty(
     shape: ShapeLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """An array whose elements may be anything; here zeros. See ``zeros``.
 
@@ -194,8 +194,8 @@ def full(
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """An array filled with a value.
 
@@ -238,7 +238,7 @@ def _full(shape: Shape, value: Any, dtype: Any, name: str) -> Array:
     return broadcast_to(from_host(np.asarray(value).astype(found), dtype=found), shape, name)
 
 
-def _scalar(value: Any, dtype: Any, weak: bool) -> Any:
+def _scalar(value: ArrayLike, dtype: object, weak: bool) -> ArrayLike:
     """A host scalar converted to a dtype; a Python scalar again if it is to stay weakly typed."""
     if dtype not in array_dtypes:
         return value
@@ -264,11 +264,11 @@ def broadcast_to(x: Array, shape: Shape, name: str) -> Array:
 def _like(
     name: str,
     a: ArrayLike | Shaped,
-    value: Any,
+    value: ArrayLike,
     dtype: DTypeLike | None,
     shape: ShapeLike | None,
-    device: Any,
-    out_sharding: Any,
+    device: object,
+    out_sharding: object,
 ) -> Array:
     """The array of the function ``name``, which takes its type from another array."""
     if hasattr(a, "shape") and hasattr(a, "dtype") and not hasattr(type(a), "aval"):
@@ -301,8 +301,8 @@ def zeros_like(
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """An array of zeros of the shape and dtype of another.
 
@@ -329,8 +329,8 @@ def ones_like(
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """An array of ones of the shape and dtype of another; see ``zeros_like``.
 
@@ -351,7 +351,7 @@ def empty_like(
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Any = None,
+    device: object = None,
 ) -> Array:
     """An array like another whose elements may be anything; here zeros. See ``zeros_like``.
 
@@ -373,8 +373,8 @@ def full_like(
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: object = None,
+    out_sharding: object = None,
 ) -> Array:
     """An array of the shape and dtype of another, filled with a value; see ``full``.
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ricci_ir import (
     Array,
+    ArrayLike,
     DTypeLike,
     array_dtypes,
     backend,
@@ -60,7 +61,7 @@ def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> An
     return asarray(found) if found.dtype in array_dtypes else found
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: ArrayLike, /, *, device: object = None, copy: bool | None = None) -> Array:
     """An array with the elements of another library's array, in the same memory if possible.
 
     Args:
@@ -83,7 +84,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return from_external_array(x, device, copy)
 
 
-def from_external_array(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
+def from_external_array(
+    external_array: object, device: object = None, copy: bool | None = None
+) -> Array:
     """An array with the elements of another library's array; see ``numpy.from_dlpack``.
 
     Example:

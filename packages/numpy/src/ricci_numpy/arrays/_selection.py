@@ -1,6 +1,6 @@
 """Broadcasting, and the choice of elements by a mask, which ``where`` rests on."""
 
-from typing import Any, overload
+from typing import overload
 
 from ricci_ir import Array, ArrayLike, Shape, TypeSharding, get_aval
 from ricci_lax import broadcast_in_dim, broadcast_in_dim_p, select_n
@@ -18,7 +18,7 @@ def broadcast(x: ArrayLike, shape: Shape, sharding: TypeSharding | None = None) 
       sharding: that of the result's type, if ``x`` does not have the shape or its type says
         nothing; see ``common_sharding``.
     """
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     own = aval.shape
     if own == shape and (sharding is None or aval.type_sharding is not None):
         return x
@@ -37,7 +37,7 @@ def common_sharding(rank: int, *operands: ArrayLike) -> TypeSharding | None:
     """
     divided = None
     for x in operands:
-        aval: Any = get_aval(x)
+        aval = get_aval(x)
         sharding = aval.type_sharding
         if sharding is None or not sharding.is_divided:
             continue
@@ -72,7 +72,7 @@ def select_where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, name: str = "
       name: the function, for messages.
     """
     x, y = promote_dtypes(x, y)
-    shapes = [get_aval(v).shape for v in (condition, x, y)]  # pyright: ignore
+    shapes = [get_aval(v).shape for v in (condition, x, y)]
     shape = broadcast_shape(name, *shapes)
     sharding = common_sharding(len(shape), condition, x, y)
     if shapes[0]:

@@ -1,7 +1,5 @@
 """Searching in sorted arrays."""
 
-from typing import Any
-
 import numpy as np
 
 import ricci_lax as lax
@@ -102,7 +100,7 @@ def _search(a: Array, v: Array, side: str, method: str) -> Array:
 
 def _integer_keys(x: Array) -> list[Array]:
     """Integers in NumPy's order of the elements: -0 equals 0, all NaNs are equal and come last."""
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(x).dtype
     if dtype in COMPLEX_DTYPES:
         return [*_integer_keys(lax.real(x)), *_integer_keys(lax.imag(x))]
     if dtype not in FLOAT_DTYPES:
@@ -151,7 +149,7 @@ def _search_by_halving(keys: list[Array], values: list[Array], side: str, unroll
     return lax.convert_element_type(count, _INT32)
 
 
-def _bit_length(size: Any) -> int:
+def _bit_length(size: int) -> int:
     """How many bits a number up to ``size`` has."""
     most = symbolic_dim_bounds(size)[1]
     return int(most).bit_length() if most < 1 << 32 else 32

@@ -182,7 +182,7 @@ def _sorted_with_firsts(x: Array, *, equal_nan: bool) -> tuple[Array, Array, Arr
     rows = getitem(x, order)
     this, other = lax.slice_in_dim(rows, 1, None), lax.slice_in_dim(rows, 0, -1)
     differs = lax.ne(this, other)
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(x).dtype
     if equal_nan and dtype in INEXACT_DTYPES:
         both_nan = lax.bitwise_and(lax.ne(this, this), lax.ne(other, other))
         differs = lax.bitwise_and(differs, lax.bitwise_not(both_nan))
@@ -196,7 +196,7 @@ def _unique(
 ) -> list[Array]:
     return_index, return_inverse, return_counts = wanted
     count = np.shape(x)[0]
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(x).dtype
     if not count:
         return _nothing_unique(x, fills, size, wanted)
     rows, first, order = _sorted_with_firsts(x, equal_nan=equal_nan)
@@ -226,7 +226,7 @@ def _unique(
 def _nothing_unique(
     x: Array, fills: tuple[ArrayLike, ...], size: int, wanted: tuple[bool, ...]
 ) -> list[Array]:
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(x).dtype
     shape = (size, *np.shape(x)[1:])
     fill = convert(fills[0], dtype, _is_weak(x)) if fills else constant_like(x, 0)
     results = [lax.broadcast_in_dim(fill, shape, ())]
@@ -449,14 +449,14 @@ def _setdiff_sized(x: Array, y: Array, size: int, fill_value: ArrayLike | None) 
 
 
 def _is_weak(x: Array) -> bool:
-    return get_aval(x).weak_type  # pyright: ignore[reportAttributeAccessIssue]
+    return get_aval(x).weak_type
 
 
 def _gathered(
     x: Array, mask: Array, size: int, fill_value: ArrayLike | None, weak_type: bool = False
 ) -> Array:
     """The elements that a mask picks, as many as ``size``."""
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(x).dtype
     fill = convert(0 if fill_value is None else fill_value, dtype, weak_type)
     if not np.shape(x)[0]:
         return lax.broadcast_in_dim(fill, (size,), ())
