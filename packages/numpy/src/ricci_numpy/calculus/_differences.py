@@ -118,7 +118,7 @@ def ediff1d(
     Source: numpy.ediff1d.
     """
     ary, to_end, to_begin = _given("ediff1d", *operands("ediff1d", ary), to_end, to_begin)
-    if get_aval(ary).dtype == BOOL:  # pyright: ignore[reportAttributeAccessIssue]
+    if get_aval(ary).dtype == BOOL:
         raise TypeError("ediff1d: booleans have no differences; convert them with astype(int).")
     return _ediff1d(ary, to_end, to_begin)
 

@@ -84,7 +84,7 @@ def interp(
 
 
 def _dtype(x: Array) -> np.dtype:
-    return get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    return get_aval(x).dtype
 
 
 @composite("_interp")

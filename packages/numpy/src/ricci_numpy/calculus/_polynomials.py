@@ -91,7 +91,7 @@ def _coefficients(
 
 
 def _zero(x: Array) -> ArrayLike:
-    return strong_constant(get_aval(x).dtype, 0)  # pyright: ignore[reportAttributeAccessIssue]
+    return strong_constant(get_aval(x).dtype, 0)
 
 
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:

@@ -114,7 +114,7 @@ def _transformed(
     number = prod(lengths)
     scale = _scale(kind, number, _OPPOSITE[norm] if hermitian else norm)
     if scale is not None:
-        aval: Any = get_aval(x)
+        aval = get_aval(x)
         real = finfo(aval.dtype).dtype
         if is_symbolic_dim(number):
             x = lax.mul(x, convert(_symbolic_scale(kind, number, norm, real), aval.dtype))
@@ -132,7 +132,7 @@ def _with_sizes(x: Array, sizes: tuple[int, ...]) -> Array:
     more = [(0, m - n, 0) for n, m in zip(kept, sizes, strict=True)]
     if not any(high for _, high, _ in more):
         return x
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return lax.pad(x, strong_constant(aval.dtype, 0), more)
 
 
@@ -186,7 +186,7 @@ def _scale(kind: FftType, count: int, norm: str | None) -> Callable[[type], Any]
     return lambda real: real(count) if inverse else real(1) / real(count)
 
 
-def _symbolic_scale(kind: FftType, count: Any, norm: str | None, real: np.dtype) -> Array:
+def _symbolic_scale(kind: FftType, count: int, norm: str | None, real: np.dtype) -> Array:
     """The factor of ``_scale`` for a number of elements that is known when the program runs."""
     number = convert(count, real)
     root = lax.sqrt(number) if norm == "ortho" else number

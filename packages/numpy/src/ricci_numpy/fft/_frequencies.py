@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from operator import index as as_int
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ricci_numpy.ufuncs._binary import divide, multiply
 
 
 def fftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: object = None
 ) -> Array:
     """The frequencies of the elements of an ``fft``, in cycles per unit of ``d``.
 
@@ -41,7 +40,7 @@ def fftfreq(
 
 
 def rfftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: object = None
 ) -> Array:
     """The frequencies of the elements of an ``rfft``, in cycles per unit of ``d``.
 

@@ -77,7 +77,7 @@ def vectorize(
 
     @wraps(pyfunc)
     @api_boundary
-    def vectorized(*args: Any, **kwargs: Any) -> Any:
+    def vectorized(*args: Any, **kwargs: object) -> Any:
         stray = [name for name in kwargs if name not in excluded]
         if stray:
             raise TypeError(
@@ -89,7 +89,7 @@ def vectorize(
             raise ValueError(f"None was passed at positions {sorted(absent)} {hint}.")
         mapped = [i for i in range(len(args)) if i not in excluded and i not in absent]
 
-        def one(*arrays: Any) -> Any:
+        def one(*arrays: object) -> Any:
             full = list(args)
             for i, array in zip(mapped, arrays, strict=True):
                 full[i] = array
@@ -153,7 +153,7 @@ def _checked(
 ) -> Callable[..., Any]:
     """The function, with a check that its results are what the signature says."""
 
-    def checked(*arrays: Any) -> Any:
+    def checked(*arrays: object) -> Any:
         out = fun(*arrays)
         results = out if isinstance(out, tuple) else (out,)
         if len(outputs) > 1 and not isinstance(out, tuple):
@@ -204,9 +204,9 @@ def _expanded(out: Any, axes: tuple[int, ...]) -> Any:
     return expand_dims(out, axes)
 
 
-def fromfunction(
-    function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any
-) -> Any:
+def fromfunction[R](
+    function: Callable[..., R], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object
+) -> R:
     """The values of a function at the indices of the elements of an array.
 
     Args:

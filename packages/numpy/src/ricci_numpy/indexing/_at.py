@@ -106,7 +106,7 @@ class IndexUpdateRef(_ShownBySlots):
         unique_indices: bool = False,
         mode: ModeLike = None,
         fill_value: ArrayLike | None = None,
-        out_sharding: Any = None,
+        out_sharding: object = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """``x[index]`` with a choice of what happens to indices out of bounds.
@@ -242,7 +242,7 @@ def _update(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: ModeLike = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
     wrap_negative_indices: bool = True,
 ) -> Array:
     if out_sharding is not None:
@@ -294,8 +294,8 @@ _introduce_updates()
 
 
 def _check_dtypes(x: Array, values: ArrayLike) -> None:
-    aval: Any = get_aval(x)
-    given: Any = get_aval(values)
+    aval = get_aval(x)
+    given = get_aval(values)
     if given.dtype == aval.dtype:
         return
     dtype, _ = lattice_result_type((aval.dtype, aval.weak_type), (given.dtype, given.weak_type))
@@ -318,8 +318,8 @@ def _scatter(
     indices_are_sorted: bool,
     unique_indices: bool,
 ) -> Array:
-    own: Any = get_aval(x)
-    given: Any = get_aval(values)
+    own = get_aval(x)
+    given = get_aval(values)
     plan = form.plan(list(operands))
     indices = _no_indices() if plan.indices is None else plan.indices
     if 0 in plan.shape:

@@ -7,7 +7,6 @@ is better off with one exchange than with one in each step.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite
 
 
-def is_divided(x: Any) -> bool:
+def is_divided(x: Array) -> bool:
     """Whether devices hold different parts of an array. Arrays that are not committed are whole."""
     return getattr(x, "_committed", False) and not x.sharding.is_fully_replicated
 

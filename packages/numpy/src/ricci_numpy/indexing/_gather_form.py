@@ -2,7 +2,7 @@
 looked up, and the array of start positions."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ _INT32 = np.dtype(np.int32)
 
 def dtype_of(x: ArrayLike) -> np.dtype:
     """The dtype of an array or scalar."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return aval.dtype
 
 
@@ -293,7 +293,7 @@ class _Planner:
 
 def strong_int32[T: ArrayLike](x: T) -> T | Array:
     """An array of positions as ``int32``, and not weakly typed."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     if aval.dtype == _INT32 and not aval.weak_type:
         return x
     return lax.convert_element_type_p.bind(x, new_dtype=_INT32, weak_type=False, sharding=None)

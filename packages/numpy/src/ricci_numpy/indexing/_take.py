@@ -1,7 +1,6 @@
 """Functions that read or write elements at arrays of indices: ``take``, ``put`` and others."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ _MODES = lax.GatherScatterMode
 
 def check_integers(name: str, indices: ArrayLike, error: type[Exception] = TypeError) -> None:
     """Raise unless indices have an integer dtype."""
-    aval: Any = get_aval(indices)
+    aval = get_aval(indices)
     if not issubdtype(aval.dtype, np.integer):
         raise error(
             f"{name}: indices pick elements by number, and these are {aval.str_short()}. Convert "
@@ -543,7 +542,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     flat_mask = lax.ne(ravel(mask), np.zeros((), dtype_of(mask))[()])
     order = lax.cumsum(lax.convert_element_type(flat_mask, np.int32), 0)
     turn = remainder(lax.sub(order, np.int32(1)), np.shape(values)[0])
-    aval: Any = get_aval(arr)
+    aval = get_aval(arr)
     written = convert(take(values, turn, mode="clip"), aval.dtype, aval.weak_type)
     return lax.reshape(where_step(flat_mask, written, ravel(arr)), np.shape(arr))
 

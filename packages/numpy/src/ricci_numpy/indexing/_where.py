@@ -1,7 +1,7 @@
 """Choosing by a mask: ``where``, ``select``, and the positions where a mask holds."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
@@ -34,14 +34,14 @@ __all__ = [
 
 
 def _as_mask(x: ArrayLike) -> ArrayLike:
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return x if aval.dtype == BOOL else lax.ne(x, np.zeros((), aval.dtype)[()])
 
 
 @composite("_where")
 def where_step(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     """``where`` with three operands, as one step."""
-    if get_aval(condition).dtype != BOOL:  # pyright: ignore[reportAttributeAccessIssue]
+    if get_aval(condition).dtype != BOOL:
         condition = lax.ne(condition, constant(condition, 0))
     x, y = promote_dtypes(x, y)
     shape = broadcast_shape("where", *map(np.shape, (condition, x, y)))
@@ -322,8 +322,8 @@ def piecewise(
     x: ArrayLike,
     condlist: Sequence[ArrayLike] | Array | np.ndarray,
     funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
-    *args: Any,
-    **kw: Any,
+    *args: object,
+    **kw: object,
 ) -> Array:
     """A function defined by cases.
 
@@ -356,7 +356,7 @@ def piecewise(
             f"piecewise: {len(conditions)} conditions need {len(conditions)} functions, or one "
             f"more for the default; got {len(cases)}."
         )
-    dtype = get_aval(x).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(x).dtype
     values = [
         lax.convert_element_type(case(x, *args, **kw) if callable(case) else case, dtype)
         for case in cases

@@ -6,7 +6,7 @@ depend on shapes only and are kept. With more than two operands opt_einsum finds
 
 import string
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -144,7 +144,7 @@ def _sum_over(x: Array, labels: str, summed: str) -> tuple[Array, str]:
 
 def _total(x: Array, axes: tuple[int, ...]) -> Array:
     """The sum over axes; of booleans, whether any holds, as products of booleans are ``and``."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return (lax.reduce_or if aval.dtype == BOOL else lax.reduce_sum)(x, axes)
 
 
@@ -166,7 +166,7 @@ def _mask_diagonals(x: Array, labels: str, keep: str) -> tuple[Array, str]:
 
 
 def _masked(x: Array, axes: list[int]) -> Array:
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     shape = tuple(aval.shape[i] for i in axes)
     places = [lax.broadcasted_iota(np.uint32, shape, d) for d in range(len(axes))]
     mask = lax.eq(places[0], places[1])
@@ -304,7 +304,7 @@ def _interleaved(args: tuple) -> tuple[str, list[Any]]:
     """``einsum(a, [0, 1], b, [1, 2], [0, 2])`` as subscripts and operands."""
     names: dict[Any, str] = {}
 
-    def letters(labels: Any) -> str:
+    def letters(labels: Iterable[Hashable]) -> str:
         return "".join(
             "..."
             if label is Ellipsis
@@ -332,7 +332,7 @@ def einsum(
     precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     _dot_general: Callable[..., Array] | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """Sums of products, written with a letter for each dimension.
 

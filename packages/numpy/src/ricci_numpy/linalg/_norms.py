@@ -1,7 +1,5 @@
 """Norms of vectors and matrices."""
 
-from typing import Any
-
 import numpy as np
 
 import ricci_lax as lax
@@ -17,7 +15,7 @@ Order = float | Array | str | None
 
 
 def _squares(x: Array) -> Array:
-    if get_aval(x).dtype in COMPLEX_DTYPES:  # pyright: ignore[reportAttributeAccessIssue]
+    if get_aval(x).dtype in COMPLEX_DTYPES:
         return lax.real(lax.mul(x, lax.conj(x)))
     return lax.mul(x, x)
 
@@ -88,7 +86,7 @@ def _vector_norm(
     if ord == 1:
         return sum(lax.abs(x), axis=axes, keepdims=keepdims)
     size = lax.abs(x)
-    dtype = get_aval(size).dtype  # pyright: ignore[reportAttributeAccessIssue]
+    dtype = get_aval(size).dtype
     power = (
         lax.convert_element_type(ord, dtype) if hasattr(type(ord), "aval") else _scalar(ord, dtype)
     )
@@ -102,13 +100,13 @@ def _vector_norm(
 
 
 def _count(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     differs = lax.ne(x, np.zeros((), aval.dtype)[()])
     real = lax.real(x).dtype if aval.dtype in COMPLEX_DTYPES else aval.dtype
     return sum(lax.convert_element_type(differs, real), axis=axes, keepdims=keepdims)
 
 
-def _scalar(value: float | Array, dtype: DTypeLike) -> Any:
+def _scalar(value: float | Array, dtype: DTypeLike) -> ArrayLike:
     return np.asarray(value).astype(dtype)[()]
 
 

@@ -53,7 +53,7 @@ def contract(
     dimensions: lax.DotDimensionNumbers,
     precision: lax.PrecisionLike,
     preferred_element_type: DTypeLike | None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """``dot_general`` with NumPy's promotion of the result's dtype."""
     dtype, weak = preferred_type(name, preferred_element_type, a, b)
@@ -73,7 +73,7 @@ def contract(
 
 def conjugate_if_complex[T: ArrayLike](x: T) -> T | Array:
     """The complex conjugate; a real array is returned as it is."""
-    aval: Any = get_aval(x)
+    aval = get_aval(x)
     return lax.conj(x) if aval.dtype in COMPLEX_DTYPES else x
 
 
@@ -83,7 +83,7 @@ def dot(
     *,
     precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """The sum of products over the last dimension of ``a`` and the last but one of ``b``.
 
@@ -127,7 +127,7 @@ def matmul(
     *,
     precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """The matrix product, over leading dimensions that broadcast.
 
@@ -204,7 +204,7 @@ def _batched_matmul(
     shape_b: Shape,
     precision: lax.PrecisionLike,
     preferred: DTypeLike | None,
-    out_sharding: Any,
+    out_sharding: object,
 ) -> Array:
     if out_sharding is not None:
         apply = lambda: _batched_matmul(a, b, shape_a, shape_b, precision, preferred, None)
@@ -385,7 +385,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     if out is not None:
         raise NotImplementedError("outer: arrays cannot be written to; leave out= out.")
     a, b = promote_dtypes(*operands("outer", a, b))
-    aval: Any = get_aval(a)
+    aval = get_aval(a)
     times = lax.bitwise_and if aval.dtype == BOOL else lax.mul
     return times(lax.expand_dims(ravel(a), (1,)), lax.expand_dims(ravel(b), (0,)))
 
@@ -397,7 +397,7 @@ def tensordot(
     *,
     precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """The sums of products over several pairs of dimensions.
 

@@ -4,7 +4,7 @@ import builtins
 import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -41,7 +41,7 @@ _ROWS_ON_HOST = 1 << 14
 _BYTE = np.dtype("uint8")
 
 
-def _astype(self, dtype: DTypeLike | None, copy: bool = False, device: Any = None) -> Array:
+def _astype(self, dtype: DTypeLike | None, copy: bool = False, device: object = None) -> Array:
     """The array with its elements converted to a dtype; see ``astype``."""
     return astype(self, dtype, copy=copy, device=device)
 
@@ -194,7 +194,7 @@ def _byteswap(self) -> Array:
     return lax.bitcast_convert_type(lax.rev(parts, (aval.ndim,)), aval.dtype)
 
 
-def _to_device(self, device: Any, *, stream: Any = None) -> Array:
+def _to_device(self, device: object, *, stream: object = None) -> Array:
     """The array on another device, or with another sharding.
 
     Args:
@@ -212,7 +212,7 @@ def _namespace(self, *, api_version: str | None = None) -> ModuleType:
     return sys.modules["ricci_numpy"]
 
 
-def _array_module(self, types: Sequence[type]) -> Any:
+def _array_module(self, types: Sequence[type]) -> object:
     """The module whose functions take these classes of arrays (NumPy's proposal NEP 37)."""
     ours = builtins.all(issubclass(t, Array | np.ndarray) for t in types)
     return sys.modules["ricci_numpy"] if ours else NotImplemented

@@ -16,7 +16,7 @@ from ricci_numpy.sorting._searching import searchsorted
 from ricci_numpy.sorting._sorting import argpartition, argsort, sort
 
 
-def _flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array:
+def _flatten(self, order: str = "C", *, out_sharding: object = None) -> Array:
     """The elements in one dimension; see ``ravel``."""
     return ravel(self, order, out_sharding=out_sharding)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import reduce
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -158,7 +157,7 @@ def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return remainder(x1, x2)
 
 
-def _nonzero_divisor(x: Any) -> ArrayLike:
+def _nonzero_divisor(x: ArrayLike) -> ArrayLike:
     """Integer divisors with 1 in place of 0, so that the remainder by 0 is 0, as in NumPy."""
     if common_dtype(x)[0] not in INTEGER_DTYPES:
         return x

@@ -113,7 +113,7 @@ def _ordering(name: str, operation: Operation, summary: str, example: str) -> Bi
         equal = lax.eq(lax.real(x), lax.real(y))
         imaginary = operation(lax.imag(x), lax.imag(y))
         found = select_where(equal, imaginary, operation(lax.real(x), lax.real(y)), name)
-        weak = get_aval(imaginary).weak_type  # pyright: ignore[reportAttributeAccessIssue]
+        weak = get_aval(imaginary).weak_type
         return convert(found, BOOL, weak)
 
     return _row(name, operation, REAL_DTYPES, general, summary, example, ("x", "y"))

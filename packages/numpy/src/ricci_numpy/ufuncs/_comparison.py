@@ -210,7 +210,7 @@ def _isreal(x: Array) -> Array:
     return lax.eq(part, constant(part, 0))
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: object) -> bool:
     """Whether an array or scalar has a complex dtype.
 
     Example:
@@ -227,7 +227,7 @@ def iscomplexobj(x: Any) -> bool:
     return issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: object) -> bool:
     """Whether an array or scalar has a dtype that is not complex.
 
     Example:

@@ -4,7 +4,6 @@ Each is a row of a table: its name, the operation, what it computes, and an exam
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -269,7 +268,7 @@ square: UnaryFunction = publish(
 )
 
 
-def truth(x: Any) -> ArrayLike:
+def truth(x: ArrayLike) -> ArrayLike:
     """Whether elements are not zero; booleans, Python's included, are returned as they are."""
     if type(x) is bool or getattr(x, "dtype", None) == BOOL:
         return x
