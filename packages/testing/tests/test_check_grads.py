@@ -6,7 +6,7 @@ import pytest
 import ricci_lax as lax
 from ricci_ir import enable_x64, use_backend
 from ricci_reference import reference_backend
-from ricci_testing import check_grads
+from ricci_testing import check_grads, check_jvp, check_vjp
 
 X = np.float32([0.3, -0.7, 1.2])
 
@@ -75,3 +75,31 @@ def test_double_precision_is_checked_more_closely():
 def test_an_unknown_mode_is_refused():
     with pytest.raises(ValueError, match="modes"):
         check_grads(lax.sin, (X,), 1, ["backward"])
+
+
+RULES = {
+    "right": (lax.cos, None),
+    "wrong": (lambda x: lax.mul(lax.cos(x), np.float32(9)), "tangent of result|⟨Jᵀw, v⟩"),
+}
+
+
+@pytest.mark.parametrize("case", RULES)
+def test_a_rule_of_ones_own_is_checked(case):
+    slope, error = RULES[case]
+    push = lambda primals, tangents: (
+        {"y": lax.sin(*primals)},
+        {"y": lax.mul(slope(*primals), tangents[0])},
+    )
+    pull = lambda x: ({"y": lax.sin(x)}, lambda ct: (lax.mul(slope(x), ct["y"]),))
+    fun = lambda x: {"y": lax.sin(x)}
+    for check, rule in ((check_jvp, push), (check_vjp, pull)):
+        if error is None:
+            check(fun, rule, (X,))
+        else:
+            with pytest.raises(AssertionError, match=f"mine: .*({error})"):
+                check(fun, rule, (X,), err_msg="mine")
+
+
+def test_a_rule_that_returns_another_value_is_refused():
+    with pytest.raises(AssertionError, match="result 0 of the vjp itself"):
+        check_vjp(lax.sin, lambda x: (lax.cos(x), lambda ct: (ct,)), (X,))

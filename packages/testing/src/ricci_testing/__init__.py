@@ -1,6 +1,8 @@
 """Tools for tests: laws for primitives, gradient checks, and comparisons with real JAX."""
 
 from ._check_grads import check_grads as check_grads
+from ._check_grads import check_jvp as check_jvp
+from ._check_grads import check_vjp as check_vjp
 from ._compile_contract import CompileContractError as CompileContractError
 from ._compile_contract import CompileContractWarning as CompileContractWarning
 from ._compile_contract import compile_contract as compile_contract
@@ -61,12 +63,14 @@ __all__ = [
     "check_compiled",
     "check_derivatives",
     "check_grads",
+    "check_jvp",
     "check_laws",
     "check_linear_transpose",
     "check_linearize",
     "check_nested_batching",
     "check_programs",
     "check_second_order",
+    "check_vjp",
     "check_well_formed",
     "compare",
     "compile_contract",

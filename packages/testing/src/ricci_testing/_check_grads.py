@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ricci_autodiff import jvp, vjp
 from ricci_ir import Array, ArrayLike, float0, get_aval, issubdtype
-from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
 # By the bits of the real dtype: the step of central differences, which is about the cube root of
 # the rounding error, and the error that is allowed.
@@ -73,12 +73,12 @@ def _check(
     if order == 0:
         return
     if "fwd" in modes:
-        check_jvp(fun, primals, *tolerances, where=f"{path}jvp")
+        check_flat_jvp(fun, primals, *tolerances, where=f"{path}jvp")
         tangents = directions(primals, 1)
         push = lambda *xs: jvp(fun, xs, tangents)[1]
         _check(_inexact_only(push), primals, order - 1, modes, tolerances, f"{path}jvp of ")
     if "rev" in modes:
-        check_vjp(fun, primals, *tolerances, where=f"{path}vjp")
+        check_flat_vjp(fun, primals, *tolerances, where=f"{path}vjp")
         cotangents = _cotangents(fun(*primals), 2)
         pull = lambda *xs: list(vjp(fun, *xs)[1](cotangents))
         _check(_inexact_only(pull), primals, order - 1, modes, tolerances, f"{path}vjp of ")
@@ -172,6 +172,92 @@ def numerical_jvp(
 
 
 def check_jvp(
+    f: Callable[..., Any],
+    f_jvp: Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[Any, Any]],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Check a function's forward-mode derivative against finite differences.
+
+    Args:
+      f: a function of pytrees of floating-point or complex arrays.
+      f_jvp: ``f_jvp(primals, tangents)`` gives the result and its tangent, as ``jvp`` does.
+      args: the arguments.
+      atol, rtol: the absolute and relative error allowed, by default as the dtypes suggest.
+      eps: the step of the finite differences.
+      err_msg: what the message of an error begins with.
+
+    Raises:
+      AssertionError: if the results or the tangents differ.
+
+    Example:
+      >>> from ricci_ir import use_backend
+      >>> from ricci_lax import cos, mul, sin
+      >>> from ricci_reference import reference_backend
+      >>> with use_backend(reference_backend):
+      ...     rule = lambda x, t: (sin(*x), mul(cos(*x), *t))
+      ...     check_jvp(sin, rule, (np.float32([0.5, 2.0]),))
+    """
+    leaves, tree = tree_flatten(tuple(args))
+
+    def push(primals: Any, tangents: Any) -> tuple[Any, Any]:
+        pairs = f_jvp(tree_unflatten(tree, primals), tree_unflatten(tree, tangents))
+        results, pushed = (tree_flatten(part)[0] for part in pairs)
+        return results, pushed
+
+    where = f"{err_msg}: jvp" if err_msg else "jvp"
+    check_flat_jvp(_flat(f, tree), leaves, atol, rtol, eps, where=where, push=push)
+
+
+def check_vjp(
+    f: Callable[..., Any],
+    f_vjp: Callable[..., tuple[Any, Callable[[Any], Any]]],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Check a function's reverse-mode derivative against finite differences.
+
+    Args:
+      f: a function of pytrees of floating-point or complex arrays.
+      f_vjp: ``f_vjp(*args)`` gives the result and the function of cotangents, as ``vjp`` does.
+      args: the arguments.
+      atol, rtol: the absolute and relative error allowed, by default as the dtypes suggest.
+      eps: the step of the finite differences.
+      err_msg: what the message of an error begins with.
+
+    Raises:
+      AssertionError: if ⟨Jᵀw, v⟩ differs from ⟨w, Jv⟩, or the results from those of ``f``.
+
+    Example:
+      >>> from ricci_ir import use_backend
+      >>> from ricci_lax import cos, mul, sin
+      >>> from ricci_reference import reference_backend
+      >>> with use_backend(reference_backend):
+      ...     rule = lambda x: (sin(x), lambda ct: (mul(cos(x), ct),))
+      ...     check_vjp(sin, rule, (np.float32([0.5, 2.0]),))
+    """
+    leaves, tree = tree_flatten(tuple(args))
+
+    def pull(*primals: Any) -> tuple[list[Any], Callable[[Any], Any]]:
+        result, back = f_vjp(*tree_unflatten(tree, primals))
+        values, out_tree = tree_flatten(result)
+        return values, lambda cts: tree_flatten(tuple(back(tree_unflatten(out_tree, cts))))[0]
+
+    where = f"{err_msg}: vjp" if err_msg else "vjp"
+    check_flat_vjp(_flat(f, tree), leaves, atol, rtol, eps, where=where, pull=pull)
+
+
+def _flat(f: Callable[..., Any], tree: PyTreeDef) -> Callable[..., list[Any]]:
+    return lambda *xs: tree_flatten(f(*tree_unflatten(tree, xs)))[0]
+
+
+def check_flat_jvp(
     fun: Callable[..., Sequence[Any]],
     primals: Sequence[Any],
     atol: float | None = None,
@@ -179,8 +265,9 @@ def check_jvp(
     eps: float | None = None,
     *,
     where: str = "jvp",
+    push: Callable[..., tuple[Any, Any]] | None = None,
 ) -> None:
-    """Check the jvp of a flat function against finite differences.
+    """Check the jvp of a flat function, or ``push(primals, tangents)``, by finite differences.
 
     Raises:
       AssertionError: if the tangents differ from these, or the results from the function's own.
@@ -188,7 +275,8 @@ def check_jvp(
     primals = [x if hasattr(x, "dtype") else np.asarray(x) for x in primals]
     tangents = directions(primals, 0)
     values = list(fun(*primals))
-    results, pushed = jvp(fun, tuple(primals), tuple(tangents))
+    primals, tangents = tuple(primals), tuple(tangents)
+    results, pushed = jvp(fun, primals, tangents) if push is None else push(primals, tangents)
     atol, rtol, eps = _settings([*primals, *values], atol, rtol, eps)
     expected = numerical_jvp(fun, primals, tangents, eps)
     for i, value in enumerate(values):
@@ -202,7 +290,7 @@ def check_jvp(
             )
 
 
-def check_vjp(
+def check_flat_vjp(
     fun: Callable[..., Sequence[Any]],
     primals: Sequence[Any],
     atol: float | None = None,
@@ -210,17 +298,21 @@ def check_vjp(
     eps: float | None = None,
     *,
     where: str = "vjp",
+    pull: Callable[..., tuple[Any, Callable[[Any], Any]]] | None = None,
 ) -> None:
-    """Check the vjp of a flat function against finite differences, by ⟨w, Jv⟩ = ⟨Jᵀw, v⟩.
+    """Check the vjp of a flat function, or ``pull(*primals)``, by finite differences.
 
     Raises:
       AssertionError: if they differ, or a cotangent's type is not that of its argument.
     """
     primals = [x if hasattr(x, "dtype") else np.asarray(x) for x in primals]
-    values, pull = vjp(fun, *primals)
+    values, back = vjp(fun, *primals) if pull is None else pull(*primals)
     atol, rtol, eps = _settings([*primals, *values], atol, rtol, eps)
+    if pull is not None:
+        for i, (value, expected) in enumerate(zip(values, fun(*primals), strict=True)):
+            assert_close(value, expected, atol, rtol, f"{where}: result {i} of the vjp itself")
     cotangents = _cotangents(values, 3)
-    pulled = pull(cotangents)
+    pulled = back(cotangents)
     for i, (primal, cotangent) in enumerate(zip(primals, pulled, strict=True)):
         found, expected = get_aval(cotangent), get_aval(primal)
         if (found.shape, found.dtype) != (expected.shape, expected.dtype):  # pyright: ignore

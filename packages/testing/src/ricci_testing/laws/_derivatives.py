@@ -28,8 +28,8 @@ from ricci_ir import (
 )
 from ricci_testing._check_grads import (
     assert_close,
-    check_jvp,
-    check_vjp,
+    check_flat_jvp,
+    check_flat_vjp,
     directions,
     is_inexact,
     pairing,
@@ -92,9 +92,9 @@ def check_derivatives(primitive: Primitive, example: Example) -> str | None:
             fun, primals = of_operands(primitive, example, places)
             where = f"by operands {places}: "
             if "fwd" in example.modes:
-                check_jvp(fun, primals, where=f"{where}jvp")
+                check_flat_jvp(fun, primals, where=f"{where}jvp")
             if "rev" in example.modes:
-                check_vjp(fun, primals, where=f"{where}vjp")
+                check_flat_vjp(fun, primals, where=f"{where}vjp")
     return None
 
 
@@ -115,14 +115,14 @@ def check_second_order(primitive: Primitive, example: Example) -> str | None:
         fun, primals = of_operands(primitive, example, example.differentiable())
         if "fwd" in example.modes:
             pushed, at = pushed_forward(fun, primals)
-            check_jvp(pushed, at, where="jvp of jvp")
+            check_flat_jvp(pushed, at, where="jvp of jvp")
             if "rev" in example.modes:
-                check_vjp(pushed, at, where="vjp of jvp")
+                check_flat_vjp(pushed, at, where="vjp of jvp")
         if "rev" in example.modes:
             pulled, at = pulled_back(fun, primals, list(map(get_aval, fun(*primals))))
             if "fwd" in example.modes:
-                check_jvp(pulled, at, where="jvp of vjp")
-            check_vjp(pulled, at, where="vjp of vjp")
+                check_flat_jvp(pulled, at, where="jvp of vjp")
+            check_flat_vjp(pulled, at, where="vjp of vjp")
     return None
 
 
