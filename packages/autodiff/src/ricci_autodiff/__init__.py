@@ -5,7 +5,6 @@ from ._api import jvp as jvp
 from ._api import linear_transpose as linear_transpose
 from ._api import linearize as linearize
 from ._api import vjp as vjp
-from ._extension import PartialVal as PartialVal
 from ._extension import add_jaxvals as add_jaxvals
 from ._extension import backward_pass as backward_pass
 from ._extension import defbilinear as defbilinear
@@ -17,7 +16,6 @@ from ._extension import get_primitive_transpose as get_primitive_transpose
 from ._extension import jvp_fun as jvp_fun
 from ._extension import primitive_jvps as primitive_jvps
 from ._extension import primitive_transposes as primitive_transposes
-from ._extension import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
 from ._extension import zeros_like_aval as zeros_like_aval
 from ._grad import axis_sum as axis_sum
 from ._grad import grad as grad
@@ -36,6 +34,11 @@ from ._linearize import linearize_jaxpr as linearize_jaxpr
 from ._linearize import split_by_linearizing as split_by_linearizing
 from ._linearize import split_call as split_call
 from ._linearize import tape_to_jaxpr as tape_to_jaxpr
+from ._partial_evaluation import PartialVal as PartialVal
+from ._partial_evaluation import custom_partial_eval_rules as custom_partial_eval_rules
+from ._partial_evaluation import partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules
+from ._partial_evaluation import partial_eval_jaxpr_nounits as partial_eval_jaxpr_nounits
+from ._partial_evaluation import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
 from ._rewriting import rewrite_differentiated as rewrite_differentiated
 from ._rules import UndefinedPrimal as UndefinedPrimal
 from ._rules import bilinear as bilinear
@@ -67,6 +70,9 @@ from ._transpose import transpose_flat as transpose_flat
 from ._transpose import transpose_jaxpr as transpose_jaxpr
 
 __all__ = [
+    "custom_partial_eval_rules",
+    "partial_eval_jaxpr_custom_rules",
+    "partial_eval_jaxpr_nounits",
     "FlatFunction",
     "JVPTrace",
     "JVPTracer",

@@ -1,7 +1,7 @@
 """Derivative rules and interpreters in the forms in which libraries written for JAX use them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_ir import (
     AbstractValue,
@@ -14,11 +14,8 @@ from ricci_ir import (
     WrappedFun,
     as_array,
     enclosing,
-    eval_jaxpr,
     eval_trace,
-    get_aval,
     set_trace,
-    trace_to_jaxpr,
     transformation2,
 )
 
@@ -33,7 +30,6 @@ from ._rules import (
     per_operand_with_result,
     transpose_rules,
 )
-from ._splitting import split_jaxpr
 from ._tangent import Tangent, Zero, instantiate, vector_space
 from ._transpose import transpose_flat
 
@@ -183,12 +179,14 @@ def backward_pass(
     consts: Sequence[ArrayLike],
     primals_in: Sequence[ArrayLike | UndefinedPrimal],
     cts_in: Sequence[Tangent],
+    *,
+    return_logs: bool = False,
 ) -> list[Tangent]:
     """Pull cotangents back through a program.
 
     Args:
       jaxpr: the program, linear in the arguments that are ``UndefinedPrimal``.
-      transform_stack: accepted for compatibility, and ignored.
+      transform_stack, return_logs: accepted for compatibility, and ignored.
       consts: the values of its constants.
       primals_in: the arguments.
       cts_in: the cotangents of the results.
@@ -202,70 +200,3 @@ def backward_pass(
         next(found) if is_undefined_primal(x) else Zero.from_primal(x)  # pyright: ignore
         for x in primals_in
     ]
-
-
-class PartialVal(NamedTuple):
-    """A value in partial evaluation: a known value, or the type of an unknown one.
-
-    Attributes:
-      aval: the type of an unknown value; ``None`` if the value is known.
-      value: the known value; ``None`` if it is unknown.
-    """
-
-    aval: AbstractValue | None
-    value: ArrayLike | None
-
-    @staticmethod
-    def known(value: ArrayLike) -> "PartialVal":
-        """A known value."""
-        return PartialVal(None, value)
-
-    @staticmethod
-    def unknown(aval: AbstractValue) -> "PartialVal":
-        """An unknown value of a type."""
-        return PartialVal(aval, None)
-
-    def is_known(self) -> bool:
-        """Whether the value is known."""
-        return self.aval is None
-
-    def get_known(self) -> ArrayLike | None:
-        """The known value; ``None`` if it is unknown."""
-        return self.value
-
-    def get_aval(self) -> AbstractValue:
-        """The type of the value."""
-        return get_aval(self.value) if self.aval is None else self.aval
-
-
-def trace_to_jaxpr_nounits(
-    fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
-) -> tuple[Jaxpr, list[PartialVal], list[Array]]:
-    """Evaluate a function partially: compute what depends on known arguments alone.
-
-    Args:
-      fun: takes and returns flat sequences of arrays.
-      pvals: the arguments.
-      instantiate: for each result (or for all), whether it counts as unknown even if it is known.
-
-    Returns:
-      A jaxpr that takes the residuals, followed by the unknown arguments, and returns the unknown
-      results; the results; and the residuals.
-    """
-    pvals = [PartialVal(*p) for p in pvals]
-    jaxpr = trace_to_jaxpr(fun.call_wrapped, [p.get_aval() for p in pvals], fun.debug_info)
-    unknown = [not p.is_known() for p in pvals]
-    parts = split_jaxpr(jaxpr, unknown)
-    wanted = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
-    if any(wanted):
-        late = [w or not known for w, known in zip(wanted, parts.known_results, strict=True)]
-        parts = split_jaxpr(jaxpr, unknown, late)
-    given = [p.value for p in pvals if p.is_known()]
-    computed = eval_jaxpr(parts.known, parts.known.consts, *given)
-    count = sum(parts.known_results)
-    known = iter(computed[:count])
-    results = [
-        PartialVal.known(next(known)) if is_known else PartialVal.unknown(var.aval)
-        for var, is_known in zip(jaxpr.outvars, parts.known_results, strict=True)
-    ]
-    return parts.unknown, results, computed[count:]

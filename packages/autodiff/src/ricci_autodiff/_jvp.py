@@ -23,7 +23,8 @@ from ricci_ir import (
 )
 
 from ._rules import jvp_rules
-from ._tangent import Tangent, Zero, instantiate, tangent_aval
+from ._tangent import Tangent, Zero, tangent_aval
+from ._tangent import instantiate as as_array
 
 
 class JVPTracer(Tracer):
@@ -143,14 +144,14 @@ def jvp_flat(
 
 
 def jvp_jaxpr(
-    jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiated: bool | Sequence[bool] = False
+    jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
     """The jaxpr that computes the results of a jaxpr and their tangents; the jaxpr keeps it.
 
     Args:
       jaxpr: the program.
       nonzeros: for each argument, whether its tangent is given. Other tangents are zero.
-      instantiated: for each result (or for all), whether its tangent is returned even if it is
+      instantiate: for each result (or for all), whether its tangent is returned even if it is
         zero.
 
     Returns:
@@ -158,9 +159,9 @@ def jvp_jaxpr(
       tangents; and for each result, whether its tangent is returned.
     """
     nonzeros = tuple(nonzeros)
-    if isinstance(instantiated, bool):
-        instantiated = [instantiated] * len(jaxpr.outvars)
-    instantiated = tuple(instantiated)
+    if isinstance(instantiate, bool):
+        instantiate = [instantiate] * len(jaxpr.outvars)
+    instantiated = tuple(instantiate)
     return jaxpr.derived(
         ("jvp", nonzeros, instantiated), lambda: _jvp_jaxpr(jaxpr, nonzeros, instantiated)
     )
@@ -181,7 +182,7 @@ def _jvp_jaxpr(
         run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
         results, result_tangents = jvp_flat(run, primals, tangents)
         result_tangents = [
-            instantiate(t) if wanted else t
+            as_array(t) if wanted else t
             for t, wanted in zip(result_tangents, instantiated, strict=True)
         ]
         out_nonzeros.extend(type(t) is not Zero for t in result_tangents)

@@ -11,9 +11,11 @@ from ._monitoring import *
 from ._namespaces import *
 from ._namespaces import export_names as _export_names
 from ._options import *
+from ._program_parts import *
 from ._records import *
 from ._settings import *
 from ._source import *
+from ._source_info import *
 from ._wrapping import *
 from .dimensions import *
 from .programs import *

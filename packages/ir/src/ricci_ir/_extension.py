@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
-from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from ._errors import ConcretizationTypeError
+from ._program_parts import dce_jaxpr
 from ._source import unknown_source
-from .programs._dead_code import live_program
 from .programs._jaxpr import (
     Jaxpr,
     JaxprEqn,
@@ -31,7 +30,6 @@ __all__ = [
     "axis_names",
     "canonicalize_dtype_handlers",
     "concrete_or_error",
-    "dce_jaxpr",
     "eval_context",
     "find_top_trace",
     "gensym",
@@ -337,28 +335,3 @@ def trace_to_jaxpr_dynamic(
     if auto_dce:
         jaxpr, _ = dce_jaxpr(jaxpr, True, instantiate=True)
     return jaxpr, jaxpr.out_avals, list(closed.consts)
-
-
-def dce_jaxpr(
-    jaxpr: Jaxpr,
-    used_outputs: bool | Sequence[bool],
-    instantiate: bool | Sequence[bool] = False,
-) -> tuple[Jaxpr, list[bool]]:
-    """Dead-code elimination: a jaxpr with the needed results, and without unneeded equations.
-
-    Args:
-      jaxpr: the program. Equations with side effects stay.
-      used_outputs: for each result, or for all, whether it is needed.
-      instantiate: for each argument, or for all, whether it stays even if it is not needed.
-
-    Returns:
-      The smaller jaxpr, and for each argument whether it is still an argument.
-    """
-    live, needed = live_program(jaxpr, _for_each(used_outputs, jaxpr.outvars))
-    stays = _for_each(instantiate, jaxpr.invars)
-    used = [need or stay for need, stay in zip(needed, stays, strict=True)]
-    return live.replace(invars=list(compress(live.invars, used))), used
-
-
-def _for_each(given: bool | Sequence[bool], things: Sequence[Any]) -> list[bool]:
-    return [given] * len(things) if isinstance(given, bool) else list(given)

@@ -25,15 +25,6 @@ _internal_roots: set[str] = {"ricci", "jaxlib", "contextlib", "functools", "impo
 _internal_modules: dict[str | None, bool] = {}  # as many as there are modules
 
 
-class NameStack(tuple):
-    """Names of scopes, outermost first; as text they are joined by slashes."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return "/".join(self)
-
-
 class Source(NamedTuple):
     """A place in the user's code.
 
@@ -64,6 +55,11 @@ class Source(NamedTuple):
     def column(self) -> int:
         """The column, counted from 0."""
         return self._position()[2] or 0
+
+    @property
+    def traceback(self) -> "Source | None":
+        """The place without the names, as ``user_context`` takes it; ``None`` if not known."""
+        return None if self.code is None else Source(self.code, self.offset)
 
     def _position(self):
         if self.code is None:

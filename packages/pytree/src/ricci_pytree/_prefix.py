@@ -181,13 +181,22 @@ def _is_none(tree: Any) -> bool:
     return tree is None
 
 
-def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
+def flatten_axes(
+    name: str,
+    treedef: PyTreeDef,
+    axis_tree: Any,
+    *,
+    kws: bool = False,
+    tupled_args: bool = False,
+) -> list[Any]:
     """Broadcast a tree of axis specifications over a structure.
 
     Args:
       name: the user's name for ``axis_tree``, for the error message.
       treedef: the structure of the values that the specifications are for.
       axis_tree: a prefix of that structure. ``None`` is one of its leaves.
+      kws, tupled_args: accepted for compatibility. They say that the structure is one of arguments
+        and keyword arguments, or of arguments in a tuple.
 
     Returns:
       One specification for each leaf of the structure.
@@ -199,11 +208,18 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     >>> flatten_axes("in_axes", tree_structure((1, {"a": 2, "b": 3})), (None, 0))
     [None, 0, 0]
     """
+    return flatten_prefix(name, treedef, axis_tree, _is_none)
+
+
+def flatten_prefix(
+    name: str, treedef: PyTreeDef, axis_tree: Any, is_leaf: Callable[[Any], bool]
+) -> list[Any]:
+    """Broadcast a tree over a structure, as ``flatten_axes``, with leaves as ``is_leaf`` says."""
     axes: list[Any] = []
-    leaves, axes_treedef = _flatten(axis_tree, _is_none)
+    leaves, axes_treedef = _flatten(axis_tree, is_leaf)
     if _match(axes_treedef, treedef, iter(leaves), axes):
         return axes
-    differences = list(_differences((), axis_tree, treedef, _is_none, _open_structure))
+    differences = list(_differences((), axis_tree, treedef, is_leaf, _open_structure))
     if not differences:
         raise ValueError(
             f"{name} must be a prefix of the tree that it applies to: "

@@ -2,6 +2,7 @@
 
 from ._alike import *
 from ._by_function import *
+from ._call_arguments import *
 from ._check import *
 from ._dead_code import *
 from ._effects import *
@@ -14,4 +15,5 @@ from ._staged_call import *
 from ._staged_functions import *
 from ._staging import *
 from ._steps import *
+from ._wrapped_cache import *
 from ._wrapped_function import *

@@ -81,6 +81,13 @@ class ByFunction[T]:
             return self._make()
         return self._add(table, key) if value is None else value
 
+    def drop(self, fun: Callable) -> None:
+        """Forget the value of a function."""
+        owner, key = owner_and_key(fun)
+        found = self._tables.get(id(owner))
+        if found is not None:
+            found[1].pop(key, None)
+
     def _add(self, table: dict[Hashable, T], key: Hashable) -> T:
         with _lock:
             if len(table) >= _most_partials:
@@ -119,6 +126,10 @@ class TracedFunctions[K, V]:
         except TypeError:  # the function or the key cannot be hashed
             return None
         return entry.value if entry is not None and _same(entry.state, state_of(fun)) else None
+
+    def drop(self, fun: Callable) -> None:
+        """Forget the programs of a function."""
+        self._by_function.drop(fun)
 
     def put(self, fun: Callable, key: K, value: V) -> None:
         """Keep the program that a function has just been traced to, if possible."""

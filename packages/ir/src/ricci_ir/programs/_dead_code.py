@@ -5,17 +5,19 @@ programs (a loop, a branch, a call) may be dead in part: its primitive's ``dead_
 gives the equation of the results that are needed.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
-from ricci_ir.traces._primitive import RuleTable, rule_table
+from ricci_ir.traces._primitive import Primitive, RuleTable, rule_table
 
 from ._effects import join_effects, no_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
 from ._staged_call import program_rules, staged_call
 
 __all__ = [
+    "dce_equation",
+    "dce_rules",
     "live_call",
     "live_equations",
     "live_loop",
@@ -45,6 +47,24 @@ class LiveCall(NamedTuple):
 # ``rule(params, needed, final)`` gives the operation of the needed results, or ``None`` if it stays
 # as it is. ``final`` says that nothing will transform the operation any more.
 dead_code_rules: RuleTable = rule_table("dead_code", required=False)
+
+
+class EquationRule:
+    """A rule in the form in which libraries written for JAX give it.
+
+    Attributes:
+      rule: ``rule(needed, eqn)`` gives for each operand whether it is still read, and the equation
+        of the needed results, or ``None`` if nothing is left.
+    """
+
+    __slots__ = ("rule",)
+
+    rule: Callable[[list[bool], JaxprEqn], tuple[Sequence[bool], JaxprEqn | None]]
+
+    def __init__(
+        self, rule: Callable[[list[bool], JaxprEqn], tuple[Sequence[bool], JaxprEqn | None]]
+    ):
+        self.rule = rule
 
 
 class LiveProgram(NamedTuple):
@@ -171,17 +191,22 @@ def _live(
                 continue
         if eqn.primitive in holding:
             flags = tuple([v in needed and v not in given for v in eqn.outvars])
-            eqn = _live_equation(eqn, flags, final)
+            smaller = _live_equation(eqn, flags, final)
+            if smaller is None:
+                continue
+            eqn = smaller
         live.append(eqn)
         needed.update(eqn.invars)
     live.reverse()
     return live
 
 
-def _live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> JaxprEqn:
+def _live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> JaxprEqn | None:
     """An equation without what its needed results, and its effects, do not depend on."""
     primitive, params = eqn.primitive, eqn.params
     rule, program = dead_code_rules.get(primitive), program_rules.get(primitive)
+    if isinstance(rule, EquationRule):
+        return rule.rule(list(needed), eqn)[1]
     if final and program is not None and rule is not live_call:
         # Nothing asks for the derivative any more: the operation is the program it stands for.
         jaxpr, name = program(**params)
@@ -202,6 +227,58 @@ def _live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> Jaxp
     invars = list(compress(eqn.invars, call.operands))
     live = JaxprEqn(invars, outvars, primitive, call.params, effects, eqn.raw_source)
     return live.under(eqn.settings)
+
+
+class DeadCodeRules(MutableMapping[Primitive, Any]):
+    """The rules in the form of ``EquationRule.rule``; ``dead_code_rules`` holds them."""
+
+    __slots__ = ()
+
+    def __getitem__(self, primitive: Primitive) -> Any:
+        if primitive not in dead_code_rules:
+            raise KeyError(primitive)
+        rule = dead_code_rules[primitive]
+        return rule.rule if isinstance(rule, EquationRule) else dce_equation
+
+    def __setitem__(self, primitive: Primitive, rule: Any) -> None:
+        dead_code_rules[primitive] = EquationRule(rule)
+
+    def __delitem__(self, primitive: Primitive) -> None:
+        del dead_code_rules[primitive]
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return iter(dead_code_rules)
+
+    def __len__(self) -> int:
+        return len(dead_code_rules)
+
+
+dce_rules: DeadCodeRules = DeadCodeRules()
+
+
+def dce_equation(used_outputs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+    """An equation without what only its other results depend on.
+
+    Args:
+      used_outputs: for each result, whether it is needed.
+      eqn: the equation, of a primitive that stands for a program or holds some.
+
+    Returns:
+      For each operand, whether it is still read; and the equation, or ``None`` if nothing is left.
+    """
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    smaller = _live_equation(eqn, tuple(used_outputs), False)
+    if smaller is None:
+        return [False] * len(eqn.invars), None
+    # The operands that are left stand in the same order; one variable may be several of them.
+    left = list(reversed(smaller.invars))
+    used = []
+    for atom in eqn.invars:
+        used.append(bool(left) and left[-1] is atom)
+        if used[-1]:
+            left.pop()
+    return used, smaller
 
 
 def live_call(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:

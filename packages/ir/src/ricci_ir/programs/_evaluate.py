@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from ricci_ir._settings import SettingsSwitch
-from ricci_ir._source import no_origin
+from ricci_ir._source import caller_source, no_origin
 from ricci_ir.traces._primitive import Primitive
 from ricci_ir.traces._trace import context
 
@@ -21,7 +21,9 @@ __all__ = [
 ]
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+def eval_jaxpr(
+    jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
+) -> list[Any]:
     """Apply a jaxpr to arguments in the current trace.
 
     Args:
@@ -29,6 +31,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
       consts: values for ``jaxpr.constvars``, or for the leading ``jaxpr.invars`` if the constants
         were made arguments.
       args: values for the other ``jaxpr.invars``.
+      propagate_source_info: whether operations keep their places in the user's code; else their
+        place is the line that calls this.
 
     Returns:
       The results, in order.
@@ -36,7 +40,11 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     # The constants come first, whether they are still constants or were made arguments.
     variables, values = [*jaxpr.constvars, *jaxpr.invars], [*consts, *args]
     env: dict[Any, Any] = dict(zip(variables, values, strict=True))
-    run_equations(jaxpr.eqns, env)
+    eqns = jaxpr.eqns
+    if not propagate_source_info:
+        code, offset, *_ = caller_source(1)
+        eqns = [eqn.replace(raw_source=(code, offset, eqn.raw_source[2])) for eqn in eqns]
+    run_equations(eqns, env)
     return [atom.operand() if type(atom) is Literal else env[atom] for atom in jaxpr.outvars]
 
 
@@ -78,9 +86,9 @@ def jaxpr_as_fun(jaxpr: Jaxpr, *args: Any) -> list[Any]:
     return eval_jaxpr(jaxpr, jaxpr.consts, *args)
 
 
-def jaxpr_function(jaxpr: Jaxpr, *args: Any) -> Callable[..., list[Any]]:
+def jaxpr_function(closed_jaxpr: Jaxpr, *args: Any) -> Callable[..., list[Any]]:
     """A jaxpr, closed over its own constants, as a function; ``args`` are its first arguments."""
-    return partial(jaxpr_as_fun, jaxpr, *args)
+    return partial(jaxpr_as_fun, closed_jaxpr, *args)
 
 
 class EvalJaxpr(Primitive):

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from ricci_ir._cache import Cache
 from ricci_ir._settings import TraceKey
-from ricci_ir._source import NameStack, Source, unknown_source
+from ricci_ir._source import Source, unknown_source
+from ricci_ir.traces._name_stack import NameStack
 from ricci_ir.traces._primitive import Primitive
 from ricci_ir.types._aval import AbstractValue, get_aval
 

@@ -6,17 +6,14 @@ Interpreters written outside of Ricci use it. Ricci's own transformations are pl
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
-from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
 from ._jaxpr import DebugInfo, unknown_debug_info
 
 __all__ = [
-    "argnums_partial",
-    "debug_info",
     "flatten_fun",
     "flatten_fun_nokwargs",
     "merge_linear_aux",
-    "safe_map",
     "Store",
     "StoreException",
     "transformation",
@@ -37,6 +34,8 @@ class Store:
 
     __slots__ = ("_value",)
 
+    _value: tuple[Any, ...]
+
     def __init__(self):
         self._value: tuple[Any, ...] = ()
 
@@ -50,10 +49,31 @@ class Store:
             raise StoreException("the function has been called before: its store holds a value")
         self._value = (value,)
 
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
     def __call__(self) -> Any:
         if not self._value:
             raise StoreException("the function has not been called: its store is empty")
         return self._value[0]
+
+
+class EqualStore(Store):
+    """A cell that takes a value again if it equals the first one."""
+
+    __slots__ = ()
+
+    def store(self, value: object) -> None:
+        """Set the value.
+
+        Raises:
+          StoreException: if there is another one already.
+        """
+        if self._value and self._value[0] != value:
+            raise StoreException(
+                f"the store holds {self._value[0]!r}, and another call gives {value!r}"
+            )
+        self._value = self._value or (value,)
 
 
 type Transforms = tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
@@ -67,14 +87,16 @@ class WrappedFun:
       f: the function.
       params: keyword arguments that it is always called with.
       transforms: ``(transformation, static arguments)``, the outermost first.
+      stores: for each transformation the cell for its side result; ``None`` if it has none.
       debug_info: its name and those of its arguments, for messages.
     """
 
-    __slots__ = ("_call", "debug_info", "f", "params", "transforms")
+    __slots__ = ("_call", "debug_info", "f", "params", "stores", "transforms")
 
     f: Callable[..., Any]
     params: dict[str, Any]
     transforms: Transforms
+    stores: tuple[Store | None, ...]
     debug_info: DebugInfo
 
     def __init__(
@@ -84,10 +106,12 @@ class WrappedFun:
         transforms: Transforms,
         call: Callable[..., Any],
         debug_info: DebugInfo,
+        stores: tuple[Store | None, ...] = (),
     ):
         self.f = f
         self.params = dict(params)
         self.transforms = transforms
+        self.stores = stores
         self._call = call
         self.debug_info = debug_info
 
@@ -100,15 +124,31 @@ class WrappedFun:
         return self._call(*args, **kwargs)
 
     def wrap(
-        self, transform: Callable, static: tuple[Any, ...], call: Callable[..., Any]
+        self,
+        transform: Callable,
+        static: tuple[Any, ...],
+        call: Callable[..., Any],
+        store: Store | None = None,
     ) -> "WrappedFun":
-        """The function with one more transformation; ``call`` is the transformed function."""
-        transforms = ((transform, static), *self.transforms)
-        return WrappedFun(self.f, self.params, transforms, call, self.debug_info)
+        """The function with one more transformation.
+
+        Args:
+          transform, static: the transformation and its static arguments.
+          call: the transformed function.
+          store: the cell for the transformation's side result.
+        """
+        transforms, stores = ((transform, static), *self.transforms), (store, *self.stores)
+        return WrappedFun(self.f, self.params, transforms, call, self.debug_info, stores)
+
+    def populate_stores(self, stores: Sequence[Store | None]) -> None:
+        """Take the side results of a call of an equal function, given its ``stores``."""
+        for mine, theirs in zip(self.stores, stores, strict=True):
+            if mine is not None and theirs:
+                mine.store(theirs())
 
     def replace_debug_info(self, debug_info: DebugInfo) -> "WrappedFun":
         """The same function with another description."""
-        return WrappedFun(self.f, self.params, self.transforms, self._call, debug_info)
+        return WrappedFun(self.f, self.params, self.transforms, self._call, debug_info, self.stores)
 
     def _key(self) -> tuple[Any, ...]:
         return self.f, tuple(self.params.items()), self.transforms
@@ -146,35 +186,54 @@ def wrap_init(
     return WrappedFun(f, fixed, (), call, debug_info or unknown_debug_info)
 
 
-def transformation2(gen: Callable[..., Any], *rest: Any) -> Any:
+def transformation2(
+    gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_static_args: Any
+) -> Any:
     """Put a transformation around a function.
 
     Args:
       gen: called as ``gen(f, *static, *args, **kwargs)``, where ``f`` is the function so far.
-      rest: the ``WrappedFun`` and the transformation's static arguments; without them, returns a
-        function of them, so that this can be used as a decorator.
+      fun, gen_static_args: the function and the transformation's static arguments; without them,
+        returns a function of them, so that this can be used as a decorator.
     """
 
     def around(fun: WrappedFun, *static: Any) -> WrappedFun:
         call = lambda *args, **kwargs: gen(fun.call_wrapped, *static, *args, **kwargs)
         return fun.wrap(gen, static, call)
 
-    return around(*rest) if rest else around
+    return around if fun is None else around(fun, *gen_static_args)
 
 
-def transformation_with_aux2(gen: Callable[..., Any], *rest: Any) -> Any:
+def transformation_with_aux2(
+    gen: Callable[..., Any],
+    fun: WrappedFun | None = None,
+    *gen_static_args: Any,
+    use_eq_store: bool = False,
+    unk_names: bool = False,
+) -> Any:
     """Like ``transformation2`` for ``gen(f, store, *static, *args, **kwargs)``.
+
+    Args:
+      gen, fun, gen_static_args: see ``transformation2``.
+      use_eq_store: whether ``gen`` may store a value again, if it equals the first one. Else a
+        function that stores something can be called once.
+      unk_names: accepted for compatibility, and ignored.
 
     Returns:
       The transformed function, and a function that returns the value that ``gen`` has stored.
     """
 
-    def around(fun: WrappedFun, *static: Any) -> tuple[WrappedFun, Callable[[], Any]]:
-        store = Store()
+    def around(
+        fun: WrappedFun,
+        *gen_static_args: Any,
+        use_eq_store: bool = use_eq_store,
+        unk_names: bool = False,
+    ) -> tuple[WrappedFun, Callable[[], Any]]:
+        store, static = EqualStore() if use_eq_store else Store(), gen_static_args
         call = lambda *args, **kwargs: gen(fun.call_wrapped, store, *static, *args, **kwargs)
-        return fun.wrap(gen, static, call), store
+        return fun.wrap(gen, static, call, store), store
 
-    return around(*rest) if rest else around
+    return around if fun is None else around(fun, *gen_static_args)
 
 
 def _through(gen: Generator, f: Callable[..., Any]) -> Any:
@@ -182,14 +241,16 @@ def _through(gen: Generator, f: Callable[..., Any]) -> Any:
     return gen.send(f(*args, **kwargs))
 
 
-def transformation(gen: Callable[..., Generator], *rest: Any) -> Any:
+def transformation(
+    gen: Callable[..., Generator], fun: WrappedFun | None = None, *gen_static_args: Any
+) -> Any:
     """Put a transformation that is written as a generator around a function.
 
     Args:
       gen: called as ``gen(*static, *args, **kwargs)``, yields the arguments for the function, as
         ``(args, kwargs)``, is sent its result, and yields the transformed result.
-      rest: the ``WrappedFun`` and the transformation's static arguments; without them, returns a
-        function of them, so that this can be used as a decorator.
+      fun, gen_static_args: the function and the transformation's static arguments; without them,
+        returns a function of them, so that this can be used as a decorator.
 
     Example:
       >>> @transformation
@@ -204,10 +265,12 @@ def transformation(gen: Callable[..., Generator], *rest: Any) -> Any:
         call = lambda *args, **kwargs: _through(gen(*static, *args, **kwargs), fun.call_wrapped)
         return fun.wrap(gen, static, call)
 
-    return around(*rest) if rest else around
+    return around if fun is None else around(fun, *gen_static_args)
 
 
-def transformation_with_aux(gen: Callable[..., Generator], *rest: Any) -> Any:
+def transformation_with_aux(
+    gen: Callable[..., Generator], fun: WrappedFun | None = None, *gen_static_args: Any
+) -> Any:
     """Like ``transformation`` for a generator that yields ``(result, aux)`` in the end.
 
     Returns:
@@ -222,9 +285,9 @@ def transformation_with_aux(gen: Callable[..., Generator], *rest: Any) -> Any:
             store.store(aux)
             return result
 
-        return fun.wrap(gen, static, call), store
+        return fun.wrap(gen, static, call, store), store
 
-    return around(*rest) if rest else around
+    return around if fun is None else around(fun, *gen_static_args)
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
@@ -268,79 +331,3 @@ def flatten_fun_nokwargs(f: Callable, store: Store, in_tree: PyTreeDef, *leaves:
     results, out_tree = tree_flatten(f(*tree_unflatten(in_tree, leaves)))
     store.store(out_tree)
     return results
-
-
-def argnums_partial(
-    f: WrappedFun,
-    dyn_argnums: int | Sequence[int],
-    args: Sequence[Any],
-    require_static_args_hashable: bool = True,
-) -> tuple[WrappedFun, tuple[Any, ...]]:
-    """Fix all positional arguments except some.
-
-    Args:
-      f: the function.
-      dyn_argnums: the positions of the dynamic arguments, which are not fixed.
-      args: the values of all arguments.
-      require_static_args_hashable: whether the fixed arguments must be hashable.
-
-    Returns:
-      A function of the dynamic arguments, and their values.
-
-    Raises:
-      ValueError: if a fixed argument is not hashable.
-    """
-    numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
-    kept = [n % len(args) for n in numbers]
-    fixed = [None if i in kept else x for i, x in enumerate(args)]
-    for i, value in enumerate(fixed):
-        if require_static_args_hashable and type(value).__hash__ is None:
-            raise ValueError(
-                f"argument {i} of {f.__name__} is static, but of type {type(value).__name__}, "
-                "which cannot be hashed. Pass a hashable equivalent, such as a tuple for a list."
-            )
-
-    def call(*dynamic: Any, **kwargs: Any) -> Any:
-        full = list(fixed)
-        for position, value in zip(kept, dynamic, strict=True):
-            full[position] = value
-        return f.call_wrapped(*full, **kwargs)
-
-    return f.wrap(argnums_partial, (tuple(kept),), call), tuple(args[n] for n in kept)
-
-
-def debug_info(
-    traced_for: str,
-    fun: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    *,
-    static_argnums: Sequence[int] = (),
-    static_argnames: Sequence[str] = (),
-) -> DebugInfo:
-    """The names of a function and of its arguments' leaves, for messages.
-
-    Args:
-      traced_for: the transformation.
-      fun, args, kwargs: the function and the arguments of a call.
-      static_argnums, static_argnames: the arguments that are not arrays; they get no names.
-
-    Example:
-      >>> debug_info("jit", lambda x, n: x, (1.0, 2), {}, static_argnums=(1,)).arg_names
-      ('x',)
-    """
-    static = {n % len(args) for n in static_argnums} if args else set()
-    # None has no leaves, so it can stand in the place of a static argument.
-    dynamic = tuple(None if i in static else x for i, x in enumerate(args))
-    options = {k: v for k, v in kwargs.items() if k not in static_argnames}
-    name = getattr(fun, "__name__", type(fun).__name__)
-    return DebugInfo(traced_for, name, tuple(argument_paths(dynamic, options, fun)))
-
-
-def safe_map(f: Callable[..., Any], *sequences: Sequence[Any]) -> list[Any]:
-    """``map`` as a list, for sequences of one length.
-
-    Raises:
-      ValueError: if their lengths differ.
-    """
-    return [f(*xs) for xs in zip(*sequences, strict=True)]

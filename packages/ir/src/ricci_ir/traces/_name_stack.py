@@ -16,6 +16,7 @@ __all__ = [
     "jvp_stack",
     "named_call",
     "named_scope",
+    "NameStack",
     "scope_path",
     "Transformation",
     "transposed_stack",
@@ -38,6 +39,37 @@ class Transformation(str):
         made = str.__new__(cls, name)
         made.size = size
         return made
+
+
+class NameStack(tuple):
+    """Names of scopes and transformations, outermost first.
+
+    Example:
+      >>> stack = NameStack(("layer",)).transform("jvp").extend("norm")
+      >>> print(stack, len(stack))
+      layer/jvp(norm) 3
+    """
+
+    __slots__ = ()
+
+    @property
+    def stack(self) -> tuple[str, ...]:
+        """The names in a plain tuple."""
+        return tuple(self)
+
+    def extend(self, name: str) -> "NameStack":
+        """The stack with one more scope inside."""
+        return NameStack((*self, name))
+
+    def transform(self, name: str) -> "NameStack":
+        """The stack with a transformation inside, which encloses the scope that follows."""
+        return NameStack((*self, Transformation(name)))
+
+    def __add__(self, other: tuple[str, ...]) -> "NameStack":  # pyright: ignore
+        return NameStack((*self, *other))
+
+    def __str__(self) -> str:
+        return scope_path(self)
 
 
 class _Entered(ContextBlock):

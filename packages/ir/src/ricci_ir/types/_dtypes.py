@@ -444,9 +444,9 @@ _SCALARS = (
 )
 
 
-def to_tangent_dtype(dtype: Any) -> Any:
-    """The dtype of tangents of values of ``dtype``: its own, or ``float0`` if it is discrete."""
-    return dtype if issubdtype(dtype, np.inexact) else float0
+def to_tangent_dtype(primal_dtype: Any) -> Any:
+    """The dtype of tangents of values of a dtype: its own, or ``float0`` if it is discrete."""
+    return primal_dtype if issubdtype(primal_dtype, np.inexact) else float0
 
 
 def is_array_dtype(dtype: object) -> bool:

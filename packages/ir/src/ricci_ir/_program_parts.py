@@ -1,0 +1,140 @@
+"""Taking programs apart: without some results, without dead code, with arguments in other places.
+
+These are functions of ``jax.interpreters.partial_eval``, for libraries written for JAX.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import Any
+
+from .programs._dead_code import live_program
+from .programs._jaxpr import DebugInfo, Jaxpr, JaxprEqn, unknown_debug_info
+from .programs._staging import trace_to_jaxpr
+from .types._aval import AbstractValue
+
+__all__ = [
+    "abstract_eval_fun",
+    "close_jaxpr",
+    "dce_called_jaxpr",
+    "dce_jaxpr",
+    "dce_jaxpr_consts",
+    "lower_jaxpr_types",
+    "move_binders_to_back",
+    "prune_outputs",
+]
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr,
+    used_outputs: bool | Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+) -> tuple[Jaxpr, list[bool]]:
+    """Dead-code elimination: a jaxpr with the needed results, and without unneeded equations.
+
+    Args:
+      jaxpr: the program. Equations with side effects stay.
+      used_outputs: for each result, or for all, whether it is needed.
+      instantiate: for each argument, or for all, whether it stays even if it is not needed.
+
+    Returns:
+      The smaller jaxpr, and for each argument whether it is still an argument.
+    """
+    live, needed = live_program(jaxpr, _for_each(used_outputs, jaxpr.outvars))
+    stays = _for_each(instantiate, jaxpr.invars)
+    used = [need or stay for need, stay in zip(needed, stays, strict=True)]
+    return live.replace(invars=list(compress(live.invars, used))), used
+
+
+def dce_jaxpr_consts(
+    jaxpr: Jaxpr,
+    used_outputs: Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+) -> tuple[Jaxpr, list[bool], list[bool]]:
+    """Like ``dce_jaxpr``; tells as well for each constant whether it is still needed.
+
+    Returns:
+      The smaller jaxpr; for each constant, and for each argument, whether it is still there.
+    """
+    smaller, used = dce_jaxpr(jaxpr, used_outputs, instantiate)
+    left = set(smaller.constvars)
+    return smaller, [var in left for var in jaxpr.constvars], used
+
+
+def dce_called_jaxpr(
+    used_outputs: Sequence[bool], eqn: JaxprEqn
+) -> tuple[list[bool], JaxprEqn | None]:
+    """The rule of ``dce_rules`` for a primitive that applies its parameter ``call_jaxpr``.
+
+    Args:
+      used_outputs: for each result, whether it is needed.
+      eqn: the equation.
+
+    Returns:
+      For each operand, whether it is still read; and the equation, or ``None`` if nothing is left.
+
+    Raises:
+      KeyError: if the equation has no such parameter.
+    """
+    jaxpr = eqn.params["call_jaxpr"]
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    smaller, used = dce_jaxpr(jaxpr, used_outputs)
+    return used, eqn.replace(
+        invars=list(compress(eqn.invars, used)),
+        outvars=list(compress(eqn.outvars, used_outputs)),
+        params={**eqn.params, "call_jaxpr": smaller},
+        effects=smaller.effects,
+    )
+
+
+def prune_outputs(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
+    """A program that returns some of its results; its equations stay as they are."""
+    return jaxpr.replace(outvars=list(compress(jaxpr.outvars, used_outputs)))
+
+
+def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
+    """A program whose arguments are in another order.
+
+    Args:
+      closed_jaxpr: the program.
+      to_move: for each argument, whether it comes behind those that do not move.
+    """
+    invars = closed_jaxpr.invars
+    stay = [var for var, moves in zip(invars, to_move, strict=True) if not moves]
+    return closed_jaxpr.replace(invars=[*stay, *compress(invars, to_move)])
+
+
+def close_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    """The program itself: Ricci's are closed over their constants."""
+    return jaxpr
+
+
+def lower_jaxpr_types(jaxpr: Jaxpr) -> Jaxpr:
+    """The program itself: Ricci has no types whose values are made of several arrays."""
+    return jaxpr
+
+
+def abstract_eval_fun(
+    fun: Callable[..., Sequence[Any]],
+    *avals: AbstractValue,
+    debug_info: DebugInfo = unknown_debug_info,
+    **params: Any,
+) -> list[AbstractValue]:
+    """The types of a function's results.
+
+    Args:
+      fun: ``fun(*arrays, **params)`` returns a sequence of arrays.
+      avals: the types of the arrays.
+      debug_info: the names of the function and its arguments, for messages.
+      params: keyword arguments.
+
+    Example:
+      >>> from ricci_ir import ShapedArray
+      >>> abstract_eval_fun(lambda x: [x], ShapedArray((3,), "float32"))
+      [ShapedArray(float32[3])]
+    """
+    return trace_to_jaxpr(lambda *args: fun(*args, **params), avals, debug_info).out_avals
+
+
+def _for_each(given: bool | Sequence[bool], things: Sequence[Any]) -> list[bool]:
+    return [given] * len(things) if isinstance(given, bool) else list(given)

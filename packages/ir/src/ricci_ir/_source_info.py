@@ -1,0 +1,181 @@
+"""The place in the user's code and the names around it, for interpreters written outside of Ricci.
+
+An interpreter that evaluates equations puts the place and the names of each in force, so that what
+it does has them, too:
+
+    with user_context(eqn.source_info.traceback, name_stack=eqn.source_info.name_stack):
+        results = eqn.primitive.bind(*operands, **eqn.params)
+"""
+
+from typing import Any
+
+from ._source import Source, caller_source
+from .traces._name_stack import NameStack, Transformation
+from .traces._trace import ContextBlock, context
+
+__all__ = [
+    "SourceInfo",
+    "current_name_stack",
+    "current_source_info",
+    "extend_name_stack",
+    "new_name_stack",
+    "new_source_info",
+    "reset_name_stack",
+    "set_name_stack",
+    "summarize_source",
+    "transform_name_stack",
+    "user_context",
+]
+
+
+class SourceInfo(Source):
+    """A place in the user's code, and the names around it.
+
+    Args:
+      traceback: the place, as the ``traceback`` of another one; ``None`` if it is not known.
+      name_stack: the names.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, traceback: Source | None, name_stack: tuple[str, ...] = ()) -> "SourceInfo":
+        code, offset = (None, 0) if traceback is None else traceback[:2]
+        return Source.__new__(cls, code, offset, NameStack(name_stack))
+
+
+def current_source_info() -> SourceInfo:
+    """The innermost line of the user's code, and the names that are in force."""
+    code, offset, *_ = caller_source(1)
+    return SourceInfo(Source(code, offset), context.name_stack)
+
+
+def new_source_info() -> SourceInfo:
+    """No place and no names."""
+    return SourceInfo(None)
+
+
+def current_name_stack() -> NameStack:
+    """The names that are in force."""
+    return NameStack(context.name_stack)
+
+
+def new_name_stack(name: str = "") -> NameStack:
+    """A stack of one name, or of none.
+
+    Example:
+      >>> print(new_name_stack("layer").extend("norm"))
+      layer/norm
+    """
+    return NameStack((name,) if name else ())
+
+
+def summarize_source(source_info: Source, num_frames: int = 1) -> str:
+    """A place in the user's code as text: file, line, column and function.
+
+    Args:
+      source_info: the place.
+      num_frames: accepted for compatibility: tracing records the innermost line alone.
+    """
+    return "unknown" if source_info.code is None else str(source_info)
+
+
+class set_name_stack(ContextBlock):
+    """Put names in force inside a ``with`` block, instead of those that are.
+
+    Args:
+      name_stack: the names.
+
+    Example:
+      >>> with set_name_stack(new_name_stack("layer")):
+      ...     print(current_name_stack())
+      layer
+    """
+
+    __slots__ = ("name_stack",)
+
+    name_stack: tuple[str, ...]
+
+    def __init__(self, name_stack: tuple[str, ...]):
+        super().__init__()
+        self.name_stack = name_stack
+
+    def __enter__(self) -> NameStack:
+        self._enter(context.name_stack)
+        entered = self._entering()
+        context.name_stack = tuple(entered)
+        return NameStack(entered)
+
+    def _entering(self) -> tuple[str, ...]:
+        """The names inside of the block."""
+        return self.name_stack
+
+    def __exit__(self, *exception: object) -> None:
+        previous = self._leave()
+        if previous is not None:
+            context.name_stack = previous
+
+
+def reset_name_stack() -> set_name_stack:
+    """Put no names in force inside a ``with`` block."""
+    return set_name_stack(())
+
+
+class extend_name_stack(set_name_stack):
+    """Put one more name in force inside a ``with`` block.
+
+    Args:
+      name: the name of a scope.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str):
+        super().__init__((name,))
+
+    def _entering(self) -> tuple[str, ...]:
+        return (*context.name_stack, *self.name_stack)
+
+
+class transform_name_stack(extend_name_stack):
+    """Put a transformation in force inside a ``with`` block: it encloses the names that follow.
+
+    Args:
+      name: the name of a transformation, such as ``"jvp"``.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str):
+        super().__init__(Transformation(name))
+
+
+class user_context(ContextBlock):
+    """Operations inside a ``with`` block have a place in the user's code, and names.
+
+    Args:
+      traceback: the place, as ``source_info.traceback`` of an equation gives it; ``None`` leaves
+        the place of the code that applies the operations.
+      name_stack: the names; ``None`` leaves those that are in force.
+    """
+
+    __slots__ = ("name_stack", "traceback")
+
+    traceback: Source | None
+    name_stack: tuple[str, ...] | None
+
+    def __init__(self, traceback: Source | None, *, name_stack: tuple[str, ...] | None = None):
+        super().__init__()
+        self.traceback = traceback
+        self.name_stack = name_stack
+
+    def __enter__(self) -> None:
+        self._enter((context.origin, context.name_stack))
+        if self.traceback is not None:
+            context.origin = tuple(self.traceback[:2])
+        if self.name_stack is not None:
+            context.name_stack = tuple(self.name_stack)
+
+    def __exit__(self, *exception: object) -> None:
+        previous: Any = self._leave()
+        if previous is not None:
+            context.origin, context.name_stack = previous

@@ -1,0 +1,81 @@
+"""Keeping what a function of wrapped functions returns."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple
+
+from ricci_ir._settings import trace_key
+from ricci_ir.traces._trace import context
+
+from ._by_function import TracedFunctions
+from ._wrapped_function import Store, WrappedFun
+
+__all__ = [
+    "cache_by_function",
+]
+
+_LIMIT = 256
+
+
+class _Kept(NamedTuple):
+    """A result, and the cells with the side results of the call that gave it."""
+
+    result: Any
+    stores: tuple[Store | None, ...]
+
+
+def cache_by_function(call: Callable[..., Any], *, explain: object = None) -> Callable[..., Any]:
+    """Keep the results of a function of a ``WrappedFun`` and further, hashable, arguments.
+
+    A result is found again for an equal function: the same Python function, with the same keyword
+    arguments and transformations around it. The side results of these transformations, such as an
+    output tree, are then those of the first call. What is kept lives as long as the function.
+
+    Args:
+      call: ``call(fun, *args)``.
+      explain: accepted for compatibility; not used.
+
+    Returns:
+      The function, with the methods ``cache_clear()`` and ``evict_function(f)``.
+
+    Example:
+      >>> from ricci_ir import wrap_init
+      >>> calls = []
+      >>> @cache_by_function
+      ... def traced(fun, n):
+      ...     calls.append(n)
+      ...     return fun.call_wrapped(n)
+      >>> def double(x):
+      ...     return 2 * x
+      >>> traced(wrap_init(double), 2), traced(wrap_init(double), 2), calls
+      (4, 4, [2])
+    """
+    tables = [_new_table()]
+
+    @wraps(call)
+    def kept(fun: WrappedFun, *args: Any) -> Any:
+        key = (
+            fun.transforms,
+            tuple(fun.params.items()),
+            args,
+            trace_key(),
+            tuple(context.axis_sizes.items()),
+        )
+        found = tables[0].recall(fun.f, key)
+        if found is not None:
+            fun.populate_stores(found.stores)
+            return found.result
+        result = call(fun, *args)
+        tables[0].put(fun.f, key, _Kept(result, fun.stores))
+        return result
+
+    def cache_clear() -> None:
+        tables[0] = _new_table()
+
+    kept.cache_clear = cache_clear  # pyright: ignore[reportAttributeAccessIssue]
+    kept.evict_function = lambda f: tables[0].drop(f)  # pyright: ignore[reportAttributeAccessIssue]
+    return kept
+
+
+def _new_table() -> TracedFunctions[Any, _Kept]:
+    return TracedFunctions("results by wrapped function", _LIMIT)
