@@ -171,7 +171,7 @@ class user_context(ContextBlock):
     def __enter__(self) -> None:
         self._enter((context.origin, context.name_stack))
         if self.traceback is not None:
-            context.origin = tuple(self.traceback[:2])
+            context.origin = (self.traceback.code, self.traceback.offset)
         if self.name_stack is not None:
             context.name_stack = tuple(self.name_stack)
 

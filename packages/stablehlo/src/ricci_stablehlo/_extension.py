@@ -9,9 +9,19 @@ a function of the module.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ricci_ir import AbstractValue, Jaxpr, Primitive, trace_to_jaxpr
+from ricci_ir import (
+    AbstractValue,
+    Effect,
+    Jaxpr,
+    JaxprEqn,
+    Primitive,
+    Var,
+    program_rules,
+    trace_to_jaxpr,
+)
 
 from ._lowering import Lowering
+from ._ordering import order_rules, thread_tokens, with_tokens
 from ._values import LoweringRule, Value, lower_rules
 
 
@@ -25,9 +35,13 @@ class RunMlirRule(Protocol):
         ctx: Lowering,
         operands: Sequence[Value],
         params: dict[str, Any],
+        effects: Sequence[Effect],
         /,
     ) -> list[Value]:
-        """The results of the rule, as values of the module under construction."""
+        """The results of the rule, as values of the module under construction.
+
+        A token for each of the ordered effects is ahead of the operands, and of the results.
+        """
         ...
 
 
@@ -42,7 +56,7 @@ class MlirRules:
         self.run = _no_mlir
 
     def register(self, run: RunMlirRule) -> None:
-        """Set ``run(rule, primitive, ctx, operands, params)``."""
+        """Set ``run(rule, primitive, ctx, operands, params, effects)``."""
         self.run = run
 
 
@@ -52,6 +66,7 @@ def _no_mlir(
     ctx: Lowering,
     operands: Sequence[Value],
     params: dict[str, Any],
+    effects: Sequence[Effect],
 ) -> list[Value]:
     raise NotImplementedError(
         f"The lowering rule of {primitive.name!r} builds MLIR objects, and no runtime that has "
@@ -132,22 +147,72 @@ def register_lowering(
     for name in ("cuda", "rocm") if platform == "gpu" else (platform,):
         rules[name] = rule
     lower_rules[prim] = lambda ctx, *operands, **params: _lower(prim, ctx, operands, params)
+    if prim not in order_rules and prim not in program_rules:
+        order_rules[prim] = _ordered
+
+
+class _OrderedOperation(Primitive):
+    """An operation of a library that takes and gives tokens, ahead of its operands and results."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__("ordered", multiple_results=True)
+
+
+_ordered_operation = _OrderedOperation()
+
+
+def _ordered(
+    eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]
+) -> tuple[list[JaxprEqn], list[Var]]:
+    """The order rule: the rule of the operation is given the tokens, and sets those that follow."""
+    params = {"primitive": eqn.primitive, "params": eqn.params, "effects": effects}
+    return with_tokens(eqn, _ordered_operation, params, tokens, 0)
+
+
+def _lower_ordered(
+    ctx: Lowering,
+    *operands: Value,
+    primitive: Primitive,
+    params: dict[str, Any],
+    effects: tuple[Effect, ...],
+) -> Sequence[Value]:
+    rule = _rule(primitive, ctx.platform)
+    if isinstance(rule, TracedRule):
+        jaxpr = rule.jaxpr([x.aval for x in operands[len(effects) :]], params)
+        return ctx.inline(thread_tokens(jaxpr, effects), operands)
+    return mlir_rules.run(rule, primitive, ctx, operands, params, effects)
+
+
+lower_rules[_ordered_operation] = _lower_ordered
+
+
+def _rule(primitive: Primitive, platform: str) -> Callable[..., Any]:
+    """The rule that is registered for a platform.
+
+    Raises:
+      NotImplementedError: if there is none.
+    """
+    rules = _rules[primitive]
+    rule = rules.get(platform, rules.get(None))
+    if rule is None:
+        raise NotImplementedError(
+            f"primitive {primitive.name!r} has no lowering rule for {platform}: "
+            f"there is one for {', '.join(map(str, rules))}"
+        )
+    return rule
 
 
 def _lower(
     primitive: Primitive, ctx: Lowering, operands: Sequence[Value], params: dict[str, Any]
 ) -> Value | Sequence[Value]:
     rules = _rules[primitive]
-    rule = rules.get(ctx.platform, rules.get(None))
-    if rule is None and primitive in _own:
+    if primitive in _own and None not in rules and ctx.platform not in rules:
         return _own[primitive](ctx, *operands, **params)
-    if rule is None:
-        raise NotImplementedError(
-            f"primitive {primitive.name!r} has no lowering rule for {ctx.platform}: "
-            f"there is one for {', '.join(map(str, rules))}"
-        )
+    rule = _rule(primitive, ctx.platform)
     if isinstance(rule, TracedRule):
         results = rule(ctx, *operands, **params)
     else:
-        results = mlir_rules.run(rule, primitive, ctx, operands, params)
+        results = mlir_rules.run(rule, primitive, ctx, operands, params, ())
     return results if primitive.multiple_results else results[0]

@@ -37,6 +37,7 @@ def load_mlir() -> tuple[Any, Any]:
         importlib.import_module(f"jaxlib.mlir.dialects.{name}")
         for name in ("stablehlo", "chlo", "sdy")
     ]
+    importlib.import_module("jaxlib.mlir.dialects.func")  # so that functions have its methods
     registry, context = ir.DialectRegistry(), ir.Context()
     extension.register_dialects(registry)
     context.append_dialect_registry(registry)

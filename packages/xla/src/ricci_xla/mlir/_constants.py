@@ -1,0 +1,172 @@
+"""Constants and attributes as MLIR objects."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ricci_ir import AbstractValue, ShapedArray, get_aval, physical_aval
+from ricci_stablehlo import dense, element_type, scalar_literal, tensor_type
+from ricci_xla.devices._jaxlib import load_mlir
+
+__all__ = [
+    "ConstantHandler",
+    "dense_int_array",
+    "dense_int_elements",
+    "i32_attr",
+    "i64_attr",
+    "ir_attribute",
+    "ir_constant",
+    "ir_constants",
+    "register_constant_handler",
+]
+
+
+class ConstantHandler(Protocol):
+    """Writes a constant of a class into the program that is being built."""
+
+    def __call__(self, val: Any, aval: AbstractValue | None) -> Any:
+        """The MLIR value of a constant, or a sequence of values.
+
+        Args:
+          val: the constant.
+          aval: its type, if that is known.
+        """
+        ...
+
+
+_handlers: dict[type, ConstantHandler] = {}
+
+
+def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
+    """Say how constants of a class, and of its subclasses, are written into programs.
+
+    Args:
+      type_: the class.
+      handler_fun: ``handler_fun(val, aval)`` gives an MLIR value.
+    """
+    _handlers[type_] = handler_fun
+
+
+def ir_constants(
+    val: Any,
+    *,
+    const_lowering: Mapping[Any, Any] | None = None,
+    aval: AbstractValue | None = None,
+) -> tuple[Any, ...]:
+    """The MLIR values of a constant: one, unless a registered handler gives several.
+
+    Args:
+      val: an array or a scalar, or a value of a class that has a handler.
+      const_lowering: accepted for compatibility; not used.
+      aval: the type of the constant, by default that of ``val``.
+
+    Raises:
+      TypeError: if the value is no array, and its class has no handler.
+    """
+    for kind in type(val).__mro__:
+        if kind in _handlers:
+            found = _handlers[kind](val, aval)
+            return tuple(found) if isinstance(found, Sequence) else (found,)
+    if aval is None:
+        # Arrays of NumPy keep their dtype, even if it is a wide one where these are off.
+        own = isinstance(val, np.ndarray | np.generic)
+        aval = ShapedArray(val.shape, val.dtype) if own else get_aval(val)
+    physical: Any = physical_aval(aval)
+    array = np.asarray(val.physical if physical is not aval else val, physical.dtype)
+    array = np.broadcast_to(array, physical.shape)
+    ir, _ = load_mlir()
+    # The whole operation is parsed: the bindings cannot hold an attribute of complex numbers.
+    text = f"%0 = stablehlo.constant {dense(array)} : {tensor_type(physical)}"
+    operation = ir.Operation.parse(text)
+    ir.InsertionPoint.current.insert(operation)
+    return (operation.operation.result,)
+
+
+def ir_constant(
+    val: Any,
+    *,
+    const_lowering: Mapping[Any, Any] | None = None,
+    aval: AbstractValue | None = None,
+) -> Any:
+    """The MLIR value of a constant, written where operations are being inserted.
+
+    Args:
+      val, const_lowering, aval: see ``ir_constants``.
+
+    Example:
+      >>> from ricci_xla.mlir import ir, make_ir_context
+      >>> with make_ir_context(), ir.Location.unknown():
+      ...     module = ir.Module.create()
+      ...     with ir.InsertionPoint(module.body):
+      ...         print(ir_constant(np.float32([1, 2])).type)
+      tensor<2xf32>
+    """
+    (found,) = ir_constants(val, const_lowering=const_lowering, aval=aval)
+    return found
+
+
+def ir_attribute(val: Any) -> Any:
+    """A value as an MLIR attribute.
+
+    Args:
+      val: a number, a string, an array of NumPy, or a list or dictionary of such.
+
+    Raises:
+      TypeError: if it is nothing of that.
+
+    Example:
+      >>> from ricci_xla.mlir import make_ir_context
+      >>> with make_ir_context():
+      ...     print(ir_attribute({"axes": [0, 1], "name": "sum"}))
+      {axes = [0, 1], name = "sum"}
+    """
+    ir, _ = load_mlir()
+    if isinstance(val, Mapping):
+        return ir.DictAttr.get({name: ir_attribute(item) for name, item in val.items()})
+    if isinstance(val, list | tuple):
+        return ir.ArrayAttr.get([ir_attribute(item) for item in val])
+    if isinstance(val, ir.Attribute):
+        return val
+    if isinstance(val, bool | np.bool_):
+        return ir.BoolAttr.get(bool(val))
+    if isinstance(val, str | bytes):
+        return ir.StringAttr.get(val)
+    if isinstance(val, int | float | np.generic):
+        array: Any = np.asarray(val)
+        return ir.Attribute.parse(f"{scalar_literal(array[()])} : {element_type(array.dtype)}")
+    if isinstance(val, np.ndarray):
+        return ir.Attribute.parse(
+            f"{dense(val)} : {tensor_type(ShapedArray(val.shape, val.dtype))}"
+        )
+    raise TypeError(
+        f"ir_attribute: a {type(val).__name__} is no attribute. Pass numbers, strings, arrays of "
+        "NumPy, or lists and dictionaries of them."
+    )
+
+
+def i32_attr(i: int) -> Any:
+    """An integer of 32 bits as an MLIR attribute."""
+    return _integer(i, 32)
+
+
+def i64_attr(i: int) -> Any:
+    """An integer of 64 bits as an MLIR attribute."""
+    return _integer(i, 64)
+
+
+def _integer(value: int, width: int) -> Any:
+    ir, _ = load_mlir()
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(width), int(value))
+
+
+def dense_int_array(xs: Sequence[int]) -> Any:
+    """Integers of 64 bits as an array attribute of MLIR."""
+    ir, _ = load_mlir()
+    return ir.DenseI64ArrayAttr.get(list(xs))
+
+
+def dense_int_elements(xs: Sequence[int]) -> Any:
+    """A vector of integers of 64 bits as an MLIR attribute."""
+    ir, _ = load_mlir()
+    return ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))

@@ -1,0 +1,358 @@
+"""What lowering rules that build MLIR objects are given: the rule's context and its module's."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple, Self
+
+from ricci_ir import AbstractValue, Effect, Jaxpr, NameStack, Primitive
+from ricci_xla.devices import Client, Device, get_backend
+from ricci_xla.devices._jaxlib import load_mlir
+
+from ._modules import create_function, merge_mlir_modules, module_of_program, symbol_of
+
+__all__ = [
+    "AxisContext",
+    "LoweringParameters",
+    "LoweringResult",
+    "LoweringRule",
+    "LoweringRuleContext",
+    "ModuleContext",
+    "SPMDAxisContext",
+    "ShapePolyLoweringState",
+    "ShardingContext",
+    "TokenSet",
+]
+
+
+class ShardingContext(NamedTuple):
+    """Where a program runs whose operations act on whole arrays.
+
+    Attributes:
+      num_devices: the number of devices that share the work.
+      device_assignment: the devices, if they are known.
+      abstract_mesh: the mesh that the program refers to, if any.
+    """
+
+    num_devices: int
+    device_assignment: tuple[Device, ...] | None = None
+    abstract_mesh: Any = None
+
+
+class SPMDAxisContext(NamedTuple):
+    """Where a program runs whose operations act on each device's part, as inside ``shard_map``.
+
+    Attributes:
+      mesh: the mesh.
+      manual_axes: those of its axes over which the arrays are divided already.
+    """
+
+    mesh: Any
+    manual_axes: frozenset[Any] = frozenset()
+
+
+AxisContext = SPMDAxisContext | ShardingContext
+
+
+class LoweringParameters(NamedTuple):
+    """How a module is made.
+
+    Attributes:
+      override_lowering_rules: pairs of primitives and the rules that take the place of theirs; not
+        supported.
+      for_export: whether constants are written into the module instead of being arguments.
+      global_constant_computation, export_ignore_forward_compatibility, hoist_constants_as_args:
+        accepted for compatibility, and ignored.
+    """
+
+    override_lowering_rules: tuple[Any, ...] | None = None
+    global_constant_computation: bool = False
+    for_export: bool = False
+    export_ignore_forward_compatibility: bool = False
+    hoist_constants_as_args: bool = False
+
+
+class ShapePolyLoweringState:
+    """The variables of the dimensions of a module, as a rule reads them.
+
+    Args:
+      dim_vars: their names.
+      lowering_platforms: the platforms that the module is for, if there are several.
+    """
+
+    __slots__ = ("dim_vars", "has_platform_index_argument", "uses_dim_vars")
+
+    def __init__(self, dim_vars: tuple[str, ...], lowering_platforms: tuple[str, ...] | None):
+        self.dim_vars: tuple[str, ...] = dim_vars
+        self.uses_dim_vars: bool = bool(dim_vars)
+        self.has_platform_index_argument: bool = len(lowering_platforms or ()) > 1
+
+
+class LoweringResult(NamedTuple):
+    """A module that a program was lowered to.
+
+    Attributes:
+      module: the MLIR module.
+      keepalive: what must live as long as the compiled module.
+      host_callbacks: the Python functions that the module calls.
+      shape_poly_state: the variables of its dimensions.
+    """
+
+    module: Any
+    keepalive: Any
+    host_callbacks: list[Any]
+    shape_poly_state: ShapePolyLoweringState
+
+
+class TokenSet:
+    """The tokens that order effects, by effect.
+
+    Args:
+      tokens: for each effect an MLIR value of type token.
+    """
+
+    __slots__ = ("_tokens",)
+
+    def __init__(self, tokens: Mapping[Effect, Any] | None = None):
+        self._tokens: dict[Effect, Any] = dict(tokens or {})
+
+    @classmethod
+    def create(cls, effects: Sequence[Effect]) -> "TokenSet":
+        """New tokens for effects, written where operations are being inserted."""
+        ir, _ = load_mlir()
+        kind = ir.Type.parse("!stablehlo.token")
+        make = lambda: ir.Operation.create("stablehlo.create_token", [kind]).result
+        return cls({effect: make() for effect in effects})
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def get(self, effect: Effect) -> Any:
+        """The token of an effect."""
+        return self._tokens[effect]
+
+    def effects(self) -> set[Effect]:
+        """The effects."""
+        return set(self._tokens)
+
+    def items(self) -> tuple[tuple[Effect, Any], ...]:
+        """Pairs of effects and tokens."""
+        return tuple(self._tokens.items())
+
+    def subset(self, effects: Sequence[Effect]) -> "TokenSet":
+        """The tokens of some of the effects."""
+        return TokenSet({effect: self._tokens[effect] for effect in effects})
+
+    def update_tokens(self, tokens: "TokenSet") -> "TokenSet":
+        """These tokens, with those of another set in the place of their predecessors."""
+        return TokenSet({**self._tokens, **tokens._tokens})
+
+
+# Gives the symbol of a function that computes a program, and is called by the name if that is free.
+type WriteFunction = Callable[[Jaxpr, str], str]
+
+_channels = count(2)
+
+
+class ModuleContext:
+    """The module that is being built, and what it is built for.
+
+    Attributes:
+      platforms: the platforms that it is for.
+      backend: the client of the first of them.
+      axis_context: on which devices it runs.
+      context, module, ip, symbol_table: MLIR's context, the module, where its functions are
+        inserted, and the table of their names.
+      keepalives: what ``add_keepalive`` was given.
+      host_callbacks: the Python functions that the module calls.
+      lowering_parameters: how it is made.
+      shape_poly_state: the variables of its dimensions.
+      write_function: writes the function of a program, and gives its name.
+      declared: the names of the functions that ``write_function`` has written, which the module
+        declares.
+    """
+
+    def __init__(
+        self,
+        *,
+        platforms: Sequence[str],
+        backend: Client | None = None,
+        axis_context: AxisContext | None = None,
+        keepalives: list[Any] | None = None,
+        channel_iterator: Iterator[int] | None = None,
+        host_callbacks: list[Any] | None = None,
+        lowering_parameters: LoweringParameters | None = None,
+        context: Any = None,
+        module: Any = None,
+        ip: Any = None,
+        symbol_table: Any = None,
+        shape_poly_state: ShapePolyLoweringState | None = None,
+        all_default_mem_kind: bool = True,
+        write_function: WriteFunction | None = None,
+    ):
+        ir, shared = load_mlir()
+        self.platforms: tuple[str, ...] = tuple(platforms)
+        self.backend: Client | None = backend
+        self.axis_context: AxisContext = axis_context or ShardingContext(1)
+        self.keepalives: list[Any] = [] if keepalives is None else keepalives
+        self.channel_iterator: Iterator[int] = channel_iterator or _channels
+        self.host_callbacks: list[Any] = [] if host_callbacks is None else host_callbacks
+        self.lowering_parameters: LoweringParameters = lowering_parameters or LoweringParameters()
+        self.context: Any = context or shared
+        if module is None:
+            with self.context, ir.Location.unknown():
+                module = ir.Module.create()
+        self.module: Any = module
+        self.ip: Any = ip or ir.InsertionPoint(module.body)
+        self.symbol_table: Any = symbol_table or ir.SymbolTable(module.operation)
+        self.shape_poly_state: ShapePolyLoweringState = shape_poly_state or ShapePolyLoweringState(
+            (), None
+        )
+        self.all_default_mem_kind: bool = all_default_mem_kind
+        self.write_function: WriteFunction = write_function or self._merged_function
+        self.declared: set[str] = set()
+
+    def replace(self, **changes: Any) -> Self:
+        """A context of the same module, with other attributes."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update({**self.__dict__, **changes})
+        return copy
+
+    def get_backend(self, optional: bool = False) -> Client | None:
+        """The client of the platform that the module is for.
+
+        Args:
+          optional: whether ``None`` may be returned if there is none.
+
+        Raises:
+          ValueError: if the module is for several platforms.
+        """
+        if self.backend is None and not optional:
+            if len(self.platforms) != 1:
+                raise ValueError(f"the module is for several platforms: {self.platforms}")
+            return get_backend(self.platforms[0])
+        return self.backend
+
+    def new_channel(self) -> int:
+        """A number for a channel of communication."""
+        return next(self.channel_iterator)
+
+    def add_host_callback(self, host_callback: Any) -> None:
+        """Add a Python function that the module calls."""
+        self.host_callbacks.append(host_callback)
+
+    def add_keepalive(self, keepalive: Any) -> None:
+        """Note what must live as long as the module; Ricci's programs keep what they need."""
+        self.keepalives.append(keepalive)
+
+    def _merged_function(self, jaxpr: Jaxpr, name: str) -> str:
+        """Write a program's function into a module that is built by itself."""
+        source = module_of_program(jaxpr, name, self.platforms[0], self.host_callbacks)
+        return merge_mlir_modules(self.module, name, source)
+
+
+class LoweringRuleContext:
+    """The argument ``ctx`` of a rule.
+
+    Attributes:
+      module_context: the module that is being built.
+      name_stack: the names around the operation.
+      traceback: its place in the user's code, if that is known.
+      primitive: the primitive.
+      avals_in, avals_out: the types of operands and results.
+      tokens_in, tokens_out: the tokens of ordered effects; the rule sets those that follow.
+      const_lowering, axis_size_env, dim_var_values, jaxpr_eqn_ctx: accepted for compatibility.
+      platforms: the platforms that the rule is for.
+    """
+
+    def __init__(
+        self,
+        module_context: ModuleContext,
+        name_stack: NameStack,
+        traceback: Any,
+        primitive: Primitive | None,
+        avals_in: Sequence[AbstractValue],
+        avals_out: Any,
+        tokens_in: TokenSet,
+        tokens_out: TokenSet | None = None,
+        const_lowering: Mapping[Any, Any] | None = None,
+        axis_size_env: Mapping[Any, Any] | None = None,
+        dim_var_values: Sequence[Any] = (),
+        jaxpr_eqn_ctx: Any = None,
+        platforms: Sequence[str] | None = None,
+    ):
+        self.module_context: ModuleContext = module_context
+        self.name_stack: NameStack = name_stack
+        self.traceback: Any = traceback
+        self.primitive: Primitive | None = primitive
+        self.avals_in: Sequence[Any] = avals_in
+        self.avals_out: Any = avals_out
+        self.tokens_in: TokenSet = tokens_in
+        self.tokens_out: TokenSet | None = tokens_out
+        self.const_lowering: dict[Any, Any] = dict(const_lowering or {})
+        self.axis_size_env: Mapping[Any, Any] | None = axis_size_env
+        self.dim_var_values: Sequence[Any] = dim_var_values
+        self.jaxpr_eqn_ctx: Any = jaxpr_eqn_ctx
+        self.platforms: Sequence[str] | None = platforms
+
+    def set_tokens_out(self, tokens_out: TokenSet) -> None:
+        """Say which tokens follow the operation.
+
+        Raises:
+          ValueError: if they have been set, or are of other effects than ``tokens_in``.
+        """
+        if self.tokens_out is not None:
+            raise ValueError("set_tokens_out: the tokens that follow have been set already")
+        if tokens_out.effects() != self.tokens_in.effects():
+            raise ValueError(
+                f"set_tokens_out: the tokens are of {tokens_out.effects()}, but the operation has "
+                f"the effects {self.tokens_in.effects()}"
+            )
+        self.tokens_out = tokens_out
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some of the attributes changed."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update({**self.__dict__, **changes})
+        return copy
+
+    def is_forward_compat(self) -> bool:
+        """Whether the module must be readable by older runtimes: it never must."""
+        return False
+
+    def inline(self, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+        """Write a call of the function that a jaxpr is lowered to; returns the call's results."""
+        name = "fun" if self.primitive is None else self.primitive.name
+        return call_program(self.module_context, jaxpr, name, operands)
+
+
+type LoweringRule = Callable[..., Sequence[Any]]
+
+
+def call_program(ctx: ModuleContext, jaxpr: Jaxpr, name: str, operands: Sequence[Any]) -> list[Any]:
+    """Write a call of the function that computes a jaxpr.
+
+    Args:
+      ctx: the module.
+      jaxpr: the program; its operands and results are one MLIR value each.
+      name: what the function is called if no other is.
+      operands: the operands.
+    """
+    ir, _ = load_mlir()
+    function = declared_function(ctx, jaxpr, name)
+    types = ir.FunctionType(function.attributes["function_type"].value)
+    attributes = {"callee": ir.FlatSymbolRefAttr.get(function.attributes["sym_name"].value)}
+    call = ir.Operation.create("func.call", list(types.results), list(operands), attributes)
+    return list(call.results)
+
+
+def declared_function(ctx: ModuleContext, jaxpr: Jaxpr, name: str) -> Any:
+    """The function that computes a jaxpr, as an operation of the module; it may have no body."""
+    ir, _ = load_mlir()
+    symbol = ctx.write_function(jaxpr, name)
+    found = [f for f in ctx.module.body.operations if symbol_of(f) == symbol]
+    if not found:
+        ctx.declared.add(symbol)
+        with ctx.context, ir.Location.unknown(), ir.InsertionPoint(ctx.module.body):
+            create_function(symbol, jaxpr.in_avals, jaxpr.out_avals)
+        found = [f for f in ctx.module.body.operations if symbol_of(f) == symbol]
+    return found[0]

@@ -1,0 +1,151 @@
+"""MLIR modules: their context, their text, their functions, and putting one into another."""
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any
+
+from ricci_ir import AbstractValue, Jaxpr
+from ricci_stablehlo import lower_jaxpr, tensor_type
+from ricci_xla.devices._jaxlib import load_mlir
+
+__all__ = [
+    "make_ir_context",
+    "merge_mlir_modules",
+    "module_to_bytecode",
+    "module_to_string",
+]
+
+
+def make_ir_context() -> Any:
+    """The MLIR context that knows the dialects of compiled programs.
+
+    It is one for the whole process, as the objects of two contexts do not mix. Use it in a ``with``
+    block.
+    """
+    _, context = load_mlir()
+    return context
+
+
+def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
+    """The text of a module.
+
+    Args:
+      module: an MLIR module.
+      enable_debug_info: whether operations are written with their locations; by default not.
+    """
+    return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
+
+
+def module_to_bytecode(module: Any) -> bytes:
+    """A module in MLIR's binary form."""
+    file = BytesIO()
+    module.operation.write_bytecode(file)
+    return file.getvalue()
+
+
+def merge_mlir_modules(
+    dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None
+) -> str:
+    """Add the functions of a module to another one, as private functions.
+
+    Args:
+      dst_module: the module that gets them.
+      sym_name: what ``main`` is called there, if no other function is.
+      src_module: the other module; it stays as it is.
+      dst_symtab: the symbol table of ``dst_module``, if one is in use.
+
+    Returns:
+      The name of what was ``main``.
+
+    Raises:
+      ValueError: if the other module has no function ``main``.
+    """
+    ir, _ = load_mlir()
+    taken = {symbol_of(operation) for operation in dst_module.body.operations} - {""}
+    with dst_module.context, ir.Location.unknown():
+        copy = ir.Module.parse(module_to_bytecode(src_module))
+        renamed: dict[str, str] = {}
+        for operation in copy.body.operations:
+            name = symbol_of(operation)
+            if name:
+                free = renamed[name] = _free_name(sym_name if name == "main" else name, taken)
+                taken.add(free)
+        if "main" not in renamed:
+            raise ValueError("merge_mlir_modules: the module to be added has no function 'main'")
+        rename_symbols(copy, renamed)
+        table = ir.SymbolTable(dst_module.operation) if dst_symtab is None else dst_symtab
+        for operation in list(copy.body.operations):
+            clone = operation.operation.clone(ir.InsertionPoint(dst_module.body))
+            if clone.operation.name == "func.func":
+                clone.attributes["sym_visibility"] = ir.StringAttr.get("private")
+            if symbol_of(clone):
+                table.insert(clone)
+    return renamed["main"]
+
+
+def rename_symbols(module: Any, names: dict[str, str]) -> None:
+    """Give functions and other symbols of a module new names, everywhere in it."""
+    ir, _ = load_mlir()
+    # One after the other, by names that nothing has: a new name may be another one's old name.
+    moved = {f"{old}.renamed.{i}": new for i, (old, new) in enumerate(names.items()) if old != new}
+    olds = [old for old, new in names.items() if old != new]
+    for steps in (zip(olds, moved, strict=True), moved.items()):
+        for old, new in steps:
+            (found,) = [x for x in module.body.operations if symbol_of(x) == old]
+            ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
+            ir.SymbolTable.set_symbol_name(found, new)
+
+
+def symbol_of(operation: Any) -> str:
+    """The name of a function or of another symbol; empty for an operation without one."""
+    attributes = operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else ""
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    found, number = name, 0
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found
+
+
+def create_function(
+    symbol: str, in_avals: Sequence[AbstractValue], out_avals: Sequence[AbstractValue]
+) -> Any:
+    """A private function without a body, where operations are being inserted."""
+    ir, _ = load_mlir()
+    types = [[ir.Type.parse(tensor_type(aval)) for aval in side] for side in (in_avals, out_avals)]
+    return ir.Operation.create(
+        "func.func",
+        attributes={
+            "sym_name": ir.StringAttr.get(symbol),
+            "sym_visibility": ir.StringAttr.get("private"),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(*types)),
+        },
+        regions=1,
+    )
+
+
+def module_of_program(
+    jaxpr: Jaxpr, name: str, platform: str, host_callbacks: list[Any], **options: Any
+) -> Any:
+    """The MLIR module of a program.
+
+    Args:
+      jaxpr: the program; its constants are in the text.
+      name: the program's name.
+      platform: the platform that the module is for.
+      host_callbacks: a list to which the functions are added that it calls.
+      options: see ``ricci_stablehlo.lower_jaxpr``.
+    """
+    text = lower_jaxpr(
+        jaxpr,
+        name,
+        platform=platform,
+        host_callbacks=host_callbacks,
+        embed_constants=True,
+        **options,
+    )
+    ir, context = load_mlir()
+    with context:
+        return ir.Module.parse(text)

@@ -1,0 +1,190 @@
+"""Lowering programs inside of rules that build MLIR objects: functions, calls, modules."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ricci_ir import AbstractValue, Effect, Jaxpr, NameStack, convert_constvars
+
+from ._contexts import (
+    AxisContext,
+    LoweringParameters,
+    LoweringResult,
+    LoweringRuleContext,
+    ModuleContext,
+    ShapePolyLoweringState,
+    TokenSet,
+    call_program,
+    declared_function,
+)
+from ._modules import module_of_program
+from ._types import flatten_ir_values
+
+__all__ = [
+    "core_call_lowering",
+    "jaxpr_subcomp",
+    "lower_jaxpr_to_fun",
+    "lower_jaxpr_to_module",
+]
+
+
+def core_call_lowering(
+    ctx: LoweringRuleContext,
+    *args: Any,
+    name: str,
+    backend: object = None,
+    inline_jax_late: bool = False,
+    call_jaxpr: Jaxpr,
+    **params: Any,
+) -> list[Any]:
+    """The rule of a primitive that applies a program: a call of that program's function.
+
+    Args:
+      ctx: the context of the rule.
+      args: MLIR values, the operands.
+      name: what the function is called, if no other is.
+      call_jaxpr: the program.
+      backend, inline_jax_late, params: accepted for compatibility, and ignored.
+    """
+    return call_program(ctx.module_context, call_jaxpr, name, flatten_ir_values(args))
+
+
+def jaxpr_subcomp(
+    ctx: ModuleContext,
+    jaxpr: Jaxpr,
+    name_stack: NameStack,
+    tokens: TokenSet,
+    consts_for_constvars: Sequence[Any],
+    *args: Any,
+    dim_var_values: Sequence[Any] = (),
+    const_lowering: Mapping[Any, Any] | None = None,
+    outer_traceback: object = None,
+) -> tuple[tuple[Any, ...], TokenSet]:
+    """Write a program where operations are being inserted, as a call of its function.
+
+    Args:
+      ctx: the module.
+      jaxpr: the program, without ordered effects.
+      name_stack: the names around it.
+      tokens: the tokens of ordered effects; they stay as they are.
+      consts_for_constvars: MLIR values of its constants; by default those that it is closed over.
+      args: MLIR values of its arguments.
+      dim_var_values, const_lowering, outer_traceback: accepted for compatibility, and ignored.
+
+    Returns:
+      MLIR values of the results, and the tokens.
+    """
+    name = str(name_stack).rpartition("/")[2] or "fun"
+    operands = [*consts_for_constvars, *flatten_ir_values(args)]
+    if consts_for_constvars:
+        jaxpr = convert_constvars(jaxpr)
+    return tuple(call_program(ctx, jaxpr, name, operands)), tokens
+
+
+def lower_jaxpr_to_fun(
+    ctx: ModuleContext,
+    name: str,
+    jaxpr: Jaxpr,
+    effects: Sequence[Effect],
+    *,
+    num_const_args: int = 0,
+    main_function: bool = False,
+    replicated_args: object = None,
+    in_avals: Sequence[AbstractValue] | None = None,
+    out_avals: Sequence[AbstractValue] | None = None,
+    arg_shardings: object = None,
+    result_shardings: object = None,
+    use_sharding_annotations: bool = True,
+    input_output_aliases: object = None,
+    xla_donated_args: object = None,
+    arg_names: object = None,
+    result_names: object = None,
+    arg_memory_kinds: object = None,
+    result_memory_kinds: object = None,
+    arg_layouts: object = None,
+    result_layouts: object = None,
+    propagated_out_mem_kinds: object = None,
+    detached: bool = False,
+) -> Any:
+    """The private function that computes a program, as an operation of the module.
+
+    Args:
+      ctx: the module.
+      name: what it is called, if no other function is.
+      jaxpr: the program, closed over its constants and without ordered effects.
+      effects: the ordered effects, of which there may be none.
+      num_const_args, main_function, replicated_args, in_avals, out_avals, arg_shardings,
+        result_shardings, use_sharding_annotations, input_output_aliases, xla_donated_args,
+        arg_names, result_names, arg_memory_kinds, result_memory_kinds, arg_layouts,
+        result_layouts, propagated_out_mem_kinds, detached: accepted for compatibility, and
+        ignored.
+
+    Raises:
+      NotImplementedError: if there are ordered effects.
+    """
+    if effects:
+        names = ", ".join(sorted(map(str, effects)))
+        raise NotImplementedError(
+            f"lower_jaxpr_to_fun: the program has the ordered effects {{{names}}}. Bind it as a "
+            "jitted function instead, which passes their tokens on."
+        )
+    return declared_function(ctx, jaxpr, name)
+
+
+def lower_jaxpr_to_module(
+    module_name: str,
+    jaxpr: Jaxpr,
+    *,
+    num_const_args: int = 0,
+    in_avals: Sequence[AbstractValue] | None = None,
+    out_avals: Sequence[AbstractValue] | None = None,
+    ordered_effects: Sequence[Effect] = (),
+    platforms: Sequence[str] = ("cpu",),
+    backend: object = None,
+    axis_context: AxisContext | None = None,
+    donated_args: Sequence[bool] = (),
+    replicated_args: object = None,
+    arg_shardings: object = None,
+    result_shardings: object = None,
+    in_layouts: object = None,
+    out_layouts: object = None,
+    arg_names: Sequence[str] = (),
+    result_names: Sequence[str] | None = None,
+    num_partitions: int = 1,
+    all_default_mem_kind: bool = True,
+    input_output_aliases: object = None,
+    propagated_out_mem_kinds: object = None,
+    lowering_parameters: LoweringParameters | None = None,
+) -> LoweringResult:
+    """The MLIR module of a program, whose public function is ``main``.
+
+    Args:
+      module_name: the module's name.
+      jaxpr: the program; its constants are written into the module.
+      ordered_effects: its ordered effects.
+      platforms: the platform that the module is for.
+      donated_args: for each argument, whether a result may take its buffer.
+      arg_names, result_names: the user's names of arguments and results.
+      num_partitions: the number of devices that share the work.
+      num_const_args, in_avals, out_avals, backend, axis_context, replicated_args, arg_shardings,
+        result_shardings, in_layouts, out_layouts, all_default_mem_kind, input_output_aliases,
+        propagated_out_mem_kinds, lowering_parameters: accepted for compatibility, and ignored.
+        ``jit(f).lower`` takes shardings and layouts.
+    """
+    callbacks: list[Any] = []
+    module = module_of_program(
+        jaxpr,
+        module_name,
+        platforms[0],
+        callbacks,
+        donors=[i for i, donated in enumerate(donated_args) if donated],
+        arg_names=arg_names,
+        result_info=result_names,
+        num_partitions=num_partitions,
+    )
+    module.operation.attributes["sym_name"] = _string(module, module_name)
+    return LoweringResult(module, [], callbacks, ShapePolyLoweringState((), None))
+
+
+def _string(module: Any, text: str) -> Any:
+    (first, *_) = module.body.operations
+    return type(first.attributes["sym_name"]).get(text, module.context)

@@ -1,0 +1,186 @@
+"""Running lowering rules that build MLIR objects, and writing what they built as text.
+
+A rule builds a function in a module of its own, with the primitive's operands as arguments and its
+results as results. The text of that function is then added to the module that is being written.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from ricci_ir import Effect, NameStack, Primitive, current_mesh
+from ricci_stablehlo import Lowering, Value, tensor_type
+from ricci_xla.devices._jaxlib import load_mlir
+
+from ._contexts import (
+    AxisContext,
+    LoweringRuleContext,
+    ModuleContext,
+    ShapePolyLoweringState,
+    ShardingContext,
+    SPMDAxisContext,
+    TokenSet,
+)
+from ._modules import create_function, rename_symbols, symbol_of
+
+__all__ = [
+    "run_mlir_rule",
+]
+
+
+def run_mlir_rule(
+    rule: Callable[..., Any],
+    primitive: Primitive,
+    lowering: Lowering,
+    operands: Sequence[Value],
+    params: dict[str, Any],
+    effects: Sequence[Effect] = (),
+) -> list[Value]:
+    """Run a rule, and write a call of the function that it built.
+
+    Args:
+      rule: ``rule(ctx, *values, **params)`` gives MLIR values.
+      primitive: the primitive.
+      lowering: where the call is written.
+      operands: the operands; a token for each ordered effect is ahead of them.
+      params: the parameters.
+      effects: the ordered effects.
+
+    Returns:
+      The results; a token for each ordered effect is ahead of them.
+
+    Raises:
+      ValueError: if the rule does not return a value of the right type for each result, or builds
+        operations that are not valid.
+    """
+    ir, context = load_mlir()
+    outs = list(lowering.outs)
+    symbol = lowering.module.unique_name(primitive.name)
+    with context, ir.Location.unknown():
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            function = create_function(symbol, [x.aval for x in operands], outs)
+        types = [ir.Type.parse(tensor_type(x.aval)) for x in operands]
+        block = function.regions[0].blocks.append(*types)
+        with ir.InsertionPoint(block):
+            ctx = _rule_context(primitive, lowering, operands, module, block.arguments, effects)
+            built = rule(ctx, *list(block.arguments)[len(effects) :], **params)
+            results = [*_tokens_after(primitive, ctx), *_values(ir, built)]
+            _check(primitive, results, [ir.Type.parse(tensor_type(aval)) for aval in outs])
+            ir.Operation.create("func.return", operands=results)
+        _verify(ir, primitive, module)
+        written = [f for f in module.body.operations if symbol_of(f) not in _declared(ctx)]
+        names = {symbol_of(f): symbol_of(f) for f in written} | {symbol: symbol}
+        free = {n: n if n == symbol else lowering.module.unique_name(n) for n in names if n}
+        rename_symbols(module, free)
+        lowering.module.functions += [
+            "  " + f.operation.get_asm(assume_verified=True).replace("\n", "\n  ") for f in written
+        ]
+    return _call(lowering, symbol, operands, outs)
+
+
+def _rule_context(
+    primitive: Primitive,
+    lowering: Lowering,
+    operands: Sequence[Value],
+    module: Any,
+    arguments: Sequence[Any],
+    effects: Sequence[Effect],
+) -> LoweringRuleContext:
+    text = lowering.module
+    module_context = ModuleContext(
+        platforms=(lowering.platform,),
+        axis_context=_axis_context(lowering),
+        host_callbacks=text.host_callbacks,
+        module=module,
+        shape_poly_state=ShapePolyLoweringState(tuple(map(str, lowering.sizes)), None),
+        write_function=text.function_for,
+    )
+    names = NameStack(part for part in lowering.scope.split("/") if part)
+    return LoweringRuleContext(
+        module_context,
+        names,
+        None,
+        primitive,
+        [x.aval for x in operands[len(effects) :]],
+        list(lowering.outs)[len(effects) :],
+        TokenSet(dict(zip(effects, arguments, strict=False))),
+        platforms=(lowering.platform,),
+    )
+
+
+def _axis_context(lowering: Lowering) -> AxisContext:
+    module, mesh = lowering.module, current_mesh.value
+    if module.manual and mesh is not None:
+        return SPMDAxisContext(mesh, frozenset(mesh.manual_axes))
+    return ShardingContext(module.num_partitions, tuple(module.devices) or None, mesh)
+
+
+def _declared(ctx: LoweringRuleContext) -> set[str]:
+    return ctx.module_context.declared
+
+
+def _tokens_after(primitive: Primitive, ctx: LoweringRuleContext) -> list[Any]:
+    """The tokens that follow the operation, in the order of those ahead of it."""
+    before, after = ctx.tokens_in, ctx.tokens_out
+    if not len(before):
+        return []
+    if after is None:
+        names = ", ".join(sorted(map(str, before.effects())))
+        raise ValueError(
+            f"the lowering rule of {primitive.name!r} has to set the tokens that follow its "
+            f"ordered effects {{{names}}}. Call ctx.set_tokens_out with a TokenSet of them."
+        )
+    return [after.get(effect) for effect, _ in before.items()]
+
+
+def _values(ir: Any, built: Any) -> Iterator[Any]:
+    """The MLIR values of what a rule returned: values, operations, or sequences of them."""
+    if isinstance(built, ir.Value):
+        yield built
+    elif isinstance(built, ir.Operation | ir.OpView):
+        yield from built.operation.results
+    elif isinstance(built, Iterable):
+        for part in built:
+            yield from _values(ir, part)
+    else:
+        raise TypeError(f"a lowering rule returned {built!r}, which is no MLIR value")
+
+
+def _check(primitive: Primitive, results: Sequence[Any], types: Sequence[Any]) -> None:
+    if len(results) != len(types):
+        raise ValueError(
+            f"the lowering rule of {primitive.name!r} returned {len(results)} values; the "
+            f"primitive has {len(types)} results"
+        )
+    for i, (result, expected) in enumerate(zip(results, types, strict=True)):
+        if result.type != expected:
+            raise ValueError(
+                f"the lowering rule of {primitive.name!r} returned a value of type {result.type} "
+                f"as result {i}, whose type is {expected} by the primitive's abstract evaluation"
+            )
+
+
+def _verify(ir: Any, primitive: Primitive, module: Any) -> None:
+    try:
+        module.operation.verify()
+    except ir.MLIRError as error:
+        lines = str(error).splitlines()[:6]
+        raise ValueError(
+            f"the lowering rule of {primitive.name!r} built operations that are not valid:\n"
+            + "\n".join(lines)
+        ) from None
+
+
+def _call(
+    lowering: Lowering, symbol: str, operands: Sequence[Value], outs: list[Any]
+) -> list[Value]:
+    result = lowering.new_name()
+    head = f"{result} = " if len(outs) == 1 else f"{result}:{len(outs)} = " if outs else ""
+    types = ", ".join(tensor_type(x.aval) for x in operands)
+    results = ", ".join(map(tensor_type, outs))
+    results = results if len(outs) == 1 else f"({results})"
+    names = ", ".join(x.name for x in operands)
+    lowering.write(f"{head}call @{symbol}({names}) : ({types}) -> {results}")
+    if len(outs) == 1:
+        return [Value(result, outs[0])]
+    return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]

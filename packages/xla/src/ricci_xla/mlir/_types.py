@@ -1,0 +1,161 @@
+"""The MLIR types of abstract values and dtypes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import AbstractToken, AbstractValue, ShapedArray
+from ricci_stablehlo import element_type, tensor_type
+from ricci_xla.devices._jaxlib import load_mlir
+
+from ._contexts import ModuleContext
+
+__all__ = [
+    "aval_to_ir_type",
+    "aval_to_ir_types",
+    "dtype_to_ir_type",
+    "flatten_ir_types",
+    "flatten_ir_values",
+    "ir_type_handlers",
+    "shape_tensor",
+    "token_type",
+    "unflatten_ir_values_like_types",
+]
+
+# What a lowering rule has for one value of the program: one MLIR value or type, or several.
+type IrTypes = Any
+type IrValues = Any
+
+
+def dtype_to_ir_type(dtype: Any) -> Any:
+    """The MLIR type of elements of a dtype.
+
+    Args:
+      dtype: a NumPy dtype.
+
+    Raises:
+      TypeError: if StableHLO has no such elements.
+    """
+    ir, _ = load_mlir()
+    return ir.Type.parse(element_type(np.dtype(dtype)))
+
+
+def token_type() -> Any:
+    """The MLIR type of tokens."""
+    ir, _ = load_mlir()
+    return ir.Type.parse("!stablehlo.token")
+
+
+def aval_to_ir_types(ctx: ModuleContext | None, aval: AbstractValue) -> tuple[Any, ...]:
+    """The MLIR types of the values that stand for one value of the program: here always one.
+
+    Args:
+      ctx: the module that is being built.
+      aval: the abstract value.
+
+    Raises:
+      TypeError: if values of this type have no place in compiled programs.
+    """
+    handler = next((ir_type_handlers[k] for k in type(aval).__mro__ if k in ir_type_handlers), None)
+    if handler is None:
+        raise TypeError(f"values of type {aval} have no MLIR type")
+    found = handler(ctx, aval)
+    return tuple(found) if isinstance(found, Sequence) else (found,)
+
+
+def aval_to_ir_type(ctx: ModuleContext | None, aval: AbstractValue) -> Any:
+    """The MLIR type of a value of the program; see ``aval_to_ir_types``.
+
+    Example:
+      >>> from ricci_xla.mlir import make_ir_context
+      >>> with make_ir_context():
+      ...     print(aval_to_ir_type(None, ShapedArray((2, 3), np.float32)))
+      tensor<2x3xf32>
+    """
+    (found,) = aval_to_ir_types(ctx, aval)
+    return found
+
+
+def _written_type(ctx: ModuleContext | None, aval: AbstractValue) -> Any:
+    ir, _ = load_mlir()
+    return ir.Type.parse(tensor_type(aval))
+
+
+# By class of abstract values: ``handler(ctx, aval)`` gives an MLIR type, or several. The functions
+# here ask what a library adds; operands of primitives are arrays and tokens.
+ir_type_handlers: dict[type, Any] = {ShapedArray: _written_type, AbstractToken: _written_type}
+
+
+def _flat(xs: Iterable[Any]) -> Iterator[Any]:
+    for x in xs:
+        if isinstance(x, list | tuple):
+            yield from _flat(x)
+        else:
+            yield x
+
+
+def flatten_ir_types(xs: Iterable[IrTypes]) -> list[Any]:
+    """A flat list of MLIR types, given a type or a sequence of types for each value."""
+    return list(_flat(xs))
+
+
+def flatten_ir_values(xs: Iterable[IrValues]) -> list[Any]:
+    """A flat list of MLIR values, given a value or a sequence of values for each."""
+    return list(_flat(xs))
+
+
+def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[IrTypes]) -> list[IrValues]:
+    """The inverse of ``flatten_ir_values``, given the types of the values.
+
+    Args:
+      xs: a flat sequence of MLIR values.
+      ys: for each value of the program, its MLIR type or a sequence of types.
+
+    Raises:
+      ValueError: if there are more values, or fewer, than types.
+    """
+    values = list(xs)
+    count = len(flatten_ir_types(ys))
+    if len(values) != count:
+        raise ValueError(f"there are {len(values)} values for {count} types")
+    rest = iter(values)
+    return [tuple(next(rest) for _ in y) if isinstance(y, list | tuple) else next(rest) for y in ys]
+
+
+def shape_tensor(ctx: ModuleContext | None, sizes: Sequence[Any]) -> Any:
+    """A vector of 32-bit integers that holds a shape, as operations with dynamic shapes take it.
+
+    Args:
+      ctx: the module that is being built.
+      sizes: integers, or MLIR values that are scalars.
+    """
+    ir, _ = load_mlir()
+    i32 = ir.IntegerType.get_signless(32)
+    vector = ir.RankedTensorType.get([1], i32)
+    if all(isinstance(n, int | np.integer) for n in sizes):
+        elements = np.asarray(sizes, np.int32).reshape(len(sizes))
+        return _constant(ir, ir.DenseIntElementsAttr.get(elements, type=i32, shape=[len(sizes)]))
+    parts = []
+    for n in sizes:
+        if isinstance(n, int | np.integer):
+            element = np.asarray([n], np.int32)
+            parts.append(_constant(ir, ir.DenseIntElementsAttr.get(element, type=i32, shape=[1])))
+        else:
+            parts.append(_as_element(ir, n, vector))
+    if len(parts) == 1:
+        return parts[0]
+    whole = ir.RankedTensorType.get([len(parts)], i32)
+    dimension = {"dimension": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
+    return ir.Operation.create("stablehlo.concatenate", [whole], parts, dimension).result
+
+
+def _constant(ir: Any, value: Any) -> Any:
+    return ir.Operation.create("stablehlo.constant", [value.type], [], {"value": value}).result
+
+
+def _as_element(ir: Any, n: Any, vector: Any) -> Any:
+    scalar = ir.RankedTensorType.get([], vector.element_type)
+    if n.type != scalar:
+        n = ir.Operation.create("stablehlo.convert", [scalar], [n]).result
+    return ir.Operation.create("stablehlo.reshape", [vector], [n]).result
