@@ -217,6 +217,7 @@ def oracle_full(session: nox.Session) -> None:
         "weak_types",
         "calls_oracle",
         "places",
+        "example_libraries",
     )
     files = [f"integration/test_{name}.py" for name in names]
     run_pytest(session, workspace(), *files, "-n", "auto", RICCI_ORACLE_CASES="all")

@@ -112,3 +112,9 @@ def test_safe_map_wants_one_length():
     assert ir.safe_map(plus, [1, 2], [3, 4]) == [4, 6]
     with pytest.raises(ValueError, match="shorter"):
         ir.safe_map(plus, [1, 2], [3])
+
+
+def test_safe_zip_wants_one_length():
+    assert ir.safe_zip([1, 2], [3, 4]) == [(1, 3), (2, 4)]
+    with pytest.raises(ValueError, match="shorter"):
+        ir.safe_zip([1, 2], [3])

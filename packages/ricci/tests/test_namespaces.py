@@ -61,6 +61,7 @@ def test_unknown_attribute():
         "scipy",
         "ricci_buckets",
         "ricci_check",
+        "ricci_examples",
         "ricci_export",
         "ricci_parallel.reports",
         "ricci_testing",

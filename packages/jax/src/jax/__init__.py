@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from . import dlpack as dlpack
     from . import dtypes as dtypes
     from . import errors as errors
+    from . import example_libraries as example_libraries
     from . import experimental as experimental
     from . import export as export
     from . import extend as extend

@@ -15,6 +15,7 @@ __all__ = [
     "donation_vector",
     "rebase_donate_argnums",
     "safe_map",
+    "safe_zip",
 ]
 
 
@@ -161,3 +162,12 @@ def safe_map(f: Callable[..., Any], *sequences: Sequence[Any]) -> list[Any]:
       ValueError: if their lengths differ.
     """
     return [f(*xs) for xs in zip(*sequences, strict=True)]
+
+
+def safe_zip(*sequences: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """``zip`` as a list, for sequences of one length.
+
+    Raises:
+      ValueError: if their lengths differ.
+    """
+    return list(zip(*sequences, strict=True))

@@ -2,17 +2,6 @@
 
 UNSUPPORTED = "jax._src._unsupported"
 ADAPTERS = "jax._src._adapters"
-OPTIMIZERS = (
-    "adagrad",
-    "adam",
-    "momentum",
-    "rmsprop",
-    "rmsprop_momentum",
-    "sgd",
-    "sm3",
-    "optimizer",
-)
-LAYERS = ("Dense", "Elu", "FanInSum", "FanOut", "Identity", "Relu", "parallel", "serial")
 
 TABLE: dict[str, dict[str, str]] = {
     "_src.ad_util": {"stop_gradient_p": "ricci_lax:stop_gradient_p"},  # lineax
@@ -101,13 +90,6 @@ TABLE: dict[str, dict[str, str]] = {
         "global_avals_to_results_handler": f"{UNSUPPORTED}:results_handler",
     },
     "lib": {"__version__": "jaxlib:__version__"},
-    "example_libraries": {},
-    "example_libraries.optimizers": {  # numpyro
-        **dict.fromkeys(OPTIMIZERS, f"{UNSUPPORTED}:optimizer"),
-        "Optimizer": f"{UNSUPPORTED}:Optimizer",
-    },
-    # numpyro, neural-tangents
-    "example_libraries.stax": dict.fromkeys(LAYERS, f"{UNSUPPORTED}:layer"),
     "experimental.array_serialization": {},
     "experimental.array_serialization.serialization": {  # flax, orbax
         name: f"{UNSUPPORTED}:{name}"

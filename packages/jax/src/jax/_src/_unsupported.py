@@ -1,7 +1,7 @@
 """What libraries import, and use only where a user asks: Ricci says then that it has none."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from ricci_ir import AbstractValue
 
@@ -145,27 +145,4 @@ def convert(fun_jax: Callable[..., Any], **options: Any) -> NoReturn:
     raise NotImplementedError(
         "jax2tf.convert is not supported. jit(f).lower(...).as_text() gives the program as "
         "StableHLO, which TensorFlow can call with XlaCallModule."
-    )
-
-
-def optimizer(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not supported: makes an optimizer of ``example_libraries.optimizers``."""
-    raise NotImplementedError(
-        "jax.example_libraries.optimizers is not supported yet. Use an optimizer of optax; numpyro "
-        "takes one as it is."
-    )
-
-
-class Optimizer(NamedTuple):
-    """An optimizer's functions: to start, to take a step, and to read the parameters."""
-
-    init_fn: Callable[..., Any]
-    update_fn: Callable[..., Any]
-    params_fn: Callable[..., Any]
-
-
-def layer(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not supported: makes a layer of ``example_libraries.stax``."""
-    raise NotImplementedError(
-        "jax.example_libraries.stax is not supported yet. Use the layers of flax or equinox."
     )

@@ -1,0 +1,17 @@
+"""Small libraries that show how models and optimizers are written with transformations.
+
+They are loaded when they are first asked for.
+"""
+
+import typing as _typing
+
+from ricci_ir import lazy_names as _lazy_names
+
+if _typing.TYPE_CHECKING:
+    from . import optimizers as optimizers
+    from . import stax as stax
+
+__all__ = ["optimizers", "stax"]
+
+if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+    __getattr__, __dir__ = _lazy_names(globals(), {name: f".{name}" for name in __all__})

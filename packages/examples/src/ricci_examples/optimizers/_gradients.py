@@ -1,0 +1,35 @@
+"""The norm of a pytree of gradients, and gradients of bounded norm."""
+
+import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, PyTree
+from ricci_pytree import tree_leaves, tree_map
+
+__all__ = [
+    "clip_grads",
+    "l2_norm",
+]
+
+
+def l2_norm(tree: PyTree) -> Array:
+    """The Euclidean norm of all arrays of a pytree together.
+
+    Example:
+      >>> print(l2_norm({"a": 3.0, "b": jnp.array([0.0, 4.0])}))
+      5.0
+    """
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
+
+
+def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
+    """Gradients scaled down to a norm, if theirs is larger.
+
+    Args:
+      grad_tree: a pytree of arrays.
+      max_norm: the largest norm of all of them together.
+
+    Example:
+      >>> [round(float(g), 3) for g in clip_grads([3.0, 4.0], 1.0)]
+      [0.6, 0.8]
+    """
+    norm = l2_norm(grad_tree)
+    return tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)

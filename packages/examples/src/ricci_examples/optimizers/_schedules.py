@@ -1,0 +1,142 @@
+"""Step sizes as functions of the number of a step."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_numpy as jnp
+
+from ._types import Schedule
+
+__all__ = [
+    "constant",
+    "exponential_decay",
+    "inverse_time_decay",
+    "make_schedule",
+    "piecewise_constant",
+    "polynomial_decay",
+]
+
+
+def constant(step_size: float) -> Schedule:
+    """The same step size always.
+
+    Example:
+      >>> constant(0.1)(7)
+      0.1
+    """
+
+    def schedule(i: Any) -> Any:
+        return step_size
+
+    return schedule
+
+
+def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
+    """``step_size * decay_rate ** (i / decay_steps)``.
+
+    Example:
+      >>> exponential_decay(1.0, 10, 0.5)(20)
+      0.25
+    """
+
+    def schedule(i: Any) -> Any:
+        return step_size * decay_rate ** (i / decay_steps)
+
+    return schedule
+
+
+def inverse_time_decay(
+    step_size: float, decay_steps: float, decay_rate: float, staircase: bool = False
+) -> Schedule:
+    """``step_size / (1 + decay_rate * i / decay_steps)``.
+
+    Args:
+      step_size, decay_steps, decay_rate: numbers.
+      staircase: whether ``i / decay_steps`` is rounded down, so that the size changes every
+        ``decay_steps`` steps only.
+
+    Example:
+      >>> inverse_time_decay(1.0, 10, 1.0)(10)
+      0.5
+      >>> print(inverse_time_decay(1.0, 10, 1.0, staircase=True)(9))
+      1.0
+    """
+
+    def schedule(i: Any) -> Any:
+        if staircase:
+            return step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
+        return step_size / (1 + decay_rate * i / decay_steps)
+
+    return schedule
+
+
+def polynomial_decay(
+    step_size: float, decay_steps: float, final_step_size: float, power: float = 1.0
+) -> Schedule:
+    """From ``step_size`` to ``final_step_size`` in ``decay_steps`` steps, along a power.
+
+    Example:
+      >>> schedule = polynomial_decay(1.0, 4, 0.0)
+      >>> [float(schedule(i)) for i in (0, 1, 4, 9)]
+      [1.0, 0.75, 0.0, 0.0]
+    """
+
+    def schedule(i: Any) -> Any:
+        left = (1 - jnp.minimum(i, decay_steps) / decay_steps) ** power
+        return left * (step_size - final_step_size) + final_step_size
+
+    return schedule
+
+
+def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+    """``values[k]``, where ``k`` is how many of the boundaries lie below the number of the step.
+
+    Args:
+      boundaries: numbers of steps, in increasing order.
+      values: the step sizes, one more than boundaries.
+
+    Raises:
+      ValueError: if either is not one-dimensional, or their numbers do not fit.
+
+    Example:
+      >>> schedule = piecewise_constant([10, 20], [1.0, 0.5, 0.1])
+      >>> [round(float(schedule(i)), 2) for i in (10, 11, 30)]
+      [1.0, 0.5, 0.1]
+    """
+    bounds, sizes = jnp.array(boundaries), jnp.array(values)
+    if not bounds.ndim == sizes.ndim == 1:
+        raise ValueError(
+            "piecewise_constant: boundaries and values must be one-dimensional, got shapes "
+            f"{bounds.shape} and {sizes.shape}."
+        )
+    if sizes.shape[0] != bounds.shape[0] + 1:
+        raise ValueError(
+            "piecewise_constant: values must be one more than boundaries, got "
+            f"{sizes.shape[0]} values and {bounds.shape[0]} boundaries."
+        )
+
+    def schedule(i: Any) -> Any:
+        return sizes[jnp.sum(i > bounds)]
+
+    return schedule
+
+
+def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
+    """A schedule as it is, or the constant one of a number.
+
+    Raises:
+      TypeError: for an array that is no scalar.
+
+    Example:
+      >>> make_schedule(0.1)(3)
+      0.1
+    """
+    if callable(scalar_or_schedule):
+        return scalar_or_schedule
+    if np.ndim(scalar_or_schedule) == 0:
+        return constant(scalar_or_schedule)
+    raise TypeError(
+        "step_size must be a number or a function of the step's number, got a "
+        f"{type(scalar_or_schedule).__name__} of shape {np.shape(scalar_or_schedule)}."
+    )

@@ -1,0 +1,157 @@
+"""Layers made of layers, and those that divide and join what flows between them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import ricci_numpy as jnp
+import ricci_random as random
+
+from ._types import Layer
+
+__all__ = [
+    "FanInConcat",
+    "FanInSum",
+    "FanOut",
+    "parallel",
+    "serial",
+    "shape_dependent",
+]
+
+
+def _keys(rng: Any, number: int) -> Any:
+    """A key for each of some layers; ``None`` for each if there is no key."""
+    return (None,) * number if rng is None else random.split(rng, number)
+
+
+def serial(*layers: Layer) -> Layer:
+    """Layers one after the other; the parameters are a list of theirs.
+
+    Example:
+      >>> double, root = (lambda key, shape: (shape, 2.0), lambda params, x, **_: params * x), (
+      ...     lambda key, shape: (shape, ()), lambda params, x, **_: jnp.sqrt(x))
+      >>> init, apply = serial(double, root)
+      >>> shape, params = init(random.key(0), (-1,))
+      >>> params, float(apply(params, 8.0))
+      ([2.0, ()], 4.0)
+    """
+    init_funs, apply_funs = [init for init, _ in layers], [apply for _, apply in layers]
+
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        params = []
+        for init in init_funs:
+            rng, key = random.split(rng)
+            input_shape, own = init(key, input_shape)
+            params.append(own)
+        return input_shape, params
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        keys = _keys(kwargs.pop("rng", None), len(layers))
+        for apply, own, key in zip(apply_funs, params, keys, strict=True):
+            inputs = apply(own, inputs, rng=key, **kwargs)
+        return inputs
+
+    return init_fun, apply_fun
+
+
+def parallel(*layers: Layer) -> Layer:
+    """Layers side by side, each with its own input, such as ``FanOut`` gives.
+
+    Inputs, outputs and their shapes are sequences with an entry for each layer.
+
+    Example:
+      >>> triple = lambda key, shape: (shape, 3.0), lambda params, x, **_: params * x
+      >>> init, apply = parallel(triple, triple)
+      >>> shapes, params = init(random.key(0), [(-1,), (-1,)])
+      >>> apply(params, [1.0, 2.0])
+      [3.0, 6.0]
+    """
+    init_funs, apply_funs = [init for init, _ in layers], [apply for _, apply in layers]
+
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        keys = random.split(rng, len(layers))
+        made = [
+            init(key, shape) for init, key, shape in zip(init_funs, keys, input_shape, strict=True)
+        ]
+        return tuple(shape for shape, _ in made), tuple(params for _, params in made)
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        keys = _keys(kwargs.pop("rng", None), len(layers))
+        rows = zip(apply_funs, params, inputs, keys, strict=True)
+        return [apply(own, x, rng=key, **kwargs) for apply, own, x, key in rows]
+
+    return init_fun, apply_fun
+
+
+def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
+    """A layer that depends on the shape of its inputs.
+
+    Args:
+      make_layer: returns the layer for a shape.
+
+    Example:
+      >>> halved = lambda shape: (lambda key, shape: (shape, ()), lambda _, x, **__: x / shape[0])
+      >>> init, apply = shape_dependent(halved)
+      >>> print(apply((), jnp.ones(4)))
+      [0.25 0.25 0.25 0.25]
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        return make_layer(input_shape)[0](rng, input_shape)
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return make_layer(inputs.shape)[1](params, inputs, **kwargs)
+
+    return init_fun, apply_fun
+
+
+def FanOut(num: int) -> Layer:
+    """Gives its input ``num`` times.
+
+    Example:
+      >>> init, apply = FanOut(2)
+      >>> init(None, (-1, 3)), apply((), 1.0)
+      (([(-1, 3), (-1, 3)], ()), [1.0, 1.0])
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        return [input_shape] * num, ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return [inputs] * num
+
+    return init_fun, apply_fun
+
+
+def _fan_in_sum() -> Layer:
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        return input_shape[0], ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return sum(inputs)
+
+    return init_fun, apply_fun
+
+
+FanInSum = _fan_in_sum()
+
+
+def FanInConcat(axis: int = -1) -> Layer:
+    """Joins its inputs along an axis.
+
+    Example:
+      >>> init, apply = FanInConcat()
+      >>> init(None, [(-1, 3), (-1, 4)])[0]
+      (-1, 7)
+      >>> print(apply((), [jnp.ones(1), jnp.zeros(2)]))
+      [1. 0. 0.]
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        first = input_shape[0]
+        at = axis % len(first)
+        return (*first[:at], sum(shape[at] for shape in input_shape), *first[at + 1 :]), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return jnp.concatenate(inputs, axis)
+
+    return init_fun, apply_fun

@@ -1,0 +1,156 @@
+"""Layers of one input: dense, batch normalization, dropout, and those that only arrange."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Literal
+
+import ricci_numpy as jnp
+import ricci_random as random
+from ricci_nn import standardize
+from ricci_nn.initializers import Initializer, glorot_normal, normal, ones, zeros
+
+from ._types import Layer
+
+__all__ = [
+    "BatchNorm",
+    "Dense",
+    "Dropout",
+    "Flatten",
+    "Identity",
+    "glorot",
+    "randn",
+]
+
+glorot = glorot_normal
+randn = normal
+_weights, _biases = glorot_normal(), normal()
+
+
+def Dense(out_dim: int, W_init: Initializer = _weights, b_init: Initializer = _biases) -> Layer:
+    """A dense layer, ``inputs @ W + b``, along the last axis; its parameters are ``(W, b)``.
+
+    Args:
+      out_dim: the number of outputs.
+      W_init, b_init: make the weights of shape ``(in_dim, out_dim)`` and the biases.
+
+    Example:
+      >>> init, apply = Dense(3)
+      >>> shape, (W, b) = init(random.key(0), (-1, 2))
+      >>> shape, W.shape, b.shape
+      ((-1, 3), (2, 3), (3,))
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        for_W, for_b = random.split(rng)
+        W, b = W_init(for_W, (input_shape[-1], out_dim)), b_init(for_b, (out_dim,))
+        return (*input_shape[:-1], out_dim), (W, b)
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        W, b = params
+        return jnp.dot(inputs, W) + b
+
+    return init_fun, apply_fun
+
+
+def BatchNorm(
+    axis: int | Sequence[int] = (0, 1, 2),
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Initializer = zeros,
+    gamma_init: Initializer = ones,
+) -> Layer:
+    """Inputs shifted and scaled to mean 0 and variance 1 over a batch, then by parameters.
+
+    Mean and variance are those of the batch, in training and otherwise.
+
+    Args:
+      axis: the axes over which mean and variance are taken; the others have parameters.
+      epsilon: is added to the variance.
+      center, scale: whether there are parameters ``beta``, which is added, and ``gamma``, which is
+        a factor; one that is left out is ``()`` among the parameters ``(beta, gamma)``.
+      beta_init, gamma_init: make them.
+
+    Example:
+      >>> init, apply = BatchNorm(axis=0)
+      >>> shape, params = init(random.key(0), (2, 1))
+      >>> print(apply(params, jnp.array([[1.0], [3.0]])).round(2).ravel())
+      [-1.  1.]
+
+    Source: Ioffe and Szegedy, "Batch normalization", 2015.
+    """
+    axes = axis if isinstance(axis, Sequence) else (axis,)
+
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        shape = tuple(n for i, n in enumerate(input_shape) if i not in axes)
+        for_beta, for_gamma = random.split(rng)
+        beta = beta_init(for_beta, shape) if center else ()
+        gamma = gamma_init(for_gamma, shape) if scale else ()
+        return input_shape, (beta, gamma)
+
+    def apply_fun(params: Any, x: Any, **kwargs: Any) -> Any:
+        beta, gamma = params
+        z = standardize(x, axes, epsilon=epsilon)
+        along = tuple(None if i in axes else slice(None) for i in range(x.ndim))
+        if scale:
+            z = gamma[along] * z
+        return z + beta[along] if center else z
+
+    return init_fun, apply_fun
+
+
+def Dropout(rate: float, mode: Literal["train"] | str = "train") -> Layer:
+    """Inputs kept at random, and divided by the probability with which they are.
+
+    Args:
+      rate: the probability that an input is kept.
+      mode: ``"train"``; with any other the inputs pass as they are.
+
+    Raises:
+      ValueError: if ``apply_fun`` gets no key as ``rng``.
+
+    Example:
+      >>> init, apply = Dropout(0.5)
+      >>> print(apply((), jnp.ones(4), rng=random.key(0)))
+      [0. 0. 2. 2.]
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        return input_shape, ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        rng = kwargs.get("rng")
+        if rng is None:
+            raise ValueError(
+                "Dropout: apply_fun needs a random key to choose what is kept: call "
+                "apply_fun(params, inputs, rng=key), of the layer or of that which it is part of."
+            )
+        if mode != "train":
+            return inputs
+        return jnp.where(random.bernoulli(rng, rate, inputs.shape), inputs / rate, 0)
+
+    return init_fun, apply_fun
+
+
+def _flatten() -> Layer:
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        return (input_shape[0], prod(input_shape[1:])), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return jnp.reshape(inputs, (inputs.shape[0], -1))
+
+    return init_fun, apply_fun
+
+
+def _identity() -> Layer:
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        return input_shape, ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return inputs
+
+    return init_fun, apply_fun
+
+
+Flatten = _flatten()
+Identity = _identity()
