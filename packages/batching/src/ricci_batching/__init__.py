@@ -1,6 +1,9 @@
 """Batching: applying a function of one example to a whole batch at once."""
 
+from ._extension import ZeroIfMapped as ZeroIfMapped
 from ._extension import axis_primitive_batchers as axis_primitive_batchers
+from ._extension import batch_jaxpr_axes as batch_jaxpr_axes
+from ._extension import batch_subtrace as batch_subtrace
 from ._extension import bdim_at_front as bdim_at_front
 from ._extension import broadcast as broadcast
 from ._extension import defreducer as defreducer
@@ -8,10 +11,11 @@ from ._extension import defvectorized as defvectorized
 from ._extension import fancy_primitive_batchers as fancy_primitive_batchers
 from ._extension import matchaxis as matchaxis
 from ._extension import primitive_batchers as primitive_batchers
-from ._extension import register_vmappable as register_vmappable
 from ._extension import under_vmap as under_vmap
-from ._extension import unregister_vmappable as unregister_vmappable
+from ._extension import zero_if_mapped as zero_if_mapped
 from ._mapped_axes import mapped_dims as mapped_dims
+from ._own_classes import register_vmappable as register_vmappable
+from ._own_classes import unregister_vmappable as unregister_vmappable
 from ._rules import Axis as Axis
 from ._rules import add_dim as add_dim
 from ._rules import array_ops as array_ops
@@ -32,6 +36,10 @@ from ._vmap import batch_jaxpr as batch_jaxpr
 from ._vmap import vmap as vmap
 
 __all__ = [
+    "ZeroIfMapped",
+    "batch_jaxpr_axes",
+    "batch_subtrace",
+    "zero_if_mapped",
     "Axis",
     "BatchTrace",
     "BatchTracer",

@@ -8,12 +8,22 @@ Three mappings show one table, ``batch_rules``. A rule that is set in one form c
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Protocol, final
 
-from ricci_ir import Array, ArrayLike, Primitive, RulesInForm, is_under
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Jaxpr,
+    Primitive,
+    RulesInForm,
+    Store,
+    WrappedFun,
+    is_under,
+    transformation_with_aux2,
+)
 
 from ._rules import Axis, BatchRule, array_ops, batch_rules, batched_at, elementwise, shape_of
-from ._vmap import BatchTrace
+from ._vmap import BatchTrace, batch_flat, batch_jaxpr
 
 
 def _size(args: Sequence[ArrayLike], dims: Sequence[int | None]) -> int:
@@ -106,42 +116,85 @@ def matchaxis(
     )
 
 
-# Arguments of ``register_vmappable`` by class.
-vmappables: dict[type, tuple[Any, ...]] = {}
+@final
+class ZeroIfMapped:
+    """Stands for axis 0 for a result that is batched, and for ``None`` for another one."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "zero_if_mapped"
 
 
-def register_vmappable(
-    data_type: type,
-    spec_type: type,
-    axis_size_type: type,
-    to_elt: Callable[..., Any],
-    from_elt: Callable[..., Any],
-    make_iota: Callable[..., Any] | None,
-) -> None:
-    """Register a class of values, other than arrays, that ``vmap`` should map over.
+zero_if_mapped: ZeroIfMapped = ZeroIfMapped()
 
-    The registration is kept, but ``vmap`` does not use it yet: it raises ``TypeError`` for such
-    values.
+
+class AxisData(Protocol):
+    """What batching rules are told of the mapped axis; ``Axis`` is one."""
+
+    @property
+    def name(self) -> Hashable:
+        """Its name for collectives, or ``None``."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """The number of examples."""
+        ...
+
+
+def _axis(data: AxisData) -> Axis:
+    if isinstance(data, Axis):
+        return data
+    return Axis(data.size, data.name, getattr(data, "spmd_name", None))
+
+
+def batch_jaxpr_axes(
+    closed_jaxpr: Jaxpr,
+    axis_data: AxisData,
+    in_axes: Sequence[int | None],
+    out_axes_dest: Sequence[int | ZeroIfMapped | None],
+) -> tuple[Jaxpr, list[bool]]:
+    """The program that applies a program to a batch.
 
     Args:
-      data_type: the class of the values.
-      spec_type: the class of the axis specifications for them.
-      axis_size_type: the class of the sizes of their axes.
-      to_elt: extracts one example from a batch.
-      from_elt: makes a batch of one example's results.
-      make_iota: makes the indices of the examples.
+      closed_jaxpr: the program for one example.
+      axis_data: the mapped axis, such as a rule of ``fancy_primitive_batchers`` is given.
+      in_axes: the batch dimension of each argument, or ``None``.
+      out_axes_dest: where each result is to have its batch dimension: an integer, or
+        ``zero_if_mapped``.
 
-    Raises:
-      ValueError: if the class is registered already.
+    Returns:
+      The program, and for each result whether it is batched.
     """
-    if data_type in vmappables:
-        raise ValueError(f"{data_type.__name__} is registered already")
-    vmappables[data_type] = spec_type, axis_size_type, to_elt, from_elt, make_iota
+    axis = _axis(axis_data)
+    dims = batch_jaxpr(closed_jaxpr, axis, in_axes)[1]
+    wanted = [
+        (None if dim is None else 0) if isinstance(target, ZeroIfMapped) else target
+        for dim, target in zip(dims, out_axes_dest, strict=True)
+    ]
+    batched, found = batch_jaxpr(closed_jaxpr, axis, in_axes, wanted)
+    return batched, [dim is not None for dim in found]
 
 
-def unregister_vmappable(data_type: type) -> None:
-    """Undo ``register_vmappable`` for a class."""
-    del vmappables[data_type]
+@transformation_with_aux2
+def _batch_subtrace(
+    f: Callable[..., Sequence[ArrayLike]],
+    store: Store,
+    tag: object,
+    axis_data: AxisData,
+    in_dims: Sequence[int | None] | Callable[[], Sequence[int | None]],
+    *args: ArrayLike,
+) -> list[ArrayLike]:
+    dims = in_dims() if callable(in_dims) else in_dims
+    results, out_dims = batch_flat(f, _axis(axis_data), args, dims)
+    store.store(out_dims)
+    return results
+
+
+# ``batch_subtrace(fun, tag, axis_data, in_dims)`` gives a function of batches, and a function that
+# tells the batch dimensions of its results after a call. ``tag`` is not used.
+batch_subtrace: Callable[..., tuple[WrappedFun, Callable[[], list[int | None]]]] = _batch_subtrace
 
 
 def under_vmap() -> bool:

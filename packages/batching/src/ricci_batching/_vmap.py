@@ -39,6 +39,7 @@ from ricci_pytree import (
 )
 
 from ._mapped_axes import check_axis, mapped_dims
+from ._own_classes import Mapping, is_spec, own_classes, read_arguments
 from ._rules import (
     Axis,
     array_ops,
@@ -324,7 +325,7 @@ def vmap[**P, R](
     check_callable("vmap", fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, int | tuple)):
+    if not (in_axes is None or isinstance(in_axes, int | tuple) or is_spec(in_axes)):
         raise TypeError(
             "vmap: in_axes must be an int, None, or a tuple with one entry for each positional "
             f"argument, got {in_axes!r}."
@@ -338,6 +339,9 @@ def vmap[**P, R](
                 f"vmap: in_axes has {len(in_axes)} entries, but {len(args)} positional arguments "
                 "were passed. Give one entry for each, or an int for all."
             )
+        if own_classes:
+            options = axis_name, axis_size, spmd_axis_name, sum_match
+            return _with_own_classes(fun, args, kwargs, in_axes, out_axes, *options)
         leaves, tree = tree_flatten((args, kwargs))
         if kwargs or isinstance(in_axes, tuple):
             dims = flatten_axes("vmap in_axes", tree, (in_axes, 0))
@@ -372,6 +376,37 @@ def vmap[**P, R](
         return tree_unflatten(out_tree, results)
 
     return vmap_fun
+
+
+def _with_own_classes(
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_axes: Any,
+    out_axes: Any,
+    axis_name: Any,
+    axis_size: Any,
+    spmd_axis_name: Any,
+    sum_match: bool,
+) -> Any:
+    """A call of a mapped function, where values of registered classes may be mapped over."""
+    given = read_arguments(args, kwargs, in_axes, axis_size)
+    sharding = _sharding_of(given.arrays, given.dims, spmd_axis_name)
+    axis = Axis(given.size, axis_name, spmd_axis_name, sharding)
+
+    def place(value: ArrayLike, dim: int | None, target: int | None) -> ArrayLike:
+        if sum_match and target is None and dim is not None:
+            return array_ops.sum_over(value, dim)
+        return _place(value, dim, axis, target, 0, lambda: ["an array of the output"])
+
+    mapping = Mapping(given, axis_size, place)
+
+    def flat_fun(*arrays: ArrayLike) -> list[ArrayLike]:
+        mapping.run(fun, arrays, out_axes)
+        return []
+
+    batch_flat(flat_fun, axis, given.arrays, given.dims)
+    return mapping.result
 
 
 def _sharding_of(

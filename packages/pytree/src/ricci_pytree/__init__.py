@@ -19,6 +19,7 @@ from ._partial import Partial as Partial
 from ._prefix import PrefixError as PrefixError
 from ._prefix import broadcast_prefix as broadcast_prefix
 from ._prefix import flatten_axes as flatten_axes
+from ._prefix import flatten_prefix as flatten_prefix
 from ._prefix import prefix_errors as prefix_errors
 from ._registry import default_registry as default_registry
 from ._registry import none_leaf_registry as none_leaf_registry
@@ -74,6 +75,7 @@ __all__ = [
     "engine_name",
     "explain_jaxlib",
     "flatten_axes",
+    "flatten_prefix",
     "flatten_one_level",
     "flatten_one_level_with_keys",
     "generate_key_paths",

@@ -1,0 +1,244 @@
+"""``vmap`` over values of classes that are no arrays: the protocol by which these take part.
+
+A class says how an example is taken out of a batch, and how a batch is made of what the function
+returned for an example. Both are functions of the class's author. They are given a function
+(``cont``) that does the same for the arrays inside.
+"""
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ricci_ir import ArrayLike, context, get_aval, set_trace
+from ricci_pytree import (
+    PyTreeDef,
+    flatten_prefix,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+
+from ._mapped_axes import check_axis, mapped_dims
+
+
+class OwnClass(NamedTuple):
+    """What ``register_vmappable`` was given for a class of values."""
+
+    spec_type: type
+    axis_size_type: type
+    to_elt: Callable[..., Any]
+    from_elt: Callable[..., Any]
+    make_iota: Callable[..., Any] | None
+
+
+own_classes: dict[type, OwnClass] = {}
+
+
+def register_vmappable(
+    data_type: type,
+    spec_type: type,
+    axis_size_type: type,
+    to_elt: Callable[..., Any],
+    from_elt: Callable[..., Any],
+    make_iota: Callable[..., Any] | None,
+) -> None:
+    """Have ``vmap`` map over values of a class, which need not be pytrees of arrays.
+
+    The axis sizes of such values are not asked for: another argument has a mapped axis, or
+    ``axis_size`` is given. What was registered for the class before is replaced.
+
+    Args:
+      data_type: the class of the values.
+      spec_type: the class of what ``in_axes`` and ``out_axes`` have for such values; they may have
+        an ``int`` or ``None`` as well.
+      axis_size_type: the class of ``axis_size``: ``int``, or one with ``__index__``.
+      to_elt: ``to_elt(cont, example_index, batch, spec)`` returns what the function is called with
+        for an example. ``cont(x, axis)`` gives one example of an array or of a value of a
+        registered class; ``example_index()`` gives the number of the example.
+      from_elt: ``from_elt(cont, axis_size, element, spec)`` makes a batch of what the function has
+        returned for an example. ``cont(axis_size, x, axis)`` gives the batch of an array.
+      make_iota: ``make_iota(axis_size)`` gives the numbers of the examples, an array or a value of
+        a registered class; ``None`` for an array of integers.
+
+    Example: see the page "What libraries written for JAX extend".
+    """
+    own_classes[data_type] = OwnClass(spec_type, axis_size_type, to_elt, from_elt, make_iota)
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Undo ``register_vmappable`` for a class."""
+    own_classes.pop(data_type, None)
+
+
+def is_own(x: object) -> bool:
+    """Whether a value is of a registered class."""
+    return type(x) in own_classes
+
+
+def is_spec(x: object) -> bool:
+    """Whether a value says by its class how to map over values of a registered class."""
+    return any(isinstance(x, own.spec_type) for own in own_classes.values())
+
+
+def _is_axis(x: object) -> bool:
+    return x is None or is_spec(x)
+
+
+def plain_size(axis_size: Any) -> Any:
+    """The size of the mapped axis as an integer; ``None`` if it is not given.
+
+    Raises:
+      TypeError: if it is of a registered class that is no integer.
+    """
+    if axis_size is None or isinstance(axis_size, int):
+        return axis_size
+    if any(isinstance(axis_size, own.axis_size_type) for own in own_classes.values()):
+        try:
+            return index(axis_size)
+        except TypeError:
+            raise TypeError(
+                f"vmap: axis_size={axis_size!r} must be an integer. Give its class a method "
+                "__index__ that returns the number of examples."
+            ) from None
+    return axis_size
+
+
+class Arguments(NamedTuple):
+    """The arguments of a call, some of which are of registered classes.
+
+    Attributes:
+      leaves, tree: all of them.
+      specs: for each leaf, what ``in_axes`` has for it.
+      arrays: the leaves that are arrays.
+      dims: the mapped dimension of each of these.
+      size: the size of the mapped axis.
+    """
+
+    leaves: list[Any]
+    tree: PyTreeDef
+    specs: list[Any]
+    arrays: list[Any]
+    dims: list[int | None]
+    size: int
+
+
+def read_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any, axis_size: Any
+) -> Arguments:
+    """The arguments of a call of a mapped function.
+
+    Raises:
+      ValueError, TypeError: see ``mapped_dims``.
+    """
+    leaves, tree = tree_flatten((args, kwargs), is_own)
+    axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+    specs = flatten_prefix("vmap in_axes", tree, (axes, 0), _is_axis)
+    plain = [i for i, leaf in enumerate(leaves) if not is_own(leaf)]
+
+    def names() -> list[str]:
+        found = tree_flatten_with_path((args, kwargs), is_own)[0]
+        return [keystr(found[i][0]) for i in plain]
+
+    arrays, axes = [leaves[i] for i in plain], [specs[i] for i in plain]
+    dims, size = mapped_dims("vmap", arrays, axes, plain_size(axis_size), names)
+    return Arguments(leaves, tree, specs, arrays, dims, size)
+
+
+class Mapping:
+    """Takes examples out of batches, and makes batches of results, while a function is mapped.
+
+    Args:
+      given: the arguments.
+      axis_size: the size of the mapped axis as the user gave it.
+      place: ``place(value, dim, axis)`` moves the batch dimension of an array.
+
+    Attributes:
+      result: what the mapped function returns, once ``run`` has been called.
+    """
+
+    __slots__ = ("axis_size", "given", "place", "result", "trace")
+
+    def __init__(
+        self,
+        given: Arguments,
+        axis_size: Any,
+        place: Callable[[ArrayLike, int | None, int | None], ArrayLike],
+    ):
+        self.given = given
+        self.axis_size: Any = given.size if axis_size is None else axis_size
+        self.place = place
+        self.trace: Any = None  # the trace that maps, once it is there
+        self.result: Any = None
+
+    def run(self, fun: Callable[..., Any], arrays: Sequence[ArrayLike], out_axes: Any) -> None:
+        """Call the function on an example, in the trace that maps, and keep what it returns.
+
+        Args:
+          fun: the function.
+          arrays: an example of the arrays among the arguments.
+          out_axes: see ``vmap``.
+        """
+        self.trace = context.trace
+        given, rest = self.given, iter(arrays)
+        elements = [
+            self.element(leaf, spec) if is_own(leaf) else next(rest)
+            for leaf, spec in zip(given.leaves, given.specs, strict=True)
+        ]
+        args, kwargs = tree_unflatten(given.tree, elements)
+        leaves, tree = tree_flatten(fun(*args, **kwargs), is_own)
+        targets = flatten_prefix("vmap out_axes", tree, out_axes, _is_axis)
+        with set_trace(self.trace.parent):
+            batches = [
+                self.batch(self.axis_size, leaf, target)
+                for leaf, target in zip(leaves, targets, strict=True)
+            ]
+        self.result = tree_unflatten(tree, batches)
+
+    def element(self, x: Any, spec: Any) -> Any:
+        """One example of a batch.
+
+        Raises:
+          ValueError: if the batch is of another size, or has no such axis.
+        """
+        own = own_classes.get(type(x))
+        if own is not None:
+            return own.to_elt(self.element, self.example_index, x, spec)
+        if spec is None:
+            return x
+        check_axis("vmap: in_axes", spec)
+        shape = get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
+        if not -len(shape) <= spec < len(shape) or shape[spec] != self.given.size:
+            raise ValueError(
+                f"vmap: the mapped axis has the size {self.given.size}, but a batch of shape "
+                f"{shape} is mapped over its axis {spec}. Make the sizes equal, or map another "
+                "axis."
+            )
+        return self.trace.join(x, spec % len(shape))
+
+    def example_index(self) -> Any:
+        """The number of the example."""
+        for own in own_classes.values():
+            if own.make_iota is not None and isinstance(self.axis_size, own.axis_size_type):
+                return self.element(own.make_iota(self.axis_size), 0)
+        return self.element(np.arange(self.given.size, dtype=np.int32), 0)
+
+    def batch(self, axis_size: Any, x: Any, spec: Any) -> Any:
+        """A batch of what the function has returned for an example.
+
+        Raises:
+          ValueError: if the axis does not fit.
+        """
+        own = own_classes.get(type(x))
+        if own is not None:
+            return own.from_elt(self.batch, axis_size, x, spec)
+        get_aval(x)  # raises an error for what is no array
+        if is_spec(spec):
+            raise ValueError(
+                f"vmap: out_axes has {spec!r} for an array. That is for values of a registered "
+                "class: give an axis, or return such a value."
+            )
+        (value,), (dim,), _ = self.trace.split([x])
+        return self.place(value, dim, spec)
