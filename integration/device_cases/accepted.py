@@ -182,7 +182,6 @@ ON_PURPOSE += (
 
 # What needs something that is not made yet.
 PENDING: tuple[Row, ...] = (
-    Row("shard_map: a reference within jit", "error", "new_ref", "references are not made yet"),
     Row("unreduced: *out_shardings=P(*unreduced*", "error", "", "a result that is an argument"),
 )
 

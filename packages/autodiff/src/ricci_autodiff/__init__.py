@@ -39,6 +39,10 @@ from ._partial_evaluation import custom_partial_eval_rules as custom_partial_eva
 from ._partial_evaluation import partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules
 from ._partial_evaluation import partial_eval_jaxpr_nounits as partial_eval_jaxpr_nounits
 from ._partial_evaluation import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
+from ._references import DidntWant as DidntWant
+from ._references import DontWant as DontWant
+from ._references import GradRef as GradRef
+from ._references import GradValue as GradValue
 from ._rewriting import rewrite_differentiated as rewrite_differentiated
 from ._rules import UndefinedPrimal as UndefinedPrimal
 from ._rules import bilinear as bilinear
@@ -73,7 +77,11 @@ __all__ = [
     "custom_partial_eval_rules",
     "partial_eval_jaxpr_custom_rules",
     "partial_eval_jaxpr_nounits",
+    "DidntWant",
+    "DontWant",
     "FlatFunction",
+    "GradRef",
+    "GradValue",
     "JVPTrace",
     "JVPTracer",
     "LinearizeTrace",

@@ -15,6 +15,7 @@ from ricci_ir import (
     check_callable,
     float0,
     get_aval,
+    is_reference,
     issubdtype,
     looks_like,
 )
@@ -286,6 +287,11 @@ def _check_input(
         dtype = get_aval(leaf).dtype
     except TypeError as error:
         raise TypeError(f"grad: argument {paths[i]}: {error}") from None
+    if is_reference(leaf):
+        raise TypeError(
+            f"grad cannot differentiate with respect to argument {paths[i]}, a reference. Use vjp, "
+            "and give a reference for its gradient: f_vjp.with_refs(new_ref(zeros))(ct)."
+        )
     if holomorphic:
         if not issubdtype(dtype, np.complexfloating):
             raise TypeError(

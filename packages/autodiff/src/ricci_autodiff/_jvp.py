@@ -16,12 +16,14 @@ from ricci_ir import (
     context,
     eval_jaxpr,
     get_aval,
+    is_reference,
     jvp_stack,
     of_type,
     settings_keys,
     trace_to_jaxpr,
 )
 
+from ._references import dual_reference
 from ._rules import jvp_rules
 from ._tangent import Tangent, Zero, tangent_aval
 from ._tangent import instantiate as as_array
@@ -121,7 +123,10 @@ def run_jvp(
       The results and their tangents, which may be ``Zero``, as the given tangents may.
     """
     previous, names = context.trace, context.name_stack
-    args = [trace.join(x, t) for x, t in zip(primals, tangents, strict=True)]
+    args = [
+        dual_reference(trace, x, t) if is_reference(x) else trace.join(x, t)
+        for x, t in zip(primals, tangents, strict=True)
+    ]
     context.trace, context.name_stack = trace, jvp_stack(names)
     try:
         out_primals, out_tangents, _ = trace.split(fun(*args))

@@ -39,6 +39,7 @@ from ricci_pytree import (
 )
 
 from ._grad import reduced
+from ._references import AccumulatingPullback, check_no_references
 from ._tangent import Tangent, Zero, has_tangent, instantiate, tangent_aval
 from ._transpose import pull_back_tape
 
@@ -325,8 +326,40 @@ class Pullback:
         return f"{type(self).__name__}(residuals=[{shown}])"
 
     @api_boundary
+    def with_refs(self, *refs: PyTree) -> AccumulatingPullback:
+        """The pullback that adds cotangents to references instead of returning them.
+
+        Args:
+          refs: pytrees of the structure of the function's arguments. In the place of each array is
+            a reference, to which its cotangent is added; or ``ad.GradValue()``, if it is to be
+            returned; or ``ad.DontWant()``.
+
+        Returns:
+          A function of the cotangent of the result. It returns ``ad.GradRef()`` and
+          ``ad.DidntWant()`` in the places of cotangents that it does not return.
+
+        Raises:
+          ValueError: if the structure is another, or a reference has another type than the
+            argument.
+        """
+        signature = self.signature
+        return AccumulatingPullback(self, signature.in_tree, signature.in_avals, refs)
+
+    @api_boundary
     def __call__(self, ct: PyTree) -> tuple[PyTree, ...]:
         """The cotangents of the arguments, given the cotangent of the result."""
+        check_no_references(self.signature.in_tree, self.signature.in_avals)
+        pulled = [self.returned(i, found) for i, found in enumerate(self.cotangents(ct))]
+        return tree_unflatten(self.signature.in_tree, pulled)
+
+    def returned(self, i: int, cotangent: Tangent | None) -> ArrayLike:
+        """The cotangent of leaf ``i`` of the arguments as users get it."""
+        if cotangent is None:
+            return unperturbed(self.signature.in_avals[i])
+        return as_array(reduced(instantiate(cotangent), self.signature.reduce_axes))
+
+    def cotangents(self, ct: PyTree) -> list[Tangent | None]:
+        """The cotangent of each leaf of the arguments; ``None`` if it is not differentiated."""
         signature = self.signature
         if self._parts is not None and any(type(x) is NotSaveable for x in self._parts[0]):
             raise ValueError(
@@ -347,13 +380,7 @@ class Pullback:
             # The cotangent of an integer is zero, so its value and dtype are not checked.
             cts.append(strong(leaf, aval))
         results = iter(pull_back_tape(self.eqns, self.tangents.given, self.tangents.results, cts))
-        pulled = [
-            as_array(reduced(instantiate(next(results)), signature.reduce_axes))
-            if is_smooth
-            else unperturbed(aval)
-            for aval, is_smooth in zip(signature.in_avals, signature.smooth, strict=True)
-        ]
-        return tree_unflatten(signature.in_tree, pulled)
+        return [next(results) if is_smooth else None for is_smooth in signature.smooth]
 
 
 register_pytree_node(Pullback, Pullback.flatten, Pullback.unflatten)

@@ -32,6 +32,7 @@ from ricci_ir import (
     eval_jaxpr,
     eval_trace,
     get_aval,
+    is_reference,
     join_effects,
     jvp_stack,
     live_equations,
@@ -47,6 +48,7 @@ from ricci_ir import (
 
 from ._jvp import JVPTrace
 from ._linear_programs import params_without_rules
+from ._references import dual_reference
 from ._rules import jvp_rules, linearize_rules, split_rules
 from ._splitting import repeated
 from ._tangent import Tangent, Zero, instantiate, join_tangents, tangent_aval
@@ -472,9 +474,14 @@ def linearize_flat(
     args: list[ArrayLike] = []
     for primal, nonzero in zip(primals, nonzeros, strict=True):
         if nonzero:
-            tangent = tape.new_tangent(tangent_aval(get_aval(primal)))
+            aval: Any = get_aval(primal)
+            if is_reference(primal):
+                tangent = tape.new_tangent(tangent_aval(aval.inner_aval))
+                args.append(dual_reference(trace, primal, tangent))
+            else:
+                tangent = tape.new_tangent(tangent_aval(aval))
+                args.append(trace.join(primal, tangent))
             given.append(tangent)
-            args.append(trace.join(primal, tangent))
         else:
             args.append(primal)
     previous, names = context.trace, context.name_stack

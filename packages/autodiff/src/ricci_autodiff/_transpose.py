@@ -14,6 +14,7 @@ from ricci_ir import (
     SettingsSwitch,
     Var,
     context,
+    discharged,
     get_aval,
     lenient_sharding,
     live_program,
@@ -21,6 +22,7 @@ from ricci_ir import (
     run_equations,
     trace_to_jaxpr,
     transposed_stack,
+    uses_references,
 )
 
 from ._rules import UndefinedPrimal, transpose_rules
@@ -172,6 +174,8 @@ def transpose_flat(
     Returns:
       The cotangent of each linear argument, an array or ``Zero``.
     """
+    if uses_references(jaxpr.effects):
+        jaxpr = discharged(jaxpr).jaxpr
     env: dict[Atom, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
     depends: set[Atom] = set()
     for var, is_linear, arg in zip(jaxpr.invars, linear, args, strict=True):

@@ -23,6 +23,7 @@ from ricci_ir import (
     eval_jaxpr,
     extend_axes,
     get_aval,
+    is_reference,
     looks_like,
     make_type_sharding,
     trace_to_jaxpr,
@@ -40,6 +41,7 @@ from ricci_pytree import (
 
 from ._mapped_axes import check_axis, mapped_dims
 from ._own_classes import Mapping, is_spec, own_classes, read_arguments
+from ._references import MappedReference
 from ._rules import (
     Axis,
     array_ops,
@@ -91,6 +93,8 @@ class BatchTracer(Tracer):
 
 class BatchTrace(Trace):
     """Applies operations to whole batches, in the parent trace."""
+
+    is_mapping: bool = True
 
     __slots__ = ("axis",)
 
@@ -216,7 +220,10 @@ def batch_flat(
     """
     parent = context.trace
     trace = _trace_of(parent, axis, earlier)
-    inputs = [trace.join(x, d) for x, d in zip(args, dims, strict=True)]
+    inputs = [
+        MappedReference(trace, x, d) if d is not None and is_reference(x) else trace.join(x, d)  # pyright: ignore[reportArgumentType]
+        for x, d in zip(args, dims, strict=True)
+    ]
     names = context.name_stack
     context.trace, context.name_stack = trace, vmap_stack(names, axis.size)
     try:

@@ -20,6 +20,7 @@ from .version import __version__ as __version__
 from .version import __version_info__ as __version_info__
 
 if TYPE_CHECKING:
+    from . import ad as ad
     from . import ad_checkpoint as ad_checkpoint
     from . import api_util as api_util
     from . import checkpoint_policies as checkpoint_policies
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from . import ops as ops
     from . import profiler as profiler
     from . import random as random
+    from . import ref as ref
     from . import scipy as scipy
     from . import sharding as sharding
     from . import stages as stages

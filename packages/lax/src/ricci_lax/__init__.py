@@ -11,6 +11,7 @@ from . import rules as _rules
 # isort: split
 
 from . import linalg as linalg
+from . import refs as refs
 from .annotations import *
 from .callbacks import *
 from .contractions import *

@@ -49,7 +49,6 @@ from ricci_ir import make_jaxpr as make_jaxpr
 from ricci_ir import make_user_context as make_user_context
 from ricci_ir import named_call as named_call
 from ricci_ir import named_scope as named_scope
-from ricci_ir import new_ref as new_ref
 from ricci_ir import no_execution as no_execution
 from ricci_ir import no_tracing as no_tracing
 from ricci_ir import numpy_dtype_promotion as numpy_dtype_promotion
@@ -74,6 +73,10 @@ from ricci_lax import jacfwd as jacfwd
 from ricci_lax import jacobian as jacobian
 from ricci_lax import jacrev as jacrev
 from ricci_lax import pure_callback as pure_callback
+from ricci_lax.refs import empty_ref as empty_ref
+from ricci_lax.refs import free_ref as free_ref
+from ricci_lax.refs import freeze as freeze
+from ricci_lax.refs import new_ref as new_ref
 from ricci_numpy.authoring import ds as ds
 from ricci_parallel import device_put as device_put
 from ricci_parallel import device_put_replicated as device_put_replicated
@@ -117,6 +120,7 @@ from ricci_xla import process_indices as process_indices
 from ricci_xla import two_stage_compilation as two_stage_compilation
 from ricci_xla import xla_computation as xla_computation
 
+from . import ad as ad
 from . import ad_checkpoint as ad_checkpoint
 from . import api_util as api_util
 from . import checkpoint_policies as checkpoint_policies
@@ -138,6 +142,7 @@ from . import nn as nn
 from . import numpy as numpy
 from . import ops as ops
 from . import random as random
+from . import ref as ref
 from . import sharding as sharding
 from . import stages as stages
 from . import tree as tree

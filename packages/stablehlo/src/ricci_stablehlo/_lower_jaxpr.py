@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ricci_ir import Jaxpr, is_static_shape, lowerable_effects
+from ricci_ir import Jaxpr, discharged, is_static_shape, lowerable_effects, uses_references
 
 from ._locations import Locations, SourceLocations
 from ._lowering import lower_function
@@ -73,6 +73,8 @@ def lower_jaxpr(
     Raises:
       ValueError: if the program has effects that are not lowerable.
     """
+    if uses_references(jaxpr.effects):
+        jaxpr = discharged(jaxpr).jaxpr
     if jaxpr.effects:
         lowerable_effects.require(f"{kind}: {name}", jaxpr.effects, ValueError)
     if not embed_constants:

@@ -5,6 +5,7 @@ from ._by_function import *
 from ._call_arguments import *
 from ._check import *
 from ._dead_code import *
+from ._discharge import *
 from ._effects import *
 from ._evaluate import *
 from ._jaxpr import *

@@ -6,7 +6,7 @@ from typing import Any
 from ricci_ir._errors import JaxprTypeError
 from ricci_ir.types._aval import AbstractValue, ShapedArray
 
-from ._effects import join_effects
+from ._effects import program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from ._print import Names
 from ._staging import program_check
@@ -44,7 +44,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
             _bind(bound, var, jaxpr, eqn)
     for atom in jaxpr.outvars:
         _check_bound(bound, atom, jaxpr, None)
-    effects = join_effects(eqn.effects for eqn in jaxpr.eqns)
+    effects = program_effects([eqn.effects for eqn in jaxpr.eqns], jaxpr.all_invars)
     if effects != jaxpr.effects:
         raise _error(
             f"the jaxpr says that its effects are {_names(jaxpr.effects)}, but its equations have "

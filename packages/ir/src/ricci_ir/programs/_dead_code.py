@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ricci_ir.traces._primitive import Primitive, RuleTable, rule_table
 
-from ._effects import join_effects, no_effects
+from ._effects import no_effects, only_droppable, program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
 from ._staged_call import program_rules, staged_call
 
@@ -115,7 +115,9 @@ def _live_program(
         consts=[value for _, value in consts],
         outvars=outvars,
         eqns=eqns,
-        effects=join_effects(eqn.effects for eqn in eqns) if eqns else no_effects,
+        effects=(
+            program_effects([e.effects for e in eqns], jaxpr.all_invars) if eqns else no_effects
+        ),
     )
     return _written_as(jaxpr, smaller), arguments
 
@@ -187,7 +189,7 @@ def _live(
             if var in needed and var not in given:
                 break
         else:
-            if not (effects and eqn.effects):
+            if not (effects and eqn.effects) or only_droppable(eqn.effects):
                 continue
         if eqn.primitive in holding:
             flags = tuple([v in needed and v not in given for v in eqn.outvars])

@@ -3,17 +3,27 @@
 from collections.abc import Iterable
 from typing import Any
 
+from ricci_ir.traces._references import uses_references
+from ricci_ir.types._references import AbstractRef
+
 __all__ = [
+    "accumulate_effect",
     "control_flow_allowed_effects",
     "custom_derivatives_allowed_effects",
     "Effect",
     "EffectTypeSet",
     "Effects",
+    "inside_effect",
     "join_effects",
     "lowerable_effects",
     "no_effects",
+    "only_droppable",
     "ordered_effects",
+    "program_effects",
+    "read_effect",
+    "ReferenceEffect",
     "remat_allowed_effects",
+    "write_effect",
 ]
 
 Effects = frozenset
@@ -32,6 +42,8 @@ class Effect:
       in_control_flow: whether it may happen in loops and branches.
       in_custom_derivatives: whether it may happen in the functions given to ``custom_root``.
       in_remat: whether it may happen twice: ``checkpoint`` runs its function again.
+      of_references: whether it is that of reading or writing references.
+      droppable: whether an operation that has no other effects is dead if its results are.
 
     Example:
       >>> class Sends(Effect):
@@ -46,6 +58,8 @@ class Effect:
     in_control_flow: bool = False
     in_custom_derivatives: bool = False
     in_remat: bool = False
+    of_references: bool = False
+    droppable: bool = False
 
 
 class EffectTypeSet:
@@ -126,3 +140,69 @@ remat_allowed_effects: EffectTypeSet = EffectTypeSet("in_remat")
 def join_effects(effects: Iterable[frozenset[Any]]) -> frozenset[Any]:
     """The union of sets of effects."""
     return no_effects.union(*effects)
+
+
+class ReferenceEffect(Effect):
+    """What an operation does with the references among its operands.
+
+    Args:
+      name: ``read``, ``write`` or ``accumulate``, or ``inside`` for an operation that uses
+        references which nobody outside of it sees.
+    """
+
+    __slots__ = ("name",)
+
+    lowerable: bool = True
+    in_control_flow: bool = True
+    in_custom_derivatives: bool = True
+    in_remat: bool = True
+    of_references: bool = True
+
+    def __init__(self, name: str):
+        self.name: str = name
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.name,)
+
+    def __repr__(self) -> str:
+        return f"{self.name.capitalize()}<Ref>"
+
+
+class _InsideEffect(ReferenceEffect):
+    """The effect of an operation whose references nobody outside of it sees."""
+
+    __slots__ = ()
+
+    droppable: bool = True
+
+
+read_effect: ReferenceEffect = ReferenceEffect("read")
+write_effect: ReferenceEffect = ReferenceEffect("write")
+accumulate_effect: ReferenceEffect = ReferenceEffect("accumulate")
+inside_effect: ReferenceEffect = _InsideEffect("inside")
+
+
+def program_effects(effects: Iterable[frozenset[Any]], variables: Iterable[Any]) -> frozenset[Any]:
+    """The effects of a program, given those of its equations.
+
+    Args:
+      effects: the effects of each equation.
+      variables: the variables of the program's constants and arguments. If none of them is a
+        reference, the program's references are its own.
+    """
+    found = join_effects(effects)
+    if not uses_references(found) or any(type(v.aval) is AbstractRef for v in variables):
+        return found
+    others = frozenset(e for e in found if not getattr(e, "of_references", False))
+    return others | {inside_effect}
+
+
+def only_droppable(effects: frozenset[Any]) -> bool:
+    """Whether an operation with these effects is dead if its results are."""
+    return all(getattr(effect, "droppable", False) for effect in effects)

@@ -56,7 +56,7 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[Any, Any]) -> None:
       env: the value of each variable; those of the results are added.
     """
     trace = context.trace
-    copy = trace.copy_equation if type(trace) is JaxprTrace else None
+    copy = trace.copy_equation if isinstance(trace, JaxprTrace) else None
     outer, origin = context.name_stack, context.origin
     try:
         with SettingsSwitch() as switch:

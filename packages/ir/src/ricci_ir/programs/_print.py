@@ -35,6 +35,10 @@ __all__ = [
 # list of pairs in its own order.
 shown_rules: RuleTable = rule_table("shown", required=False)
 
+# ``notation(eqn, binder, atom)`` gives the text of an equation that is not printed as the others
+# are; ``binder(var)`` and ``atom(atom)`` give the texts of results and operands.
+notation_rules: RuleTable = rule_table("notation", required=False)
+
 _bold_blue = ("\x1b[34;1m", "\x1b[39;22m")
 _magenta = ("\x1b[35m", "\x1b[39m")
 _lambda = Styled("lambda ", *_bold_blue)
@@ -173,6 +177,9 @@ class _Printer:
 
     def equation(self, eqn: JaxprEqn) -> Document:
         params = eqn.params
+        if self.options.custom_rules and eqn.primitive in notation_rules:
+            text = notation_rules[eqn.primitive](eqn, self.binder, self.atom)
+            return [*self.comments(eqn), *text]
         binders: list[Document] | None = None
         shares = self.options.custom_rules and self.is_shared_call(eqn)
         if shares:

@@ -12,6 +12,15 @@ from ricci_ir.traces._collection import paused_collection
 from ricci_ir.traces._leaks import check_leaks
 from ricci_ir.traces._observe import TraceAbandoned, is_observed, notify
 from ricci_ir.traces._primitive import Primitive
+from ricci_ir.traces._references import (
+    BracketedReference,
+    check_distinct,
+    check_takes_references,
+    check_write,
+    is_reference,
+    reference_methods,
+    uses_references,
+)
 from ricci_ir.traces._sharding_rules import VaryingMismatch
 from ricci_ir.traces._trace import (
     ContextBlock,
@@ -21,11 +30,13 @@ from ricci_ir.traces._trace import (
     enclosing,
     eval_trace,
     leaked_tracer,
+    set_trace,
 )
 from ricci_ir.types._aval import AbstractValue, get_aval
+from ricci_ir.types._references import AbstractRef
 from ricci_ir.types._shape_dtype import result_aval
 
-from ._effects import join_effects, no_effects
+from ._effects import no_effects, program_effects
 from ._jaxpr import (
     DebugInfo,
     DropVar,
@@ -42,6 +53,7 @@ __all__ = [
     "ensure_compile_time_eval",
     "is_recording",
     "JaxprTrace",
+    "StagedReference",
     "StagedTracer",
     "staging_switch",
     "trace_to_jaxpr",
@@ -97,8 +109,30 @@ class StagedTracer(Tracer):
         return f"JitTracer({self.aval})"
 
 
+class StagedReference(BracketedReference, StagedTracer):
+    """A reference in a program that is being recorded.
+
+    An operation of another trace that reads or writes it does so in the program.
+    """
+
+    __slots__ = ()
+
+    def read(self, shared: bool = False) -> Any:
+        """The array that it holds."""
+        with set_trace(self._trace):
+            return reference_methods["get"](self, ...)
+
+    def write(self, value: Any, fresh: bool = False) -> None:
+        """Replace the array by another one of the same type."""
+        check_write(self, self._trace, value)
+        with set_trace(self._trace):
+            reference_methods["set"](self, ..., value)
+
+
 class JaxprTrace(Trace):
     """Records each primitive as an equation."""
+
+    records_references: bool = True
 
     __slots__ = (
         "const_by_id",
@@ -126,7 +160,8 @@ class JaxprTrace(Trace):
         """A tracer for a new argument of the program."""
         var = Var(aval)
         self.invars.append(var)
-        return StagedTracer(self, aval, var)
+        kind = StagedReference if type(aval) is AbstractRef else StagedTracer
+        return kind(self, aval, var)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record the primitive as an equation; gives tracers for its results."""
@@ -151,6 +186,8 @@ class JaxprTrace(Trace):
             effects = primitive.effects(params)
             if effects:
                 self.effects.append(effects)
+                if uses_references(effects):
+                    check_distinct(primitive.name, args, params)
         origin = context.origin
         source = (
             caller_source(3, context.name_stack)
@@ -224,7 +261,9 @@ class JaxprTrace(Trace):
             return Literal(value, get_aval(value))
         if isinstance(value, Tracer):
             if not (value._trace.alive and self.accepts(value)):
-                if type(value) is StagedTracer and value._trace is self:
+                if isinstance(value, StagedTracer) and value._trace is self:
+                    if user is not None:
+                        check_takes_references(user, value.aval)
                     return value.atom
                 raise leaked_tracer(value, user)
         else:
@@ -237,6 +276,8 @@ class JaxprTrace(Trace):
         var = self.const_by_id.get(id(value))
         if var is None:
             var = self.const_by_id[id(value)] = Var(result_aval(value))
+            if user is not None:
+                check_takes_references(user, var.aval)
             self.constvars.append(var)
             self.consts.append(value)
         return var
@@ -246,7 +287,7 @@ class JaxprTrace(Trace):
         outvars = [
             result.atom
             if type(result) is StagedTracer and result._trace is self
-            else self.constant(result)
+            else self._returned(result)
             for result in results
         ]
         self.alive = False
@@ -256,10 +297,22 @@ class JaxprTrace(Trace):
             self.invars,
             outvars,
             self.eqns,
-            join_effects(self.effects) if self.effects else no_effects,
+            program_effects(self.effects, (*self.constvars, *self.invars))
+            if self.effects
+            else no_effects,
             self.debug_info,
             self.consts,
         )
+
+    def _returned(self, result: Any) -> Var | Literal:
+        """The atom of a result that is not computed by an equation."""
+        if is_reference(result):
+            info = self.debug_info
+            raise ValueError(
+                f"{info.func_name}, traced for {info.traced_for}, returned a reference of type "
+                f"{result.aval}, and references cannot be returned. Return what it holds: ref[...]."
+            )
+        return self.constant(result)
 
     def origin_of(self, var: Var) -> str:
         """A sentence on the origin of a variable of this program, for error messages."""
@@ -298,6 +351,7 @@ def trace_to_jaxpr(
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo = unknown_debug_info,
     origin: tuple[Any, int] | None = None,
+    kind: type[JaxprTrace] = JaxprTrace,
 ) -> Jaxpr:
     """Trace a function of arrays to a jaxpr.
 
@@ -307,11 +361,12 @@ def trace_to_jaxpr(
       debug_info: the names of the function and its arguments, for messages.
       origin: the place in the user's code that all equations get, instead of the line that binds
         each; ``no_origin`` for a program that many callers share.
+      kind: the class of the trace.
 
     Returns:
       A jaxpr closed over the arrays (possibly tracers of enclosing traces) that ``fun`` used.
     """
-    trace = JaxprTrace(context.trace, debug_info)
+    trace = kind(context.trace, debug_info)
     tracers = [trace.new_arg(aval) for aval in in_avals]
     previous, names, outer = context.trace, context.name_stack, context.origin
     switched = staging_switch.swap(True)

@@ -7,6 +7,7 @@ from ._name_stack import *
 from ._observe import *
 from ._operation import *
 from ._primitive import *
+from ._references import *
 from ._sharding_rules import *
 from ._sums import *
 from ._trace import *

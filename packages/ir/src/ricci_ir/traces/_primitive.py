@@ -23,6 +23,7 @@ __all__ = [
     "eager_rules",
     "exact_rules",
     "Primitive",
+    "primitive_classes",
     "primitives",
     "reference_rules",
     "rule_table",
@@ -256,6 +257,9 @@ sum_rules: RuleTable = rule_table("sums", required=False)
 
 primitives: dict[str, Primitive] = {}
 
+# Primitives with a rule of one of these kinds are of a class of their own.
+primitive_classes: dict[str, type[Primitive]] = {}
+
 
 class _Place(NamedTuple):
     """The place where a primitive is defined; ``code`` is the code object that ran there."""
@@ -343,7 +347,8 @@ def define(
         tables.append(table)
     place = _place_of_block()
     _check_is_free(name, place)
-    primitive = Primitive(
+    cls = next((primitive_classes[kind] for kind in rules if kind in primitive_classes), Primitive)
+    primitive = cls(
         name, abstract_eval, multiple_results=multiple_results, effects=effects, memo=memo
     )
     for table, rule in zip(tables, rules.values(), strict=True):

@@ -61,6 +61,10 @@ class Trace:
     __slots__ = ("__weakref__", "alive", "parent", "thread")
 
     parent: "Trace | None"
+    # Whether reading and writing references are recorded, instead of done in Python.
+    records_references: bool = False
+    # Whether it applies a function to all examples of a batch at once.
+    is_mapping: bool = False
 
     def __init__(self, parent: "Trace | None" = None):
         self.parent = parent

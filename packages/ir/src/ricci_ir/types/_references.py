@@ -1,44 +1,126 @@
-"""The types of mutable arrays, which Ricci does not support; nothing is an instance of them."""
+"""The types of references: mutable arrays in traced programs."""
 
-from typing import NoReturn
+import threading
+import weakref
+from typing import Any
 
-from ._aval import AbstractValue
+from ._aval import AbstractValue, ShapedArray
+from ._type_sharding import TypeSharding
 
 __all__ = [
     "AbstractRef",
-    "new_ref",
-    "Ref",
 ]
 
-_ADVICE = (
-    "mutable arrays are not supported. Return the new value from the function and pass it on, as a "
-    "carry in a loop; x.at[index].set(value) gives an updated copy"
-)
+_living: "weakref.WeakValueDictionary[Any, AbstractRef]" = weakref.WeakValueDictionary()
+_lock = threading.RLock()  # reentrant: a destructor that runs inside may make a type
 
 
 class AbstractRef(AbstractValue):
-    """The type of a mutable array."""
+    """The type of a reference: the type of the array that it holds.
 
-    __slots__ = ()
+    Equal types are one object, as those of arrays are.
 
+    Args:
+      inner_aval: the type of the array, which all values written to the reference have.
+      memory_space: where the array is; ``None`` for the default memory.
+      kind: a name that the maker of the reference gave.
 
-class Ref:
-    """A mutable array. Nothing is an instance.
-
-    Raises:
-      NotImplementedError: when one is made.
+    Example:
+      >>> import numpy as np
+      >>> AbstractRef(ShapedArray((3,), np.float32))
+      Ref{float32[3]}
     """
 
-    def __init__(self, aval: object, refs: object):
-        raise NotImplementedError(f"Ref: {_ADVICE}.")
+    __slots__ = ("inner_aval", "kind", "memory_space")
 
+    inner_aval: ShapedArray
+    memory_space: Any
+    kind: Any
 
-def new_ref(
-    init_val: object, *, memory_space: object = None, kind: str | None = None, pin: bool = False
-) -> NoReturn:
-    """Not supported: makes a mutable array.
+    def __new__(
+        cls, inner_aval: AbstractValue, memory_space: Any = None, kind: Any = None
+    ) -> "AbstractRef":
+        key = (inner_aval, memory_space, kind)
+        with _lock:
+            found = _living.get(key)
+            if found is None:
+                found = object.__new__(cls)
+                found.inner_aval = inner_aval  # pyright: ignore[reportAttributeAccessIssue]
+                found.memory_space, found.kind = memory_space, kind
+                _living[key] = found
+            return found
 
-    Raises:
-      NotImplementedError: always.
-    """
-    raise NotImplementedError(f"new_ref: {_ADVICE}.")
+    def __reduce__(self) -> Any:
+        return AbstractRef, (self.inner_aval, self.memory_space, self.kind)
+
+    def __copy__(self) -> "AbstractRef":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "AbstractRef":
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The array's dtype."""
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of the array's dimensions."""
+        return self.inner_aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of the array's elements."""
+        return self.inner_aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the array's dtype is weak."""
+        return self.inner_aval.weak_type
+
+    @property
+    def sharding(self) -> Any:
+        """How the array lies on devices."""
+        return self.inner_aval.sharding
+
+    @property
+    def type_sharding(self) -> TypeSharding | None:  # pyright: ignore
+        """What the array's type says of devices."""
+        return self.inner_aval.type_sharding
+
+    def update(self, inner_aval: AbstractValue | None = None, **changes: Any) -> "AbstractRef":
+        """This type with another type of the array, or with parts of that replaced."""
+        inner = self.inner_aval if inner_aval is None else inner_aval
+        if changes:
+            inner = inner.update(**changes)  # pyright: ignore[reportAttributeAccessIssue]
+        return AbstractRef(inner, self.memory_space, self.kind)
+
+    def remove_dimension(self, dim: int) -> "AbstractRef":
+        """The type of references to the parts along one of the dimensions."""
+        return self.update(self.inner_aval.remove_dimension(dim))
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(ShapedArray, name):
+            raise TypeError(
+                f"a reference of type {self} was used as an array. Read it first: ref[...]."
+            )
+        raise AttributeError(f"AbstractRef has no attribute {name!r}")
+
+    def __len__(self) -> int:
+        return len(self.inner_aval)
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """The type in short, such as ``Ref{float32[3]}``."""
+        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
+
+    def __str__(self) -> str:
+        return self.str_short()
+
+    def __repr__(self) -> str:
+        return self.str_short()

@@ -10,6 +10,7 @@ from ricci_ir._current_mesh import current_mesh
 
 from ._aval import AbstractValue, ShapedArray, get_aval, shaped_like, sharding_forms
 from ._dtypes import ExtendedDType, canonicalize_dtype
+from ._references import AbstractRef
 
 __all__ = [
     "argument_aval",
@@ -208,6 +209,8 @@ def _described(x: Any) -> ShapedArray:
     dtype = x.dtype if isinstance(x.dtype, np.dtype | ExtendedDType) else np.dtype(x.dtype)
     if isinstance(x, ShapeDtypeStruct):
         return _struct_aval(x)
+    if type(x) is AbstractRef:
+        return x  # pyright: ignore[reportReturnType]
     return ShapedArray(x.shape, canonicalize_dtype(dtype), getattr(x, "weak_type", False))
 
 

@@ -23,16 +23,20 @@ from ricci_ir import (
     Steps,
     Tracer,
     as_array,
+    as_values,
     by_program,
     current_source,
     define,
     disable_jit_state,
+    discharged,
     eval_jaxpr,
     get_aval,
     is_observed,
     issubdtype,
     join_effects,
     notify,
+    reference_arguments,
+    write_back,
 )
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.elementwise._comparison import clamp, eq, ne, select_n
@@ -248,6 +252,17 @@ def _cond_steps(
     return steps.run(branches[int(index)], operands, f"branch {int(index)} of cond")
 
 
+def _cond_discharge(index, *args, branches, **params) -> list[Any]:
+    """The branches as functions of arrays, which all return what one of them writes."""
+    changed = sorted({i for branch in branches for i in discharged(branch).written})
+    programs = tuple(discharged(branch, changed).jaxpr for branch in branches)
+    values = as_values(args, reference_arguments(branches[0]))
+    outs = cond_p.bind(index, *values, branches=programs, **params)
+    count = len(branches[0].outvars)
+    write_back([args[i] for i in changed], outs[count:], outs[:count])
+    return outs[:count]
+
+
 # Operands: the index of the branch, int32 and in range, and the operands of each.
 cond_p: Primitive = define(
     "cond",
@@ -265,6 +280,7 @@ cond_p: Primitive = define(
     dead_code=live_branches,
     saving=lambda params, policy, needed: saved_in_branches(policy=policy, needed=needed, **params),
     steps=_cond_steps,
+    discharge=_cond_discharge,
     order=tokens_at(
         1,
         branches=lambda eqn, effects: tuple(

@@ -23,8 +23,10 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     Steps,
+    as_values,
     by_program,
     define,
+    discharged,
     hides,
     is_static_shape,
     is_symbolic_dim,
@@ -32,8 +34,10 @@ from ricci_ir import (
     max_dim,
     narrowed,
     needed_by,
+    reference_arguments,
     staged_call,
     surely_at_least,
+    write_back,
 )
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.elementwise._comparison import compare
@@ -482,6 +486,39 @@ def _scan_steps(
     return [*carry, *collected]
 
 
+def _scan_discharge(*args, jaxpr, num_consts, num_carry, **params) -> list[Any]:
+    """The scan with the references that its body writes in the carry, or collected if scanned."""
+    body, written = discharged(jaxpr)
+    start = num_consts + num_carry
+    values = as_values(args, reference_arguments(jaxpr))
+    closed, scanned = [i for i in written if i < num_consts], [i for i in written if i >= start]
+    order = [
+        *(i for i in range(num_consts) if i not in closed),
+        *closed,
+        *range(num_consts, len(args)),
+    ]
+    count, total = len(jaxpr.outvars), len(jaxpr.outvars) + len(closed)
+    outvars = body.outvars
+    program = body.derived(
+        ("scan over references", num_consts, num_carry),
+        lambda: body.replace(
+            invars=[body.invars[i] for i in order],
+            outvars=[*outvars[count:total], *outvars[:count], *outvars[total:]],
+        ),
+    )
+    outs = scan_p.bind(
+        *(values[i] for i in order),
+        jaxpr=program,
+        num_consts=num_consts - len(closed),
+        num_carry=num_carry + len(closed),
+        **params,
+    )
+    results = outs[len(closed) : len(closed) + count]
+    last = [*outs[: len(closed)], *outs[len(closed) + count :]]
+    write_back([args[i] for i in (*closed, *scanned)], last, results)
+    return results
+
+
 # Operands: the constants (what the body closes over), the initial carry, and the scanned arrays.
 # The body takes the constants, the carry and a slice of each scanned array; it returns the next
 # carry and the results to collect.
@@ -501,6 +538,7 @@ scan_p: Primitive = define(
     dead_code=_scan_dead_code,
     saving=_scan_saving,
     steps=_scan_steps,
+    discharge=_scan_discharge,
     order=tokens_at(
         lambda eqn: eqn.params["num_consts"],
         jaxpr=lambda eqn, effects: thread_tokens(

@@ -26,12 +26,18 @@ from ricci_ir import (
     current_source,
     define,
     disable_jit_state,
+    discharged,
+    eval_jaxpr,
+    get_aval,
     is_observed,
+    is_reference,
     join_effects,
     live_loop,
     narrowed,
     needed_by,
     notify,
+    trace_to_jaxpr,
+    write_back,
 )
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.elementwise._comparison import select_n
@@ -399,6 +405,102 @@ def _while_steps(
     raise AssertionError("unreachable: the loop ends by its condition")
 
 
+def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) -> list[Any]:
+    """The loop with the references that it writes in its carry.
+
+    If the condition writes some, its value is carried as well, so that it is run once.
+    """
+    start = cond_nconsts + body_nconsts
+    condition, writes = discharged(cond_jaxpr)
+    body, also = discharged(body_jaxpr)
+    cond_args = [*args[:cond_nconsts], *args[start:]]
+    body_args = list(args[cond_nconsts:])
+    changed = {id(cond_args[i]): cond_args[i] for i in writes}
+    changed.update((id(body_args[i]), body_args[i]) for i in also)
+    refs, keys = list(changed.values()), list(changed)
+    places = lambda values: [keys.index(id(x)) if id(x) in changed else None for x in values]
+    at_cond, at_body = places(args[:cond_nconsts]), places(args[cond_nconsts:start])
+    count = len(body_jaxpr.outvars)
+
+    def evaluate(consts: Sequence[Any], held: list[Any], carry: Sequence[Any]) -> tuple:
+        """The condition, and what the references hold after it."""
+        given = _with_held(consts, at_cond, held)
+        predicate, *new = eval_jaxpr(condition, condition.consts, *given, *carry)
+        return predicate, _replaced(held, [at_cond[i] for i in writes], new)
+
+    def step(consts: Sequence[Any], held: list[Any], carry: Sequence[Any]) -> tuple:
+        """The next carry, and what the references hold after the body."""
+        outs = eval_jaxpr(body, body.consts, *_with_held(consts, at_body, held), *carry)
+        return outs[:count], _replaced(held, [at_body[i] for i in also], outs[count:])
+
+    cond_consts = [
+        x for x, place in zip(args[:cond_nconsts], at_cond, strict=True) if place is None
+    ]
+    consts = [x for x, p in zip(args[cond_nconsts:start], at_body, strict=True) if p is None]
+    cond_consts, consts, held = (
+        [x.read() if is_reference(x) else x for x in values]
+        for values in (cond_consts, consts, refs)
+    )
+    carry, k, n = list(args[start:]), len(cond_consts), len(refs)
+    once = bool(writes)
+    if once:
+        first, held = evaluate(cond_consts, held, carry)
+        carry = [first, *carry]
+
+    def run_condition(*values: Any) -> list[Any]:
+        if once:
+            return [values[0 if not n else n]]
+        return [evaluate(values[:k], list(values[k : k + n]), values[k + n :])[0]]
+
+    def run_body(*values: Any) -> list[Any]:
+        m = len(consts) + (k if once else 0)
+        inner, held, carry = values[:m], list(values[m : m + n]), values[m + n :]
+        if not once:
+            outs, held = step(inner, held, carry)
+            return [*held, *outs]
+        outs, held = step(inner[k:], held, carry[1:])
+        predicate, held = evaluate(inner[:k], held, outs)
+        return [*held, predicate, *outs]
+
+    moving = [*held, *carry]
+    fixed = [] if once else cond_consts
+    inner = [*cond_consts, *consts] if once else consts
+    avals = lambda values: [get_aval(x) for x in values]
+    key = ("while over references", cond_jaxpr, tuple(at_cond), tuple(at_body), cond_nconsts)
+    programs = body_jaxpr.derived(
+        key,
+        lambda: (
+            trace_to_jaxpr(run_condition, avals([*fixed, *moving]), cond_jaxpr.debug_info),
+            trace_to_jaxpr(run_body, avals([*inner, *moving]), body_jaxpr.debug_info),
+        ),
+    )
+    outs = while_p.bind(
+        *fixed,
+        *inner,
+        *moving,
+        cond_jaxpr=programs[0],
+        cond_nconsts=len(fixed),
+        body_jaxpr=programs[1],
+        body_nconsts=len(inner),
+    )
+    results = outs[n + once :]
+    write_back(refs, outs[:n], results)
+    return results
+
+
+def _with_held(consts: Sequence[Any], places: Sequence[int | None], held: list[Any]) -> list[Any]:
+    """The constants of a program, with what references hold at their places."""
+    others = iter(consts)
+    return [next(others) if place is None else held[place] for place in places]
+
+
+def _replaced(held: list[Any], places: Sequence[int | None], new: Sequence[Any]) -> list[Any]:
+    found = list(held)
+    for place, value in zip(places, new, strict=True):
+        found[place] = value  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return found
+
+
 # Operands: what the condition closes over, what the body closes over, and the carry. The
 # condition may be an array, of dimensions that lead all of the carry: each example then ends by
 # itself.
@@ -419,6 +521,7 @@ while_p: Primitive = define(
     lower=_while_lower,
     dead_code=_while_dead_code,
     steps=_while_steps,
+    discharge=_while_discharge,
     order=_while_order,
 )
 

@@ -50,6 +50,7 @@ from ._call import (
 )
 from ._narrowed_rules import NarrowedRule
 from ._open_call import BatchedOpenCall, OpenCall, define_open
+from ._references import discharge_custom
 
 __all__ = [
     "custom_jvp",
@@ -322,6 +323,7 @@ custom_jvp_call_p: Primitive = define(
     batch=_batch,
     lower=lower_inline,
     program=lambda *, call_jaxpr, name, **_: (call_jaxpr, name),
+    discharge=discharge_custom,
     dead_code=_dead_code,
 )
 ruled_programs[custom_jvp_call_p] = lambda params: params["call_jaxpr"]

@@ -54,6 +54,7 @@ from ._call import (
 )
 from ._narrowed_rules import NarrowedRules
 from ._open_call import BatchedOpenCall, OpenCall, define_open
+from ._references import discharge_custom
 
 __all__ = [
     "custom_vjp",
@@ -452,6 +453,7 @@ custom_vjp_call_p: Primitive = define(
     batch=_batch,
     lower=lower_inline,
     program=lambda *, call_jaxpr, name, **_: (call_jaxpr, name),
+    discharge=discharge_custom,
     dead_code=_dead_code,
     shown=_shown,
     exempt={"transpose": "it is replaced by its own rules when it is linearized"},

@@ -24,6 +24,7 @@ from ricci_ir import (
     by_element,
     by_program,
     define,
+    discharge_as_call,
     eval_jaxpr,
     eval_trace,
     get_aval,
@@ -209,6 +210,7 @@ remat_p: Primitive = define(
     batch=_batch,
     lower=_lower,
     program=lambda *, jaxpr, **_: (jaxpr, "checkpoint"),
+    discharge=discharge_as_call,
     dead_code=live_call,
     order=tokens_at(0, jaxpr=lambda eqn, effects: thread_tokens(eqn.params["jaxpr"], effects)),
 )

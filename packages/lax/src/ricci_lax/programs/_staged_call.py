@@ -9,7 +9,15 @@ from ricci_autodiff import (
     transpose_call,
 )
 from ricci_batching import batch_jaxpr
-from ricci_ir import Jaxpr, Primitive, by_program, define, live_call, staged_call
+from ricci_ir import (
+    Jaxpr,
+    Primitive,
+    by_program,
+    define,
+    discharge_as_call,
+    live_call,
+    staged_call,
+)
 from ricci_stablehlo import Lowering, Value
 
 __all__ = [
@@ -61,5 +69,6 @@ jit_p: Primitive = define(
     lower=_jit_lower,
     program=lambda *, jaxpr, name: (jaxpr, name),
     dead_code=live_call,
+    discharge=discharge_as_call,
 )
 staged_call.register(jit_p)

@@ -21,16 +21,20 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     Var,
+    as_values,
     by_program,
     convert_constvars,
     define,
     derived,
+    discharged,
     eval_jaxpr,
     get_aval,
     live_call,
     make_type_sharding,
     physical_aval,
+    reference_arguments,
     trace_to_jaxpr,
+    write_back,
 )
 from ricci_lax import create_token_p
 from ricci_stablehlo import Lowering, Value, of_function, string, tensor_type, thread_tokens
@@ -296,6 +300,26 @@ def _steps_rule(primitive: Primitive) -> Callable[..., list[Array]]:
 # compiler, or an enclosing program on shards, divides the work over the others. The specs say how
 # the operands are divided into shards, and how the results are made of shards. With ``check_vma``
 # the types inside say along which axes values vary.
+def _discharge_rule(primitive: Primitive) -> Callable[..., list[Any]]:
+    def rule(*args: Any, jaxpr: Jaxpr, mesh: Any, in_specs: Specs, out_specs: Specs, **params: Any):
+        """The program on shards of the arrays that references hold, which it returns as well."""
+        manual, check_vma = params["newly_manual_axes"], params["check_vma"]
+        found = in_scope(mesh, manual, lambda: discharged(jaxpr), check_vma)
+        outs = primitive.bind(
+            *as_values(args, reference_arguments(jaxpr)),
+            jaxpr=found.jaxpr,
+            mesh=mesh,
+            in_specs=in_specs,
+            out_specs=(*out_specs, *(in_specs[i] for i in found.written)),
+            **params,
+        )
+        count = len(jaxpr.outvars)
+        write_back([args[i] for i in found.written], outs[count:], outs[:count])
+        return outs[:count]
+
+    return rule
+
+
 shard_map_p: Primitive = define(
     "shard_map",
     abstract_eval=_abstract_eval,
@@ -312,5 +336,6 @@ shard_map_p: Primitive = define(
     mesh=lambda *, mesh, **_: mesh if isinstance(mesh, Mesh) else None,
     order=_order,
     steps=derived(_steps_rule),
+    discharge=derived(_discharge_rule),
     checkify=check_shards,
 )

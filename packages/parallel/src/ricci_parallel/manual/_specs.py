@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from math import prod
 
-from ricci_ir import AxisNames, Shape, ShapedArray, make_type_sharding, no_axes
+from ricci_ir import AbstractRef, AxisNames, Shape, ShapedArray, make_type_sharding, no_axes
 from ricci_stablehlo import string
 from ricci_xla import AbstractMesh, AxisType, DuplicateSpecError, Mesh, PartitionSpec
 
@@ -51,6 +51,8 @@ def shard_aval(
       manual: the axes that the program on shards works on.
       check_vma: whether the type says along which of them the value varies.
     """
+    if isinstance(aval, AbstractRef):
+        return aval.update(shard_aval(aval.inner_aval, mesh, spec, manual, check_vma))
     shape = list(aval.shape)
     for i, part in enumerate(spec):
         shape[i] //= prod(mesh.shape[name] for name in spec_axes(part))

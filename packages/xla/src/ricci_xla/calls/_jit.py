@@ -61,6 +61,7 @@ from ._inner_shardings import (
     sharding_leaves,
 )
 from ._memory_errors import run
+from ._references import HeldCall, held_call
 from ._stages import Traced, Wrapped
 
 __all__ = [
@@ -318,6 +319,9 @@ def jit(
                 _notify_donating(info, program, args, kwargs)
             return _call_in_trace(info, program, split), None
         call_options = info.options_for(program, args, kwargs)
+        held = held_call(program, split.leaves)
+        if held is not None:
+            return _call_held(held, call_options)
         if call_options.donated:
             name_repeated(program.name, program.arg_names, split.leaves, call_options.donated)
         compiled = compile_program(
@@ -379,6 +383,20 @@ def _is_traced(program: Program, split: Split) -> bool:
         or any(isinstance(x, Tracer) for x in split.leaves)
         or any(isinstance(x, Tracer) for x in program.consts)
     )
+
+
+def _call_held(held: HeldCall, options: Options) -> tuple[Any, FastPath | None]:
+    """Run a program that uses references."""
+    donates = not checks_results()
+    program = held.program
+    with held.locked():
+        options = held.options(options, donates)
+        compiled = compile_program(program, held.leaves(donates=False), options)
+        leaves = held.leaves(donates)
+        program.report_miss()
+        outs, fast = run(compiled, leaves, options)
+        outs = held.settle(outs)
+    return tree_unflatten(program.out_tree, outs), None if held.refs else fast
 
 
 def _notify_donating(

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, final, overload
 
-from ricci_ir import Effect, Jaxpr, PyTree, ShapeDtypeStruct, Tracer, api_boundary, described_type
+from ricci_ir import (
+    Effect,
+    Jaxpr,
+    PyTree,
+    ShapeDtypeStruct,
+    Tracer,
+    api_boundary,
+    described_type,
+    uses_references,
+)
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import without_locations
 from ricci_xla.arrays._layout import Format, Layout
@@ -23,6 +32,7 @@ from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.programs._program import Program
 
 from ._memory_errors import run
+from ._references import HeldCall, held_call
 
 __all__ = [
     "ArgInfo",
@@ -236,10 +246,16 @@ class Traced(_Stage):
                 "platform only. Lower for each platform separately."
             )
         platform = None if lowering_platforms is None else lowering_platforms[0]
-        placement = place(self._program, self._leaves, self._options)
-        options = with_typed_results(self._program, placement, self._options)
-        lowered = lower_program(self._program, placement, options, platform)
-        return Lowered(self._program, self._leaves, options, lowered, is_usual=platform is None)
+        program, leaves, options = self._program, self._leaves, self._options
+        held = held_call(program, leaves)
+        if held is not None:
+            program, options = held.program, held.options(options, donates=True)
+            leaves = held.leaves(donates=False)
+        placement = place(program, leaves, options)
+        options = with_typed_results(program, placement, options)
+        lowered = lower_program(program, placement, options, platform)
+        whole = self._program if held is not None and held.refs else program
+        return Lowered(whole, leaves, options, lowered, is_usual=platform is None)
 
 
 class Lowered(_Stage):
@@ -304,15 +320,22 @@ class Lowered(_Stage):
           ValueError: if the number of devices differs.
         """
         options, lowered = self._options, self._lowered
+        if uses_references(self._program.jaxpr.effects):
+            held = HeldCall(
+                self._program, self._program.jaxpr.in_avals[len(self._program.consts) :]
+            )
+            program = held.program
+        else:
+            program = self._program
         if compiler_options:
             merged = {**dict(options.compiler_options), **compiler_options}
             options = options._replace(compiler_options=tuple(sorted(merged.items())))
         if device_assignment is None and self._is_usual:
-            compiled = kept_program(self._program, lowered.placement, options, lambda: lowered)
+            compiled = kept_program(program, lowered.placement, options, lambda: lowered)
             return Compiled(self._program, self._leaves, options, compiled)
         if device_assignment is not None:
             lowered = _on_devices(lowered, tuple(device_assignment))
-        compiled = compile_lowered(self._program, lowered, options)
+        compiled = compile_lowered(program, lowered, options)
         return Compiled(self._program, self._leaves, options, compiled)
 
     def cost_analysis(self) -> dict[str, float]:
@@ -373,10 +396,17 @@ class Compiled(_Stage):
                 f"another program, but it was called with a traced array of type "
                 f"{tracer.aval.str_short()}. Transform or call the jitted function instead."
             )
+        if uses_references(self._program.jaxpr.effects):
+            held = HeldCall(self._program, leaves)
+            with held.locked():
+                outs = self._run(held.leaves(donates=True))
+                return tree_unflatten(self.out_tree, held.settle(outs))
+        return tree_unflatten(self.out_tree, self._run(leaves))
+
+    def _run(self, leaves: Sequence[Any]) -> list[Any]:
         self._compiled.check_types(leaves)
         self._compiled.check_places(leaves)
-        outs, _ = run(self._compiled, leaves, self._options)
-        return tree_unflatten(self.out_tree, outs)
+        return run(self._compiled, leaves, self._options)[0]
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function: the same as ``compiled(*args, **kwargs)``."""

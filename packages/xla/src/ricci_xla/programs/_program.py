@@ -103,6 +103,13 @@ class Program:
         program.consts, program.jaxpr = (), None  # pyright: ignore[reportAttributeAccessIssue]
         return program
 
+    def copied(self) -> "Program":
+        """A program with the same attributes, to be changed."""
+        program = Program.__new__(Program)
+        for name in Program.__slots__:
+            setattr(program, name, getattr(self, name))
+        return program
+
     def closed_jaxpr(self) -> Jaxpr:
         """The program, closed over its constants."""
         count = len(self.consts)

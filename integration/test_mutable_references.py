@@ -1,0 +1,345 @@
+"""Programs with references do what JAX's do; what they write is written in place.
+
+Each line of `data/mutable_references.txt` is evaluated by both sides, with 64-bit types off and on,
+and the programs of `data/mutable_reference_programs.txt` are printed. A run takes a sample; with
+RICCI_ORACLE_CASES=all, as `nox -s oracle-full` sets it, it takes all.
+"""
+
+import gc
+import os
+import random
+import re
+import threading
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ricci_xla", reason="programs are compiled")
+
+import ricci
+import ricci.numpy as jnp
+from ricci import lax
+from ricci_ir import live_program
+from ricci_testing import (
+    Oracle,
+    Request,
+    compare,
+    evaluate_with,
+    ricci_namespace,
+    shared_oracle,
+)
+
+EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
+DATA = Path(__file__).parent / "data"
+LINES = (DATA / "mutable_references.txt").read_text().splitlines()[1:]
+PROGRAMS = (DATA / "mutable_reference_programs.txt").read_text().splitlines()[1:]
+START = "new = jax.new_ref\nA = jnp.arange(4.)\n"
+
+needs_oracle = pytest.mark.skipif(
+    not Oracle.available(), reason="oracle environment missing: run nox -s oracle"
+)
+
+
+def new(x):
+    return ricci.new_ref(x)
+
+
+@needs_oracle
+@pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
+def test_a_program_does_what_jax_does(wide):
+    lines = LINES if EVERYTHING else random.Random(f"{wide}").sample(LINES, 12)
+    config = {"jax_enable_x64": wide}
+    requests = [Request(START + line.replace(" ;; ", "\n"), {}, config) for line in lines]
+    theirs = shared_oracle().run_many(requests, timeout=900.0)
+    wrong = []
+    for line, request, their in zip(lines, requests, theirs, strict=True):
+        our = evaluate_with(ricci_namespace(), request.source, {}, config=config)
+        accepted = {our.error.name, *our.error.bases} if our.error else {None}
+        if their.error and their.error.name in accepted:
+            continue
+        try:
+            compare(our, their, rtol=1e-5)
+        except AssertionError as error:
+            wrong.append(f"{line}\n{error}")
+    assert not wrong, "\n\n".join(wrong)
+
+
+@needs_oracle
+def test_programs_are_printed_as_jax_prints_them():
+    show = "def show(f, *args): return str(jax.make_jaxpr(f)(*args))\n"
+    codes = [f"{START}{show}show({line})" for line in PROGRAMS]
+    theirs = shared_oracle().run_many([Request(code, {}) for code in codes], timeout=900.0)
+    wrong = []
+    for line, code, their in zip(PROGRAMS, codes, theirs, strict=True):
+        our = evaluate_with(ricci_namespace(), code, {})
+        if our.error or our.value != their.value:
+            wrong.append(f"{line}\nours:   {our}\ntheirs: {their}")
+    assert not wrong, "\n\n".join(wrong)
+
+
+# What is written is written in place
+
+
+def _copies(text, shape):
+    """The copies of arrays of a shape in an optimized program."""
+    return [
+        line for line in text.splitlines() if re.search(rf"= {re.escape(shape)}\S* copy\(", line)
+    ]
+
+
+def _looping(r, x):
+    lax.fori_loop(0, 100, lambda i, _: r.__setitem__(i, r[i] * 2 + x * i), None)
+    lax.scan(lambda c, i: (c + 1, r.__setitem__((i, 0), r[i, 0] + c)), 0.0, jnp.arange(100))
+    lax.while_loop(lambda i: i < 9, lambda i: (r.addupdate(x, (i, 1)), i + 1)[1], 0)
+    lax.cond(x > 0, lambda: r.__setitem__((0, 0), x), lambda: r.__setitem__((1, 1), x))
+    ricci.jit(lambda a: a.__setitem__(0, a[1]))(r)
+
+
+def test_loops_and_branches_write_without_a_copy_of_the_array():
+    compiled = ricci.jit(_looping).lower(new(jnp.zeros((100, 50))), 3.0).compile()
+    assert "may-alias" in compiled.as_text()
+    assert not _copies(compiled.as_text(), "f32[100,50]")
+    assert compiled.memory_analysis().temp_size_in_bytes < 100 * 50 * 4
+
+
+def test_a_reference_made_inside_is_written_without_a_copy():
+    def f(x):
+        r = ricci.new_ref(jnp.zeros((100, 50)))
+        lax.fori_loop(0, 100, lambda i, _: r.__setitem__(i, x * i), None)
+        return r[...]
+
+    assert not _copies(ricci.jit(f).lower(jnp.ones(50)).compile().as_text(), "f32[100,50]")
+
+
+def test_an_array_that_a_jitted_function_writes_keeps_its_memory():
+    f = ricci.jit(lambda r, x: r.__setitem__(0, x))
+    r = new(jnp.zeros(1000))
+    f(r, 1.0)  # copies the array, which the caller may hold
+    place = r.read().unsafe_buffer_pointer()
+    for i in range(3):
+        f(r, float(i))
+        assert r.read().unsafe_buffer_pointer() == place
+    held = r[...]
+    f(r, 7.0)
+    assert held[0] == 2 and r[0] == 7  # what was read stays as it is
+
+
+def test_nothing_is_compiled_anew_for_another_value_or_position(compilations):
+    f = ricci.jit(lambda r, i: r.__setitem__(i, r[i] + 1))
+    refs = [new(jnp.full(7, float(i))) for i in range(4)]
+    for _ in range(9):  # the first calls of small operations are not compiled
+        f(refs[0], 0), refs[0][1], refs[0].__setitem__(1, 2.0)
+    before = len(compilations)
+    for i, r in enumerate(refs):
+        f(r, i)
+        r[i], r.__setitem__(i, 2.0)
+    assert len(compilations) == before
+
+
+def test_a_program_is_the_same_after_the_caches_were_cleared():
+    r = new(jnp.zeros(3))
+    f = ricci.jit(lambda x: r.addupdate(x, 1))
+    f(1.0)
+    ricci.clear_caches()
+    f(2.0)
+    assert r[...].tolist() == [0, 3, 0]
+
+
+def test_dead_code_drops_no_write_and_drops_what_is_only_inside():
+    r = new(0.0)
+
+    @ricci.jit
+    def writes(x):
+        r[...] = x
+        return x
+
+    def inside(x):
+        own = ricci.new_ref(x)
+        own[...] = own[...] * 2
+        return own[...]
+
+    def f(x):
+        writes(x)  # nobody needs the result
+        ricci.jit(inside)(x)
+        return x + 1
+
+    assert ricci.jit(f)(2.0) == 3 and r[...] == 2
+    program = ricci.make_jaxpr(f)(2.0)
+    assert [e.primitive.name for e in program.eqns] == ["jit", "jit", "add"]
+    live = live_program(program).jaxpr
+    assert [e.params.get("name") for e in live.eqns] == ["writes", None]
+    assert {str(e) for e in ricci.make_jaxpr(inside)(1.0).effects} == {"Inside<Ref>"}
+
+
+def test_two_threads_lose_no_update():
+    r = new(jnp.zeros(2))
+    add = ricci.jit(lambda r, i: r.addupdate(1.0, i))
+
+    def work(i):
+        for _ in range(50):
+            add(r, i)
+            r[i] = r[i] + 1
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert r[...].tolist() == [100, 100]
+
+
+def test_a_reference_is_freed_with_its_last_name():
+    r = new(jnp.zeros(3))
+    ricci.jit(lambda r: r.__setitem__(0, 1.0))(r)
+    gone = weakref.ref(r)
+    del r
+    assert gone() is None or gc.collect() is None and gone() is None
+
+
+# Where Ricci goes further than JAX
+
+
+def test_a_condition_reads_and_writes_references():
+    r = new(0)
+    lax.while_loop(lambda i: r[...] < 4, lambda i: (r.addupdate(1), i + 1)[1], 0)
+    assert r[...] == 4
+    lax.while_loop(lambda i: (r.addupdate(1), i < 3)[1], lambda i: i + 1, 0)
+    assert r[...] == 8  # the condition is evaluated four times
+
+
+def test_a_mapped_branch_writes_for_each_example():
+    def f(p):
+        r = ricci.new_ref(jnp.zeros(2))
+        lax.cond(p, lambda: r.__setitem__(0, 3.0), lambda: r.__setitem__(1, 4.0))
+        return r[...]
+
+    assert ricci.vmap(f)(jnp.array([True, False])).tolist() == [[3, 0], [0, 4]]
+
+
+def test_checkpoint_differentiates_references_that_it_makes():
+    def f(x):
+        r = ricci.new_ref(0.0)
+        r[...] = jnp.sin(x)
+        return r[...] * x
+
+    expected = np.cos(1.0) + np.sin(1.0)
+    for g in (ricci.grad(ricci.checkpoint(f)), ricci.jit(ricci.grad(ricci.checkpoint(f)))):
+        np.testing.assert_allclose(g(1.0), expected, rtol=1e-6)
+
+
+def test_a_linear_function_that_uses_references_is_transposed():
+    def f(x):
+        r = ricci.new_ref(0.0)
+        r[...] = x
+        return r[...] * 3
+
+    assert ricci.linear_transpose(f, 1.0)(2.0)[0] == 6
+
+
+def test_rules_of_functions_read_references_and_refuse_to_forget_what_is_written():
+    r = new(2.0)
+
+    @ricci.custom_jvp
+    def reads(x):
+        return x * r[...]
+
+    reads.defjvp(lambda p, t: (p[0] * r[...], t[0] * 10))
+    for g in (ricci.grad(ricci.jit(reads)), ricci.jit(ricci.grad(reads))):
+        assert g(1.0) == 10
+
+    @ricci.custom_vjp
+    def writes(x):
+        r[...] = x
+        return x * 2
+
+    writes.defvjp(lambda x: (x * 2, None), lambda _, g: (g * 2,))
+    assert ricci.jit(writes)(3.0) == 6 and r[...] == 3
+    with pytest.raises(NotImplementedError, match="writes references"):
+        ricci.grad(ricci.jit(writes))(1.0)
+
+
+# Several devices
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_divided_reference_stays_divided(eight_devices, jitted):
+    mesh = ricci.make_mesh((8,), ("i",), axis_types=(ricci.sharding.AxisType.Auto,))
+    spec = ricci.P("i")
+    sharding = ricci.NamedSharding(mesh, spec)
+    r = new(ricci.device_put(jnp.arange(8.0), sharding))
+    f = ricci.shard_map(
+        lambda a: a.__setitem__(..., a[...] + lax.axis_index("i")),
+        mesh=mesh,
+        in_specs=spec,
+        out_specs=None,
+    )
+    (ricci.jit(f) if jitted else f)(r)
+    assert r[...].tolist() == [2.0 * i for i in range(8)]
+    g = ricci.jit(lambda r: r.__setitem__(slice(2), r[:2] + 10))
+    g(r), g(r)
+    assert r[...].tolist()[:3] == [20, 22, 4]
+    assert r[...].sharding.is_equivalent_to(sharding, 1)
+
+
+def test_a_reference_made_on_shards(eight_devices):
+    mesh = ricci.make_mesh((8,), ("i",), axis_types=(ricci.sharding.AxisType.Auto,))
+
+    def f(x):
+        r = ricci.new_ref(jnp.zeros(1))
+        r[...] = x * 2
+        return r[...]
+
+    on_shards = ricci.shard_map(f, mesh=mesh, in_specs=ricci.P("i"), out_specs=ricci.P("i"))
+    for g in (on_shards, ricci.jit(on_shards)):
+        assert g(jnp.arange(8.0)).tolist() == [2.0 * i for i in range(8)]
+
+
+# Errors
+
+
+def test_an_error_leaves_a_reference_as_it_was():
+    r = new(jnp.arange(3.0))
+
+    @ricci.jit
+    def f(r, x):
+        r[0] = x
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        f(r, 9.0)
+    with pytest.raises(ValueError, match="returned a reference"):
+        ricci.jit(lambda r: r)(r)
+    with pytest.raises(ValueError, match="passed twice"):
+        ricci.jit(lambda a, b: a[...] + b[...])(r, r)
+    assert r[...].tolist() == [0, 1, 2]
+    ricci.jit(lambda r: r.__setitem__(0, 5.0))(r)
+    assert r[0] == 5
+
+
+def test_a_freed_reference_is_refused():
+    r = new(1.0)
+    ricci.free_ref(r)
+    for use in (
+        lambda: r[...],
+        lambda: ricci.jit(lambda r: r[...])(r),
+        lambda: r.__setitem__(..., 2.0),
+    ):
+        with pytest.raises(ValueError, match="free_ref"):
+            use()
+
+
+@pytest.mark.parametrize("f", [lambda r: r + 1, jnp.sum, lax.sin, lambda r: jnp.ones(3) @ r])
+def test_a_reference_is_no_array(f):
+    for g in (f, ricci.jit(f)):
+        with pytest.raises(TypeError, match=r"ref\[\.\.\.\]|unsupported operand"):
+            g(new(jnp.ones(3)))
+
+
+def test_typed_keys_and_extended_types():
+    r = new(ricci.random.key(0))
+    draw = ricci.jit(lambda r: r.__setitem__(..., ricci.random.split(r[...])[0]))
+    draw(r)
+    expected = ricci.random.split(ricci.random.key(0))[0]
+    assert (ricci.random.key_data(r[...]) == ricci.random.key_data(expected)).all()

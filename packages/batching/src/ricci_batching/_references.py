@@ -1,0 +1,43 @@
+"""References as arguments of mapped functions: each example has a part of one."""
+
+from typing import Any
+
+from ricci_ir import Ref, Trace, check_write, set_trace
+
+from ._rules import batched_at
+
+
+class MappedReference(Ref):
+    """A reference that stands for one example's part of another one.
+
+    Args:
+      trace: the batching trace.
+      whole: the reference to the whole batch.
+      dim: its batch dimension.
+    """
+
+    __slots__ = ("dim", "whole")
+
+    def __init__(self, trace: Any, whole: Any, dim: int):
+        super().__init__(whole.aval.remove_dimension(dim), None)
+        self._owner: Trace = trace
+        self.whole = whole
+        self.dim = dim
+
+    def read(self, shared: bool = False) -> Any:
+        """The example's part."""
+        trace: Any = self._owner
+        with set_trace(trace.parent):
+            value = self.whole.read(shared)
+        return trace.join(value, self.dim)
+
+    def write(self, value: Any, fresh: bool = False) -> None:
+        """Replace the example's part."""
+        trace: Any = self._owner
+        check_write(self, trace, value)
+        (values,), (dim,), _ = trace.split([value])
+        with set_trace(trace.parent):
+            self.whole.write(batched_at(values, dim, trace.axis, self.dim), fresh)
+
+    def __repr__(self) -> str:
+        return f"Ref({self.whole!r}, mapped)"

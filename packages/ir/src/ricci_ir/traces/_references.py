@@ -1,0 +1,365 @@
+"""References: objects that hold an array and let it be replaced.
+
+Whatever reads or writes a reference calls ``read`` and ``write``. A trace that records a program
+records these as operations (``records_references``). Under every other trace a reference is this
+Python object, and what it holds is a value of the trace: reading and writing are then functions of
+arrays like all others, to which derivatives and batching need no rules of their own.
+"""
+
+from collections.abc import Callable, Iterable
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from ricci_ir.types._aval import AbstractValue
+from ricci_ir.types._references import AbstractRef
+
+from ._primitive import Primitive, RuleTable, primitive_classes, rule_table
+from ._trace import Trace, Tracer, context
+
+__all__ = [
+    "BracketedReference",
+    "check_distinct",
+    "check_takes_references",
+    "check_write",
+    "discharge_rules",
+    "DischargedPrimitive",
+    "is_reference",
+    "locked",
+    "Ref",
+    "reference_methods",
+    "uses_references",
+]
+
+# ``rule(*operands, **params)`` applies a primitive in the current trace to references that are read
+# and written by their methods, and returns its results. The primitives that read and write have
+# one, and those that hold programs with references among their operands.
+discharge_rules: RuleTable = rule_table("discharge", required=False)
+
+
+# What brackets do, by name: ``get``, ``set``, ``swap``, ``addupdate`` and ``at``. ``ricci_lax``
+# registers the functions.
+reference_methods: dict[str, Callable[..., Any]] = {}
+
+
+class _RefMeta(type):
+    """Traced references are instances of ``Ref``, too."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type.__instancecheck__(cls, instance) or is_reference(instance)
+
+
+class BracketedReference:
+    """What all references share: brackets. Each kind has ``read`` and ``write`` as well."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        aval: Any
+
+    def __getitem__(self, index: Any) -> Any:
+        return reference_methods["get"](self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        reference_methods["set"](self, index, value)
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __iter__(self) -> Any:
+        raise TypeError("a reference cannot be iterated over. Read it first: for x in ref[...].")
+
+    @property
+    def at(self) -> Any:
+        """A view of a part of the array: ``ref.at[index]``."""
+        return reference_methods["at"](self)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The array's dtype."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of the array's dimensions."""
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of the array's elements."""
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the array's dtype is weak."""
+        return self.aval.weak_type
+
+    @property
+    def sharding(self) -> Any:
+        """How the array lies on devices."""
+        return self.aval.sharding
+
+    def addupdate(self, value: Any, index: Any = ...) -> None:
+        """Add a value to what is at an index."""
+        reference_methods["addupdate"](self, index, value)
+
+
+def is_reference(x: object) -> bool:
+    """Whether a value is a reference, traced or not."""
+    return isinstance(x, BracketedReference)
+
+
+def _no_operator(name: str) -> Any:
+    def operator(self: Any, *others: Any) -> Any:
+        raise TypeError(
+            f"{name} is not defined for a reference of type {self.aval}. Read it first: ref[...]."
+        )
+
+    return operator
+
+
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+):
+    for _prefix in ("", "r"):
+        setattr(BracketedReference, f"__{_prefix}{_name}__", _no_operator(f"__{_name}__"))
+for _name in (
+    "neg",
+    "pos",
+    "abs",
+    "invert",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "float",
+    "int",
+    "bool",
+    "index",
+    "array",
+):
+    setattr(BracketedReference, f"__{_name}__", _no_operator(f"__{_name}__"))
+
+
+class Ref(BracketedReference, metaclass=_RefMeta):
+    """A reference: an object that holds an array, whose elements can be replaced in place.
+
+    ``new_ref`` makes one. ``ref[...]`` reads the array, ``ref[index]`` a part of it, and
+    ``ref[index] = value`` replaces that.
+
+    Args:
+      aval: the type of the reference.
+      refs: the array that it holds.
+
+    Example:
+      >>> from ricci_ir import AbstractRef, get_aval
+      >>> Ref(AbstractRef(get_aval(1.0)), 1.0).aval
+      Ref{float32[]}
+    """
+
+    __slots__ = ("__weakref__", "_aval", "_freed", "_lock", "_owned", "_owner", "_value")
+
+    _aval: AbstractRef
+    _value: Any
+    _owner: Trace
+    _owned: bool
+    _freed: bool
+
+    def __init__(self, aval: AbstractRef, refs: Any):
+        self._aval = aval
+        self._value = refs
+        self._owner = context.trace
+        self._owned = False  # whether nobody else can hold the array, so that it may be donated
+        self._freed = False
+        self._lock = RLock()
+
+    @property
+    def aval(self) -> AbstractRef:
+        """The type of the reference."""
+        return self._aval
+
+    @property
+    def sharding(self) -> Any:
+        """How the array lies on devices."""
+        return self.read().sharding
+
+    def read(self, shared: bool = False) -> Any:
+        """The array that it holds.
+
+        Args:
+          shared: whether others will hold the array, too.
+        """
+        if self._freed:
+            raise ValueError(
+                f"a reference of type {self._aval} was used after free_ref. Read what is needed "
+                "before that, or make a new reference."
+            )
+        if shared:
+            self._owned = False
+        return self._value
+
+    def write(self, value: Any, fresh: bool = False) -> None:
+        """Replace the array by another one of the same type.
+
+        Args:
+          value: the array.
+          fresh: whether nobody else holds it.
+
+        Raises:
+          ValueError: if the reference was freed, or the value belongs to a transformation that
+            the reference is outside of.
+        """
+        if self._freed:
+            self.read()
+        check_write(self, self._owner, value)
+        self._value, self._owned = value, fresh
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether nobody else can hold the array, so that its memory may be reused."""
+        return self._owned
+
+    def free(self) -> None:
+        """Drop the array. The reference cannot be used any more."""
+        self.read()
+        self._freed, self._value = True, None
+
+    def __reduce__(self) -> Any:
+        return Ref, (self._aval, self.read())
+
+    def __copy__(self) -> "Ref":
+        return Ref(self._aval, self.read(shared=True))
+
+    def __deepcopy__(self, memo: Any) -> "Ref":
+        return Ref(self._aval, self.read(shared=True))
+
+    def __repr__(self) -> str:
+        if self._freed:
+            return f"Ref({self._aval.inner_aval.str_short()}, freed)"
+        return (
+            f"Ref({repr(self._value).removeprefix('Array(')}"
+            if (repr(self._value).startswith("Array("))
+            else f"Ref({self._value!r})"
+        )
+
+
+def check_write(ref: Any, owner: Trace, value: object) -> None:
+    """Refuse to write to a reference from outside of a transformation what belongs to it.
+
+    Args:
+      ref: the reference.
+      owner: the trace that it belongs to.
+      value: the value.
+
+    Raises:
+      ValueError: if the value is a tracer of another trace than the owner and its parents, or if
+        the reference is written inside of ``vmap`` and not made or mapped there.
+    """
+    trace: Trace | None = context.trace
+    while trace is not None and trace is not owner:
+        if trace.is_mapping:
+            raise _refused(ref, "inside of vmap, which does not map over the reference")
+        trace = trace.parent
+    if not isinstance(value, Tracer) or value._trace is owner or owner.accepts(value):
+        return
+    raise _refused(ref, f"with a value of type {value.aval.str_short()} that depends on it")
+
+
+def _refused(ref: Any, how: str) -> ValueError:
+    return ValueError(
+        f"a reference of type {ref.aval} from outside of a transformed function is written {how}. "
+        "Make the reference inside of the function, or pass it as an argument to it."
+    )
+
+
+def check_distinct(name: str, args: Iterable[Any], params: dict[str, Any]) -> None:
+    """Refuse an operation that gets one reference as several of its operands.
+
+    Raises:
+      ValueError: if it does. A loop may read one in its condition and in its body.
+    """
+    if "cond_jaxpr" in params:
+        return
+    seen: set[int] = set()
+    for x in args:
+        if is_reference(x):
+            key = id(getattr(x, "atom", x))
+            if key in seen:
+                raise ValueError(
+                    f"{name}: a reference of type {x.aval} is passed twice, or passed and closed "
+                    "over: only one of the function's names may refer to a reference. Pass it "
+                    "once."
+                )
+            seen.add(key)
+
+
+def check_takes_references(primitive: Primitive, aval: AbstractValue) -> None:
+    """Raise ``TypeError`` if an operation on arrays is applied to a reference."""
+    if type(aval) is AbstractRef and not isinstance(primitive, DischargedPrimitive):
+        raise TypeError(
+            f"{primitive.name} takes arrays, but an operand is a reference of type {aval}. Read it "
+            "first: ref[...]."
+        )
+
+
+class locked:
+    """Keep other threads from the references among some values inside of a ``with`` block.
+
+    The locks are taken in one order, so that two threads never wait for each other.
+    """
+
+    __slots__ = ("locks",)
+
+    def __init__(self, values: Iterable[Any]):
+        found = {id(x): x._lock for x in values if type(x) is Ref}
+        self.locks: list[Any] = [found[key] for key in sorted(found)]
+
+    def __enter__(self) -> None:
+        for lock in self.locks:
+            lock.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        for lock in reversed(self.locks):
+            lock.release()
+
+
+def uses_references(effects: Iterable[Any]) -> bool:
+    """Whether some effects are those of reading or writing references."""
+    return any(getattr(effect, "of_references", False) for effect in effects)
+
+
+class DischargedPrimitive(Primitive):
+    """A primitive with a ``discharge`` rule: it takes references, or programs that do.
+
+    A trace that records references records it. Under any other, its rule is applied.
+    """
+
+    __slots__ = ()
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive in the current trace."""
+        trace = context.trace
+        if not trace.records_references and self.effects is not None:
+            effects = self.effects(params)
+            if effects and uses_references(effects):
+                check_distinct(self.name, args, params)
+                with locked(args):
+                    return discharge_rules[self](*args, **params)
+        return trace.process(self, args, params)
+
+
+primitive_classes["discharge"] = DischargedPrimitive

@@ -1,0 +1,55 @@
+"""References in functions that have derivative rules of their own."""
+
+from typing import Any, NoReturn
+
+from ricci_ir import (
+    Primitive,
+    as_values,
+    derived,
+    discharged,
+    reference_arguments,
+    write_back,
+)
+
+
+def _discharge_custom(primitive: Primitive) -> Any:
+    """The discharge rule of a call of a function with rules.
+
+    The rules take the array that a reference holds in its place. They say nothing of what the
+    function writes, so that one that writes references is not differentiated.
+    """
+
+    def rule(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
+        found = discharged(call_jaxpr)
+        values = as_values(args, reference_arguments(call_jaxpr))
+        if not found.written:
+            return primitive.bind(*values, call_jaxpr=found.jaxpr, **params)
+        for name in ("jvp", "fwd", "bwd"):
+            if name in params:
+                params[name] = _Refusal(params[name]).rule
+        outs = primitive.bind(*values, call_jaxpr=found.jaxpr, **params)
+        count = len(call_jaxpr.outvars)
+        write_back([args[i] for i in found.written], outs[count:], outs[:count])
+        return outs[:count]
+
+    return rule
+
+
+class _Refusal:
+    """The rule of a function that writes references."""
+
+    __slots__ = ("custom",)
+
+    def __init__(self, rule: Any):
+        self.custom = getattr(getattr(rule, "__self__", None), "custom", None)
+
+    def rule(self, *args: Any, **params: Any) -> NoReturn:
+        """Refuse to differentiate the function."""
+        raise NotImplementedError(
+            "a function with a derivative rule of its own writes references inside of a program, "
+            "and is differentiated: its rule does not say what they hold then. Return the values, "
+            "and write them outside of the function."
+        )
+
+
+discharge_custom: derived = derived(_discharge_custom)

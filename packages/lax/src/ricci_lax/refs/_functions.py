@@ -1,0 +1,336 @@
+"""Making, reading and writing references."""
+
+from typing import Any, final
+
+from ricci_ir import (
+    AbstractValue,
+    Array,
+    ArrayLike,
+    Ref,
+    StagedReference,
+    Tracer,
+    as_array,
+    context,
+    eval_trace,
+    get_aval,
+    is_reference,
+    reference_methods,
+    typeof,
+)
+from ricci_lax.elementwise._conversion import converted
+
+from ._indexing import Form, read_index
+from ._primitives import (
+    addupdate_p,
+    empty_ref_p,
+    free_ref_p,
+    freeze_p,
+    get_p,
+    new_ref_p,
+    swap_p,
+    write,
+)
+
+__all__ = [
+    "addupdate",
+    "empty_ref",
+    "free_ref",
+    "freeze",
+    "get",
+    "new_ref",
+    "set",
+    "swap",
+    "TransformedRef",
+]
+
+
+@final
+class TransformedRef:
+    """A view of a part of a reference: ``ref.at[index]``. Writing to it writes to the reference.
+
+    Attributes:
+      ref: the reference.
+      transforms: the forms of its indices, one after the other.
+      operands: the positions in these that are operands.
+      aval: the type of the part.
+    """
+
+    __slots__ = ("operands", "ref", "shape", "transforms")
+
+    ref: Ref
+    transforms: tuple[Form, ...]
+    operands: tuple[ArrayLike, ...]
+    shape: tuple[int, ...]
+
+    def __init__(self, ref: Any, transforms: tuple[Form, ...], operands: tuple[ArrayLike, ...]):
+        self.ref = ref
+        self.transforms = transforms
+        self.operands = operands
+        avals = tuple(map(get_aval, operands))
+        part: Any = get_p.result_avals((ref.aval, *avals), {"transforms": transforms})
+        self.shape = part.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the reference."""
+        return self.ref.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions of the part."""
+        return len(self.shape)
+
+    @property
+    def at(self) -> "_Views":
+        """Views of this view."""
+        return _Views(self)
+
+    def __getitem__(self, index: Any) -> Array:
+        return get(self, index)
+
+    def __setitem__(self, index: Any, value: ArrayLike) -> None:
+        set(self, index, value)
+
+    def addupdate(self, value: ArrayLike, index: Any = ...) -> None:
+        """Add a value to what is at an index."""
+        addupdate(self, index, value)
+
+    def __repr__(self) -> str:
+        return f"TransformedRef({self.ref!r}, shape={self.shape})"
+
+
+class _Views:
+    """What ``ref.at`` is: index it for a view of a part."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: Any):
+        self.ref = ref
+
+    def __getitem__(self, index: Any) -> TransformedRef:
+        return TransformedRef(*_located("ref.at", self.ref, index))
+
+
+def _located(
+    name: str, ref: Any, index: Any
+) -> tuple[Any, tuple[Form, ...], tuple[ArrayLike, ...]]:
+    """A reference, and the forms and operands of its indices, of which ``index`` is the last."""
+    view = ref if type(ref) is TransformedRef else None
+    base = ref if view is None else view.ref
+    if not is_reference(base):
+        raise ValueError(
+            f"{name} takes a reference, got {ref!r:.60} of type {type(ref).__name__}. Make one "
+            "with new_ref(array)."
+        )
+    if index is None or index is Ellipsis:
+        if view is None:
+            return base, (), ()
+        return base, view.transforms, view.operands
+    form, operands = read_index(ref.shape, index)
+    if view is None:
+        return base, (form,), tuple(operands)
+    return base, (*view.transforms, form), (*view.operands, *operands)
+
+
+def get(ref: Ref | TransformedRef, idx: Any = None) -> Array:
+    """The part of a reference at an index: ``ref[idx]``.
+
+    Args:
+      ref: a reference, or a view ``ref.at[...]`` of one.
+      idx: an integer, a slice, ``...``, an array of integers, or a tuple of these; by default all.
+
+    Raises:
+      ValueError: if ``ref`` is no reference, or an index is past the end.
+
+    Example:
+      >>> import numpy as np
+      >>> get(new_ref(np.float32([1, 2, 3])), 1)
+      Array(2., dtype=float32)
+    """
+    base, transforms, operands = _located("get", ref, idx)
+    return get_p.bind(base, *operands, transforms=transforms)
+
+
+def set(ref: Ref | TransformedRef, idx: Any, value: ArrayLike) -> None:
+    """Write to a reference at an index: ``ref[idx] = value``.
+
+    Args:
+      ref, idx: see ``get``.
+      value: an array of the shape and dtype of what is there, or a scalar for a scalar.
+
+    Raises:
+      ValueError: if the shape or the dtype of ``value`` is another.
+
+    Example:
+      >>> import numpy as np
+      >>> ref = new_ref(np.float32([1, 2, 3]))
+      >>> set(ref, slice(1, None), np.float32([5, 6]))
+      >>> ref
+      Ref([1., 5., 6.], dtype=float32)
+    """
+    base, transforms, operands = _located("set", ref, idx)
+    value = _fitting(base, transforms, operands, value)
+    if context.trace.records_references:
+        swap_p.bind(base, value, *operands, transforms=transforms)
+    else:
+        write(base, value, operands, transforms)
+
+
+def swap(
+    ref: Ref | TransformedRef, idx: Any, value: ArrayLike, _function_name: str = "ref_swap"
+) -> Array:
+    """Write to a reference at an index, and return what was there; see ``set``.
+
+    Example:
+      >>> import numpy as np
+      >>> swap(new_ref(np.float32([1, 2, 3])), 0, 7.0)
+      Array(1., dtype=float32)
+    """
+    base, transforms, operands = _located(_function_name.removeprefix("ref_"), ref, idx)
+    value = _fitting(base, transforms, operands, value)
+    return swap_p.bind(base, value, *operands, transforms=transforms)
+
+
+def addupdate(ref: Ref | TransformedRef, idx: Any, x: ArrayLike) -> None:
+    """Add to a reference at an index; positions that occur twice get both.
+
+    Args:
+      ref, idx: see ``get``.
+      x: an array of the shape and dtype of what is there, or a scalar for a scalar.
+
+    Raises:
+      ValueError: if the shape or the dtype of ``x`` is another.
+
+    Example:
+      >>> import numpy as np
+      >>> ref = new_ref(np.float32([1, 2, 3]))
+      >>> addupdate(ref, np.int32([0, 0]), np.float32([10, 20]))
+      >>> ref
+      Ref([31.,  2.,  3.], dtype=float32)
+    """
+    base, transforms, operands = _located("addupdate", ref, idx)
+    x = _fitting(base, transforms, operands, x)
+    addupdate_p.bind(base, x, *operands, transforms=transforms)
+
+
+def _fitting(
+    ref: Any, transforms: tuple[Form, ...], operands: tuple[ArrayLike, ...], x: ArrayLike
+) -> ArrayLike:
+    """A value of the type of the part of a reference that it is written to."""
+    if transforms:
+        avals = tuple(map(get_aval, operands))
+        expected: Any = get_p.result_avals((ref.aval, *avals), {"transforms": transforms})
+    else:
+        expected = ref.aval.inner_aval
+    found: Any = get_aval(x)
+    if found.shape != expected.shape:
+        raise ValueError(
+            f"a value of shape {found.shape} is written to a part of shape "
+            f"{expected.shape} of a reference of type {ref.aval}. Values are not broadcast: use "
+            f"jnp.full({expected.shape}, value)."
+        )
+    if found.dtype != expected.dtype and not found.weak_type:
+        raise ValueError(
+            f"a value of dtype {found.dtype} is written to a reference of type {ref.aval}. "
+            f"Convert it with astype({str(expected.dtype)!r})."
+        )
+    return as_array(converted(x, expected.dtype))
+
+
+def new_ref(
+    init_val: ArrayLike, *, memory_space: Any = None, kind: str | None = None, pin: bool = False
+) -> Ref:
+    """A reference that holds an array, at first ``init_val``.
+
+    Args:
+      init_val: an array or a scalar. It stays as it is.
+      memory_space: where the reference's array is to be; a part of the type.
+      kind: a name that becomes a part of the type.
+      pin: whether the array's memory must stay where it is; only inside of ``jit``.
+
+    Raises:
+      TypeError: if ``init_val`` is no array.
+      NotImplementedError: if ``pin`` is set outside of ``jit``.
+
+    Example:
+      >>> ref = new_ref(1.0)
+      >>> ref[...] += 2.0
+      >>> ref[...]
+      Array(3., dtype=float32)
+    """
+    if is_reference(init_val):
+        raise TypeError("new_ref: init_val is a reference already. Pass its array: ref[...].")
+    try:
+        aval: Any = get_aval(init_val)
+    except TypeError:
+        raise TypeError(
+            f"new_ref takes an array or a scalar, got {init_val!r:.60} of type "
+            f"{type(init_val).__name__}. Make a reference for each array, or pass "
+            "jnp.asarray(...)."
+        ) from None
+    if pin and context.trace is eval_trace:
+        raise NotImplementedError("new_ref: pin=True is for references that a jit makes.")
+    init = as_array(converted(init_val, aval.dtype, False))
+    made = new_ref_p.bind(init, memory_space=memory_space, kind=kind, pin=bool(pin))
+    return _recorded(made)
+
+
+def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
+    """A reference that holds an array whose values are to be written first; they are zeros.
+
+    Args:
+      ty: the type of the array, or what has a ``shape`` and a ``dtype``.
+      memory_space, pin: see ``new_ref``.
+
+    Example:
+      >>> from ricci_ir import ShapeDtypeStruct
+      >>> empty_ref(ShapeDtypeStruct((2,), "float32")).shape
+      (2,)
+    """
+    aval: Any = ty if isinstance(ty, AbstractValue) else typeof(ty)
+    aval = aval.strip_weak_type()
+    return _recorded(empty_ref_p.bind(ty=aval, memory_space=memory_space, pin=bool(pin)))
+
+
+def _recorded(made: Any) -> Any:
+    """A new reference as users see it: that of a program has brackets."""
+    if isinstance(made, Tracer) and not isinstance(made, StagedReference):
+        return StagedReference(made._trace, made.aval, made.atom)  # pyright: ignore
+    return made
+
+
+def freeze(ref: Ref) -> Array:
+    """The array of a reference that will not be written any more.
+
+    Raises:
+      ValueError: if ``ref`` is neither a reference nor an array.
+
+    Example:
+      >>> freeze(new_ref(1.0))
+      Array(1., dtype=float32)
+    """
+    if not is_reference(ref):
+        raise ValueError(f"freeze takes a reference, got {ref!r:.60} of type {type(ref).__name__}.")
+    return freeze_p.bind(ref)
+
+
+def free_ref(ref: Ref) -> None:
+    """Free the memory of a reference, which must not be used after that.
+
+    Raises:
+      ValueError: if ``ref`` is no reference.
+
+    Example:
+      >>> ref = new_ref(1.0)
+      >>> free_ref(ref)
+      >>> ref
+      Ref(float32[], freed)
+    """
+    if not is_reference(ref):
+        raise ValueError(
+            f"free_ref takes a reference, got {ref!r:.60} of type {type(ref).__name__}."
+        )
+    free_ref_p.bind(ref)
+
+
+reference_methods.update(get=get, set=set, swap=swap, addupdate=addupdate, at=_Views)

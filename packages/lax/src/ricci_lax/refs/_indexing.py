@@ -1,0 +1,293 @@
+"""The index of a reference: its form, which is static, and the positions, which are operands."""
+
+from collections.abc import Sequence
+from operator import index as as_int
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    NonConcreteBooleanIndexError,
+    ShapedArray,
+    get_aval,
+    is_recording,
+    is_symbolic_dim,
+    issubdtype,
+)
+from ricci_lax.elementwise._addition import add
+from ricci_lax.elementwise._conversion import convert_element_type, converted
+from ricci_lax.shapes._dynamic_slicing import dynamic_slice, dynamic_update_slice
+from ricci_lax.shapes._slicing import slice as static_slice
+from ricci_lax.structure._broadcasting import expand_dims
+from ricci_lax.structure._reshaping import squeeze
+
+# The kinds of parts.
+ONE = "one"  # a single position
+WINDOW = "window"  # positions at equal distances
+ARRAY = "array"  # the positions in an array of integers
+
+
+class Part(NamedTuple):
+    """What an index selects along one dimension.
+
+    Attributes:
+      kind: ``ONE``, ``WINDOW`` or ``ARRAY``.
+      start: the first position; ``None`` if that is an operand. One position may be negative.
+      size: the number of positions.
+      step: the distance between them.
+    """
+
+    kind: str
+    start: int | None = None
+    size: int = 1
+    step: int = 1
+
+
+# The index of an array: a part for each dimension.
+type Form = tuple[Part, ...]
+
+
+def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ArrayLike]]:
+    """Split an index into its form and its operands.
+
+    Args:
+      shape: the shape of what is indexed.
+      index: integers, slices with a step of at least 1, ``...``, arrays of integers, and windows
+        (``ds``), or a tuple of these.
+
+    Raises:
+      ValueError: if there are too many parts, an integer is past the end, or a slice goes
+        backwards.
+      TypeError: if a part is none of these.
+      NonConcreteBooleanIndexError: if a part is a mask.
+    """
+    parts = list(index) if type(index) is tuple else [index]
+    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(dots) > 1:
+        raise ValueError("the index of a reference holds two ellipses (...). Keep one.")
+    given = len(parts) - len(dots)
+    if given > len(shape):
+        raise ValueError(
+            f"the index of a reference has {given} parts, but its shape is {shape}: give at most "
+            "one for each dimension."
+        )
+    whole = [slice(None)] * (len(shape) - given)
+    place = dots[0] if dots else len(parts)
+    parts[place : place + 1] = whole
+    form: list[Part] = []
+    operands: list[ArrayLike] = []
+    for axis, (part, size) in enumerate(zip(parts, shape, strict=True)):
+        form.append(_read_part(part, size, axis, operands))
+    return tuple(form), operands
+
+
+def _read_part(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Part:
+    if isinstance(part, slice):
+        return _read_slice(part, size, axis)
+    if type(part).__name__ == "Window":
+        return _read_window(part, size, axis, operands)
+    if isinstance(part, list | tuple):
+        part = np.asarray(part)
+    if isinstance(part, bool | np.bool_ | float | complex | str | None):
+        raise TypeError(
+            f"dimension {axis} of a reference is indexed with {part!r} of type "
+            f"{type(part).__name__}; an index is an integer, a slice, `...`, or an array of "
+            "integers. Read the array first for others: ref[...][index]."
+        )
+    if isinstance(part, int | np.integer):
+        return Part(ONE, _checked(int(part), size, axis))
+    if hasattr(type(part), "aval") or isinstance(part, np.ndarray):
+        aval: Any = get_aval(part)
+        if aval.dtype == np.bool_:
+            raise NonConcreteBooleanIndexError(_described(part, aval))
+        if not issubdtype(aval.dtype, np.integer):
+            raise TypeError(
+                f"dimension {axis} of a reference is indexed with an array of type "
+                f"{aval.str_short()}; positions are integers. Convert it with astype(int)."
+            )
+        operands.append(part)
+        return Part(ARRAY) if aval.shape else Part(ONE)
+    return Part(ONE, _checked(as_int(part), size, axis))
+
+
+class _described:
+    """An array in the place of a tracer, for a message."""
+
+    def __init__(self, value: object, aval: ShapedArray):
+        self.aval = aval
+
+    def _origin_message(self) -> str:
+        return (
+            "\nRead the reference first: ref[...][mask], or write jnp.where(mask, new, ref[...])."
+        )
+
+
+def _checked(position: int, size: int, axis: int) -> int:
+    if not is_symbolic_dim(size) and position >= size:
+        raise ValueError(
+            f"index {position} is out of bounds for dimension {axis} of a reference, of size "
+            f"{size}."
+        )
+    return position
+
+
+def _read_slice(part: slice, size: int, axis: int) -> Part:
+    step = 1 if part.step is None else as_int(part.step)
+    if step < 1:
+        raise ValueError(
+            f"a slice of a reference must have a step of at least 1, got {step} along dimension "
+            f"{axis}. Read it, and reverse the array."
+        )
+    start, stop, step = slice(part.start, part.stop, step).indices(size)
+    return Part(WINDOW, start, max(-((start - stop) // step), 0), step)
+
+
+def _read_window(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Part:
+    start = part.start
+    if isinstance(start, int | np.integer):
+        return Part(WINDOW, int(start), part.size, part.stride)
+    operands.append(start)
+    return Part(WINDOW, None, part.size, part.stride)
+
+
+def is_whole(form: Form, shape: tuple[int, ...]) -> bool:
+    """Whether an index selects all of an array."""
+    return not form or all(
+        part == (WINDOW, 0, size, 1) for part, size in zip(form, shape, strict=True)
+    )
+
+
+def _has_arrays(form: Form) -> bool:
+    return any(part.kind == ARRAY for part in form)
+
+
+def _starts(form: Form, shape: tuple[int, ...], operands: Sequence[ArrayLike]) -> list[ArrayLike]:
+    """The first position along each dimension."""
+    given = iter(operands)
+    found: list[Any] = []
+    for part, size in zip(form, shape, strict=True):
+        if part.start is None:
+            found.append(convert_element_type(next(given), np.int32))
+        else:
+            found.append(np.int32(max(part.start + size, 0) if part.start < 0 else part.start))
+    return found
+
+
+def _singles(form: Form) -> tuple[int, ...]:
+    return tuple(i for i, part in enumerate(form) if part.kind == ONE)
+
+
+def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
+    """The part of an array at an index. Positions out of bounds are moved to the nearest."""
+    shape = x.shape
+    if is_whole(form, shape):
+        return x
+    if _has_arrays(form):
+        return x[_numpy_index(form, operands)]  # pyright: ignore
+    spans = [(part.size - 1) * part.step + 1 if part.size else 0 for part in form]
+    steps = [part.step for part in form]
+    starts = _starts(form, shape, operands)
+    if operands or not is_recording():
+        found = dynamic_slice(x, starts, spans)
+        if any(step != 1 for step in steps):
+            found = static_slice(found, [0] * len(spans), spans, steps)
+    else:
+        ends = [int(s) + n for s, n in zip(starts, spans, strict=True)]  # pyright: ignore
+        found = static_slice(x, [int(s) for s in starts], ends, steps)  # pyright: ignore
+    singles = _singles(form)
+    return squeeze(found, singles) if singles else found
+
+
+def written_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array) -> Array:
+    """An array with another part at an index."""
+    if is_whole(form, x.shape):
+        return converted(value, x.dtype)  # pyright: ignore[reportReturnType]
+    if _has_arrays(form) or any(part.step != 1 for part in form):
+        return x.at[_numpy_index(form, operands)].set(value)  # pyright: ignore
+    if 0 in (part.size for part in form):
+        return x
+    singles = _singles(form)
+    update = expand_dims(value, singles) if singles else value
+    return dynamic_update_slice(x, update, _starts(form, x.shape, operands))
+
+
+def added_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array) -> Array:
+    """An array with something added at an index; positions that occur twice get both."""
+    if _has_arrays(form):
+        return x.at[_numpy_index(form, operands)].add(value)  # pyright: ignore
+    return written_at(x, form, operands, add(read_at(x, form, operands), value))
+
+
+def _numpy_index(form: Form, operands: Sequence[ArrayLike]) -> tuple[Any, ...]:
+    """The index as the brackets of arrays take it."""
+    given = iter(operands)
+    found: list[Any] = []
+    for part in form:
+        if part.kind == WINDOW and part.start is not None:
+            found.append(slice(part.start, part.start + part.size * part.step, part.step))
+        elif part.kind == WINDOW:
+            steps = np.arange(part.size, dtype=np.int32) * np.int32(part.step)
+            found.append(add(convert_element_type(next(given), np.int32), steps))
+        else:
+            found.append(part.start if part.start is not None else next(given))
+    return tuple(found)
+
+
+# Several indices, one after the other: ``ref.at[first].at[second][third]``.
+
+
+def operand_count(form: Form) -> int:
+    """How many operands an index has."""
+    return sum(part.start is None for part in form)
+
+
+def split_operands(
+    forms: Sequence[Form], operands: Sequence[ArrayLike]
+) -> list[Sequence[ArrayLike]]:
+    """The operands of each of several indices."""
+    found, start = [], 0
+    for form in forms:
+        end = start + operand_count(form)
+        found.append(operands[start:end])
+        start = end
+    return found
+
+
+def index_text(form: Form, names: Sequence[str]) -> str:
+    """An index as printed equations show it.
+
+    Args:
+      form: the form.
+      names: the names of its operands.
+    """
+    given = iter(names)
+    if form and all(p.kind == WINDOW and p[1:] == (0, -1, 1) for p in form):
+        return "..."
+    return ",".join(_part_text(part, given) for part in form)
+
+
+def _part_text(part: Part, names: Any) -> str:
+    if part.kind != WINDOW:
+        return next(names) if part.start is None else str(part.start)
+    if part.start is None:
+        name = next(names)
+        return f"{name}:{name}+{part.size}"
+    step = f":{part.step}" if part.step != 1 else ""
+    start = str(part.start) if part.start else ""
+    end = "" if part.size == -1 else str(part.start + (part.size - 1) * part.step + 1)
+    return f"{start}:{end}{step}"
+
+
+def shown_form(form: Form, shape: tuple[int, ...]) -> Form:
+    """The form for printing: windows that reach the end have the size -1."""
+    return tuple(
+        part._replace(size=-1)
+        if part.kind == WINDOW
+        and part.start is not None
+        and part.start + (part.size - 1) * part.step + part.step >= size
+        and part.start + (part.size - 1) * part.step < size
+        else part
+        for part, size in zip(form, shape, strict=True)
+    )

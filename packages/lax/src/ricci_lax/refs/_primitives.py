@@ -1,0 +1,254 @@
+"""The primitives of references.
+
+Programs show them. They are never lowered, differentiated or batched: whatever does that discharges
+the program first, or applies their ``discharge`` rules, which are functions of the array that the
+reference holds.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    AbstractRef,
+    Array,
+    ArrayLike,
+    Primitive,
+    Ref,
+    ShapedArray,
+    accumulate_effect,
+    by_program,
+    define,
+    get_aval,
+    inside_effect,
+    locked,
+    read_effect,
+    trace_to_jaxpr,
+    unsupported,
+    write_effect,
+)
+from ricci_lax.rules._law_examples import no_examples
+from ricci_lax.structure._broadcasting import zeros_of
+
+from ._indexing import (
+    Form,
+    added_at,
+    index_text,
+    is_whole,
+    read_at,
+    shown_form,
+    split_operands,
+    written_at,
+)
+
+__all__ = [
+    "addupdate_p",
+    "empty_ref_p",
+    "free_ref_p",
+    "freeze_p",
+    "get_p",
+    "new_ref_p",
+    "swap_p",
+]
+
+type Forms = tuple[Form, ...]
+
+
+# Several indices, one after the other
+
+
+def _read(x: Array, forms: Forms, operands: Sequence[Any]) -> Array:
+    for form, given in zip(forms, split_operands(forms, operands), strict=True):
+        x = read_at(x, form, given)
+    return x
+
+
+def _updated(update: Any, x: Array, forms: Forms, operands: Sequence[Any], value: Array) -> Array:
+    """``update`` applied at the innermost of several indices."""
+    if not forms:
+        return update(x, (), (), value)
+    first, *rest = forms
+    given, *_ = split_operands(forms, operands)
+    if not rest:
+        return update(x, first, given, value)
+    inner = _updated(update, read_at(x, first, given), tuple(rest), operands[len(given) :], value)
+    return written_at(x, first, given, inner)
+
+
+def _part_aval(ref: AbstractRef, *operands: ShapedArray, transforms: Forms) -> ShapedArray:
+    """The type of the part of a reference at some indices."""
+    inner = ref.inner_aval
+    if all(is_whole(form, ref.shape) for form in transforms):
+        return inner
+    run = lambda x, *given: [_read(x, transforms, given)]
+    (found,) = trace_to_jaxpr(run, [inner, *operands]).out_avals
+    return found.strip_weak_type()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _place_text(ref: Any, operands: Sequence[Any], transforms: Forms, atom: Any) -> str:
+    """A reference with its indices, as printed equations show it."""
+    text = atom(ref)
+    shape = ref.aval.shape
+    if not transforms:
+        return f"{text}[...]"
+    for form, given in zip(transforms, split_operands(transforms, operands), strict=True):
+        if is_whole(form, shape):
+            text += "[...]"
+        else:
+            text += f"[{index_text(shown_form(form, shape), [atom(x) for x in given])}]"
+        shape = _shape_behind(form, shape, given)
+    return text
+
+
+def _shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) -> tuple[int, ...]:
+    """The shape of the part of an array at an index."""
+    run = lambda x, *given: [read_at(x, form, given)]
+    avals = [ShapedArray(shape, np.float32), *(x.aval for x in operands)]
+    return trace_to_jaxpr(run, avals).out_avals[0].shape  # pyright: ignore
+
+
+# Reading and writing
+
+
+def _get_discharge(ref: Any, *operands: ArrayLike, transforms: Forms) -> Array:
+    x = ref.read()
+    part = _read(x, transforms, operands)
+    return ref.read(shared=True) if part is x else part
+
+
+def _get_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
+    ref, *operands = eqn.invars
+    place = _place_text(ref, operands, eqn.params["transforms"], atom)
+    return [binder(eqn.outvars[0]), " <- ", place]
+
+
+def write(ref: Any, value: Any, operands: Sequence[ArrayLike], transforms: Forms) -> None:
+    """Write to a reference that no program records."""
+    with locked((ref,)):
+        x = ref.read()
+        new = _updated(written_at, x, transforms, operands, value)
+        ref.write(new, fresh=new is not value)
+
+
+def _swap_discharge(ref: Any, value: Any, *operands: ArrayLike, transforms: Forms) -> Array:
+    old = _read(ref.read(), transforms, operands)
+    write(ref, value, operands, transforms)
+    return old
+
+
+def _swap_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
+    ref, value, *operands = eqn.invars
+    place = _place_text(ref, operands, eqn.params["transforms"], atom)
+    old = eqn.outvars[0]
+    if type(old).__name__ == "DropVar":
+        return [place, " <- ", atom(value)]
+    return [binder(old), ", ", place, " <- ", place, ", ", atom(value)]
+
+
+def _addupdate_discharge(ref: Any, value: Any, *operands: ArrayLike, transforms: Forms) -> list:
+    x = ref.read()
+    ref.write(_updated(added_at, x, transforms, operands, value), fresh=True)
+    return []
+
+
+def _addupdate_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
+    ref, value, *operands = eqn.invars
+    return [_place_text(ref, operands, eqn.params["transforms"], atom), " += ", atom(value)]
+
+
+_discharged = unsupported(
+    "references are not interpreted in programs: the program is to be discharged first "
+    "(ricci_ir.discharged)"
+)
+_rules: dict[str, Any] = {
+    "jvp": _discharged,
+    "transpose": _discharged,
+    "batch": _discharged,
+    "lower": _discharged,
+    "sharding": by_program,
+    "examples": no_examples("references are no arrays; they have laws of their own"),
+}
+
+# Operands: the reference and the positions of its indices.
+get_p: Primitive = define(
+    "get",
+    abstract_eval=_part_aval,
+    effects=lambda params: _reading,
+    discharge=_get_discharge,
+    notation=_get_notation,
+    **_rules,
+)
+
+# Operands: the reference, the new value, and the positions. The result is the old value.
+swap_p: Primitive = define(
+    "swap",
+    abstract_eval=lambda ref, value, *operands, transforms: _part_aval(
+        ref, *operands, transforms=transforms
+    ),
+    effects=lambda params: _writing,
+    discharge=_swap_discharge,
+    notation=_swap_notation,
+    **_rules,
+)
+
+# Operands: the reference, what is added, and the positions.
+addupdate_p: Primitive = define(
+    "addupdate",
+    abstract_eval=lambda ref, value, *operands, transforms: [],
+    multiple_results=True,
+    effects=lambda params: _accumulating,
+    discharge=_addupdate_discharge,
+    notation=_addupdate_notation,
+    **_rules,
+)
+
+_reading = frozenset({read_effect})
+_writing = frozenset({write_effect})
+_accumulating = frozenset({accumulate_effect})
+_making = frozenset({inside_effect})
+
+
+# Making and ending
+
+new_ref_p: Primitive = define(
+    "new_ref",
+    abstract_eval=lambda init, *, memory_space, kind, pin: AbstractRef(init, memory_space, kind),
+    effects=lambda params: _making,
+    discharge=lambda init, *, memory_space, kind, pin: Ref(
+        AbstractRef(get_aval(init), memory_space, kind), init
+    ),
+    **_rules,
+)
+
+empty_ref_p: Primitive = define(
+    "empty_ref",
+    abstract_eval=lambda *, ty, memory_space, pin: AbstractRef(ty, memory_space),
+    effects=lambda params: _making,
+    discharge=lambda *, ty, memory_space, pin: Ref(AbstractRef(ty, memory_space), zeros_of(ty)),
+    **_rules,
+)
+
+freeze_p: Primitive = define(
+    "freeze",
+    abstract_eval=lambda ref: ref.inner_aval,
+    effects=lambda params: _reading,
+    discharge=lambda ref: ref.read(shared=True),
+    **_rules,
+)
+
+
+def _free_discharge(ref: Any) -> list[Any]:
+    if type(ref) is Ref:
+        ref.free()
+    return []
+
+
+free_ref_p: Primitive = define(
+    "free_ref",
+    abstract_eval=lambda ref: [],
+    multiple_results=True,
+    effects=lambda params: _writing,
+    discharge=_free_discharge,
+    **_rules,
+)
