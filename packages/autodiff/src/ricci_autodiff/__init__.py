@@ -20,6 +20,19 @@ from ._extension import zeros_like_aval as zeros_like_aval
 from ._grad import axis_sum as axis_sum
 from ._grad import grad as grad
 from ._grad import value_and_grad as value_and_grad
+from ._jet_kinds import JetRule as JetRule
+from ._jet_kinds import JetWay as JetWay
+from ._jet_kinds import at_once as at_once
+from ._jet_kinds import by_derivative as by_derivative
+from ._jet_kinds import call_on_series as call_on_series
+from ._jet_kinds import composed as composed
+from ._jet_kinds import constant_series as constant_series
+from ._jet_kinds import given_terms as given_terms
+from ._jet_kinds import jet_table as jet_table
+from ._jet_kinds import linear_given as linear_given
+from ._jet_kinds import quotient as quotient
+from ._jet_kinds import series_of as series_of
+from ._jet_kinds import term_flags as term_flags
 from ._jvp import JVPTrace as JVPTrace
 from ._jvp import JVPTracer as JVPTracer
 from ._jvp import jvp_flat as jvp_flat
@@ -84,6 +97,8 @@ __all__ = [
     "GradValue",
     "JVPTrace",
     "JVPTracer",
+    "JetRule",
+    "JetWay",
     "LinearizeTrace",
     "Linearized",
     "PartialVal",
@@ -94,9 +109,14 @@ __all__ = [
     "Zero",
     "add_jaxvals",
     "add_tangents",
+    "at_once",
     "axis_sum",
     "backward_pass",
     "bilinear",
+    "by_derivative",
+    "call_on_series",
+    "composed",
+    "constant_series",
     "defbilinear",
     "defjvp",
     "defjvp2",
@@ -104,10 +124,12 @@ __all__ = [
     "deflinear2",
     "dependent",
     "get_primitive_transpose",
+    "given_terms",
     "grad",
     "has_tangent",
     "instantiate",
     "is_undefined_primal",
+    "jet_table",
     "join_tangents",
     "jvp",
     "jvp_flat",
@@ -115,6 +137,7 @@ __all__ = [
     "jvp_jaxpr",
     "jvp_rules",
     "linear",
+    "linear_given",
     "linear_transpose",
     "linearize",
     "linearize_call",
@@ -127,13 +150,16 @@ __all__ = [
     "primitive_jvps",
     "primitive_transposes",
     "program",
+    "quotient",
     "ruled_programs",
+    "series_of",
     "split_by_linearizing",
     "split_call",
     "split_jaxpr",
     "split_rules",
     "tangent_aval",
     "tape_to_jaxpr",
+    "term_flags",
     "trace_to_jaxpr_nounits",
     "transpose_call",
     "transpose_flat",

@@ -8,6 +8,7 @@ several results, ``ct`` and the tangents of the result are lists.
 """
 
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
 from functools import reduce
 from typing import Any, TypeGuard
 
@@ -33,6 +34,18 @@ linearize_rules: RuleTable = rule_table("linearize", required=False)
 split_rules: RuleTable = rule_table("split", required=False)
 
 type JvpRule = Callable[..., tuple[Any, Any]]
+
+
+class Algebra(Enum):
+    """What a jvp rule shows of an operation, if a combinator made it from that."""
+
+    LINEAR = auto()  # in all operands together
+    BILINEAR = auto()  # in each of two operands
+    CONSTANT = auto()  # its derivative is zero
+
+
+algebra_of: dict[JvpRule, Algebra] = {}
+
 type TransposeRule = Callable[..., Sequence[Tangent | None]]
 
 
@@ -97,6 +110,7 @@ def _linear_jvp(primitive: Primitive) -> JvpRule:
             return result, _zeros_like_result(primitive, result)
         return result, primitive.bind(*map(instantiate, tangents), **params)
 
+    algebra_of[jvp] = Algebra.LINEAR
     return jvp
 
 
@@ -120,7 +134,7 @@ def bilinear(lhs: Callable[..., ArrayLike], rhs: Callable[..., ArrayLike]) -> di
     """
 
     def make_jvp(primitive: Primitive) -> JvpRule:
-        return _per_operand_rule(
+        jvp = _per_operand_rule(
             primitive,
             (
                 lambda t, x, y, **params: primitive.bind(t, y, **params),
@@ -128,6 +142,8 @@ def bilinear(lhs: Callable[..., ArrayLike], rhs: Callable[..., ArrayLike]) -> di
             ),
             with_result=False,
         )
+        algebra_of[jvp] = Algebra.BILINEAR
+        return jvp
 
     def transpose(ct: ArrayLike, x: Any, y: Any, **params: Any) -> tuple[Tangent | None, ...]:
         if is_undefined_primal(x):
@@ -144,6 +160,7 @@ def _zero_jvp(primitive: Primitive) -> JvpRule:
         result = primitive.bind(*primals, **params)
         return result, _zeros_like_result(primitive, result)
 
+    algebra_of[jvp] = Algebra.CONSTANT
     return jvp
 
 

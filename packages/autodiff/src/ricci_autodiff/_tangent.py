@@ -112,6 +112,7 @@ class VectorSpace:
     add: Callable[[ArrayLike, ArrayLike], Array]
     zeros: Callable[[Any], Array]
     typed: Callable[[ArrayLike, Any], ArrayLike]
+    scale: Callable[[ArrayLike, float], Array]
 
     def register(
         self,
@@ -119,14 +120,16 @@ class VectorSpace:
         add: Callable[[ArrayLike, ArrayLike], Array],
         zeros: Callable[[Any], Array],
         typed: Callable[[ArrayLike, Any], ArrayLike],
+        scale: Callable[[ArrayLike, float], Array],
     ) -> None:
-        """Set ``add(x, y)``, ``zeros(aval)`` and ``typed(x, aval)``.
+        """Set ``add(x, y)``, ``zeros(aval)``, ``typed(x, aval)`` and ``scale(x, number)``.
 
-        The last gives ``x`` the sharding that the type ``aval`` has.
+        The third gives ``x`` the sharding that the type ``aval`` has, the last multiplies it.
         """
         self.add = add
         self.zeros = zeros
         self.typed = typed
+        self.scale = scale
 
 
 vector_space: VectorSpace = VectorSpace()

@@ -8,6 +8,7 @@ import numpy as np
 from ricci_autodiff import (
     Tape,
     Zero,
+    at_once,
     is_undefined_primal,
     join_tangents,
     split_by_linearizing,
@@ -66,6 +67,7 @@ from ._cond_programs import (
     saved_in_branches,
     transpose_branches,
 )
+from ._series import cond_series
 
 __all__ = [
     "cond",
@@ -272,6 +274,7 @@ cond_p: Primitive = define(
     memo=False,
     effects=lambda params: join_effects(branch.effects for branch in params["branches"]),
     jvp=_cond_jvp,
+    jet=at_once(lambda *given, **params: cond_series(cond_p.bind, *given, **params)),
     linearize=_cond_linearize,
     split=split_by_linearizing(_cond_linearize),
     transpose=_cond_transpose,

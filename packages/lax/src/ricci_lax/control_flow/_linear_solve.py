@@ -7,10 +7,14 @@ from ricci_autodiff import (
     Tape,
     Zero,
     add_tangents,
+    at_once,
+    given_terms,
     has_tangent,
     instantiate,
     is_undefined_primal,
     jvp_flat,
+    series_of,
+    term_flags,
     transpose_flat,
     vector_space,
 )
@@ -268,6 +272,35 @@ def _tangents(outs, primals, tangents, **params):
     ]
 
 
+def _series(push, primals, series, *, const_lengths, jaxprs):
+    """A x = b in each order: of A x, all terms but the last are known and go to the other side."""
+    params = {"const_lengths": const_lengths, "jaxprs": jaxprs}
+    outs = _bind(primals, **params)
+    consts, b = _split(primals, const_lengths)
+    const_series, b_series = _split(series, const_lengths)
+    order, count = len(series[0]), len(b)
+    found: list[list[Any]] = [[None] * order for _ in outs]
+    for k in range(order):
+        rhs = [
+            Zero.from_primal(y) if s[k] is None else s[k] for y, s in zip(b, b_series, strict=True)
+        ]
+        if any(term is not None for s in const_series.matvec for term in s[: k + 1]):
+            terms = [*const_series.matvec, *found[:count]]
+            pushed, flags = push(jaxprs.matvec, term_flags(terms))
+            applied = eval_jaxpr(pushed, (), *consts.matvec, *outs[:count], *given_terms(terms))
+            known = [s[k] for s in series_of(flags, applied[count:])]
+            rhs = [
+                t if n is None else add_tangents(t, neg(n)) for t, n in zip(rhs, known, strict=True)
+            ]
+        if all(type(t) is Zero for t in rhs):
+            continue
+        right = [_instantiated(t, y) for t, y in zip(rhs, b, strict=True)]
+        solved = _bind(_joined(consts, right), **params)[:count]
+        for terms, x in zip(found, solved, strict=False):
+            terms[k] = x if has_tangent(get_aval(x)) else None
+    return outs, found
+
+
 def _instantiated(tangent: ArrayLike | Zero, x: ArrayLike) -> Array:
     """A tangent as an array that the same program takes in place of ``x``."""
     if type(tangent) is Zero and not has_tangent(get_aval(x)):
@@ -420,6 +453,7 @@ linear_solve_p: Primitive = define(
     memo=False,
     effects=lambda params: join_effects(j.effects for j in params["jaxprs"] if j is not None),
     jvp=_jvp,
+    jet=at_once(_series),
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,

@@ -10,6 +10,7 @@ import numpy as np
 from ricci_autodiff import (
     Tape,
     Zero,
+    at_once,
     instantiate,
     is_undefined_primal,
     join_tangents,
@@ -70,6 +71,7 @@ from ._scan_programs import (
     split_body,
     transposed_body,
 )
+from ._series import scan_series
 
 __all__ = [
     "scan_p",
@@ -530,6 +532,7 @@ scan_p: Primitive = define(
     memo=False,
     effects=lambda params: params["jaxpr"].effects,
     jvp=_scan_jvp,
+    jet=at_once(lambda *given, **params: scan_series(scan_p.bind, *given, **params)),
     linearize=_scan_linearize,
     split=split_by_linearizing(_scan_linearize),
     transpose=_scan_transpose,

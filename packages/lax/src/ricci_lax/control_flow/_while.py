@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Tape, Zero, instantiate, join_tangents, jvp_jaxpr, split_by_linearizing
+from ricci_autodiff import (
+    Tape,
+    Zero,
+    at_once,
+    instantiate,
+    join_tangents,
+    jvp_jaxpr,
+    split_by_linearizing,
+)
 from ricci_batching import batch_jaxpr, batched_at, moved_to
 from ricci_ir import (
     Array,
@@ -56,6 +64,7 @@ from ._bodies import (
     trace_body,
     trace_carry,
 )
+from ._series import while_series
 
 __all__ = [
     "while_loop",
@@ -514,6 +523,7 @@ while_p: Primitive = define(
         [params["cond_jaxpr"].effects, params["body_jaxpr"].effects]
     ),
     jvp=_while_jvp,
+    jet=at_once(lambda *given, **params: while_series(while_p.bind, *given, **params)),
     linearize=_while_linearize,
     split=split_by_linearizing(_while_linearize),
     transpose=_while_transpose,

@@ -2,10 +2,13 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ricci_autodiff import (
     Zero,
+    at_once,
+    call_on_series,
     join_tangents,
     jvp_jaxpr,
     linear,
@@ -177,6 +180,11 @@ def _jvp(primals, tangents, *, jaxpr, **params):
     return results, join_tangents(nonzeros, found, results)
 
 
+def _jet(push, primals, series, *, jaxpr, **params):
+    bind = partial(remat_p.bind, **params)
+    return call_on_series(bind, push, primals, series, jaxpr)
+
+
 def _transpose(cts, *args, jaxpr, **params):
     apply = lambda program, operands: remat_p.bind(*operands, jaxpr=program, **params)
     return transpose_call(cts, args, jaxpr, apply)
@@ -204,6 +212,7 @@ remat_p: Primitive = define(
     memo=False,
     effects=lambda params: params["jaxpr"].effects,
     jvp=_jvp,
+    jet=at_once(_jet),
     linearize=_linearize,
     split=split_by_linearizing(_linearize),
     transpose=_transpose,

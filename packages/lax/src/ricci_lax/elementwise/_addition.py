@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, is_undefined_primal, linear, vector_space
+from ricci_autodiff import Zero, is_undefined_primal, linear, linear_given
 from ricci_ir import Array, ArrayLike, Primitive, linear_in_all
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, samples
 from ricci_lax.structure import _exact_rules as exact
-from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import anything, numeric, shape_of
-from ricci_lax.structure._resharding import as_typed
 
 from ._factories import binary_function, nary, repeat_to, sum_to, unary_function
 
@@ -41,21 +39,18 @@ neg_p: Primitive = nary(
 neg: UnaryFunction = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0)) -> -2.0")
 
 
-def _sum_jvp(primitive: Callable[[], Primitive], negate_rhs: bool) -> Callable[..., Any]:
-    """The jvp rule of a sum or difference, which repeats a tangent of a smaller operand."""
+def _sum_rules(primitive: Callable[[], Primitive], negate_rhs: bool) -> dict[str, Any]:
+    """The derivatives of a sum or difference, which repeat a tangent of a smaller operand."""
 
-    def jvp(primals, tangents):
-        result = primitive().bind(*primals)
+    def tangent(result, primals, tangents):
         s, t = tangents
         if type(s) is not Zero and type(t) is not Zero:
-            return result, primitive().bind(s, t)
+            return primitive().bind(s, t)
         if type(s) is not Zero:
-            return result, repeat_to(s, shape_of(result))
-        if type(t) is not Zero:
-            return result, repeat_to(neg(t) if negate_rhs else t, shape_of(result))
-        return result, Zero.from_primal(result)
+            return repeat_to(s, shape_of(result))
+        return repeat_to(neg(t) if negate_rhs else t, shape_of(result))
 
-    return jvp
+    return linear_given(tangent)
 
 
 def _sum_transpose(ct, x, y, *, negate_rhs=False):
@@ -69,7 +64,7 @@ add_p: Primitive = nary(
     "add",
     "stablehlo.add",
     numeric,
-    jvp=_sum_jvp(lambda: add_p, negate_rhs=False),
+    **_sum_rules(lambda: add_p, negate_rhs=False),
     sums=linear_in_all,
     transpose=_sum_transpose,
     exact=exact.elementwise(np.add),
@@ -87,7 +82,7 @@ sub_p: Primitive = nary(
     "sub",
     "stablehlo.subtract",
     numeric,
-    jvp=_sum_jvp(lambda: sub_p, negate_rhs=True),
+    **_sum_rules(lambda: sub_p, negate_rhs=True),
     sums=linear_in_all,
     transpose=partial(_sum_transpose, negate_rhs=True),
     exact=exact.elementwise(np.subtract),
@@ -104,6 +99,3 @@ sub: BinaryFunction = binary_function(
 def add_any(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum of two tangents of one type."""
     return add_any_p.bind(x, y)
-
-
-vector_space.register(add=add_any, zeros=zeros_of, typed=as_typed)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, bilinear
+from ricci_autodiff import Zero, bilinear, composed, quotient, vector_space
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -22,6 +22,7 @@ from ricci_lax.rules._checkify import checks_division, makes_no_nan
 from ricci_lax.rules._law_examples import ANY, UNIT, samples
 from ricci_lax.rules._singular import Singular
 from ricci_lax.structure import _exact_rules as exact
+from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import (
     array_aval,
     broadcast_result_shape,
@@ -32,9 +33,10 @@ from ricci_lax.structure._operand_types import (
     numeric,
     real_valued,
 )
+from ricci_lax.structure._resharding import as_typed
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._addition import add, neg, sub
+from ._addition import add, add_any, neg, sub
 from ._comparison import bitwise_or, compare, eq, ge, select_n, write_select
 from ._complex_parts import conj, imag, real
 from ._conversion import converted
@@ -149,12 +151,21 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     return mul_p.bind(x, y, out_dtype=explicit_dtype(out_dtype, "mul"))
 
 
+vector_space.register(
+    add=add_any,
+    zeros=zeros_of,
+    typed=as_typed,
+    scale=lambda x, factor: mul(x, scalar_like(x, factor)),
+)
+
+
 div_p: Primitive = nary(
     "div",
     "stablehlo.divide",
     numeric,
     lambda t, x, y: div(t, y),
     lambda t, x, y: mul(mul(neg(t), x), integer_pow(y, -2)),
+    jet=quotient(mul),
     transpose=lambda ct, x, y: (sum_to(div(ct, y), x.aval.shape), None),
     sums=SumsRule("none"),
     exact=exact.divide,
@@ -257,6 +268,21 @@ def _integer_pow_jvp(primals, tangents, *, y):
     return result, mul(t, mul(strong_like(x, y), lower))
 
 
+def _product_power(x: Array, *, y: int) -> Array:
+    """The power by multiplication, whose series are exact at zero, too."""
+    result = None
+    n = -y if y < 0 else y
+    while n:
+        if n & 1:
+            result = x if result is None else mul(result, x)
+        n >>= 1
+        if n:
+            x = mul(x, x)
+    if result is None:
+        return filled_like(x, 1)
+    return div(scalar_like(x, 1), result) if y < 0 else result
+
+
 def _integer_pow_lower(ctx: Lowering, x: Value, *, y: int) -> Value:
     out = ctx.out
 
@@ -287,6 +313,7 @@ integer_pow_p: Primitive = nary(
     numeric,
     abstract_eval=_integer_pow_aval,
     jvp=_integer_pow_jvp,
+    jet=composed(_product_power),
 )
 
 

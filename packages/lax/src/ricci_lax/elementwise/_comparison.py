@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, is_undefined_primal
+from ricci_autodiff import Zero, is_undefined_primal, linear_given
 from ricci_batching import batched_at
 from ricci_ir import (
     Array,
@@ -239,14 +239,9 @@ def _select_n_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     return cases[0].update(weak_type=all(case.weak_type for case in cases))
 
 
-def _select_n_jvp(primals, tangents):
-    which, *cases = primals
-    result = select_n_p.bind(which, *cases)
-    given = tangents[1:]
-    if all(type(t) is Zero for t in given):
-        return result, Zero.from_primal(result)
+def _select_n_tangent(result, primals, tangents):
     zeros = zeros_of(array_aval(result))
-    return result, select_n_p.bind(which, *(zeros if type(t) is Zero else t for t in given))
+    return select_n_p.bind(primals[0], *(zeros if type(t) is Zero else t for t in tangents[1:]))
 
 
 def _select_n_transpose(ct, which, *cases):
@@ -345,7 +340,7 @@ select_n_p: Primitive = define(
     "select_n",
     sharding=factors(_select_n_factors),
     abstract_eval=_select_n_aval,
-    jvp=_select_n_jvp,
+    **linear_given(_select_n_tangent),
     transpose=_select_n_transpose,
     batch=_with_scalars_batch(lambda *xs: select_n_p.bind(*xs), (0, 1), (0,), kept=True),
     lower=_select_n_lower,

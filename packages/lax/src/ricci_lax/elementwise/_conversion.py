@@ -5,7 +5,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ricci_autodiff import Zero, linear, not_linear, zero_derivative
+from ricci_autodiff import Zero, linear, linear_given, not_linear, zero_derivative
 from ricci_batching import elementwise, move_dim
 from ricci_ir import (
     Array,
@@ -61,12 +61,10 @@ def _convert_aval(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool, shard
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
-def _convert_jvp(primals, tangents, **params):
-    (x,), (t,) = primals, tangents
-    result = convert_element_type_p.bind(x, **params)
-    if type(t) is Zero or not issubdtype(params["new_dtype"], np.inexact):
-        return result, Zero.from_primal(result)
-    return result, convert_element_type_p.bind(t, **params)
+def _convert_tangent(result, primals, tangents, **params):
+    if not issubdtype(params["new_dtype"], np.inexact):
+        return Zero.from_primal(result)
+    return convert_element_type_p.bind(*tangents, **params)
 
 
 def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
@@ -101,7 +99,7 @@ convert_element_type_p: Primitive = define(
     sharding=by_element,
     sums=_convert_sums,
     abstract_eval=_convert_aval,
-    jvp=_convert_jvp,
+    **linear_given(_convert_tangent),
     transpose=_convert_transpose,
     batch=elementwise,
     lower=_convert_lower,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, instantiate, is_undefined_primal
+from ricci_autodiff import instantiate, is_undefined_primal, linear_given
 from ricci_batching import batch_rules
 from ricci_ir import (
     Array,
@@ -88,13 +88,8 @@ def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes: Shap
     return x.update(shape=slice_sizes)
 
 
-def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
-    x, *indices = primals
-    tangent = tangents[0]
-    if type(tangent) is not Zero:
-        tangent = dynamic_slice_p.bind(tangent, *indices, slice_sizes=slice_sizes)
-    result = dynamic_slice_p.bind(x, *indices, slice_sizes=slice_sizes)
-    return result, Zero.from_primal(result) if type(tangent) is Zero else tangent
+def _dynamic_slice_tangent(result, primals, tangents, *, slice_sizes):
+    return dynamic_slice_p.bind(tangents[0], *primals[1:], slice_sizes=slice_sizes)
 
 
 def _dynamic_slice_transpose(ct, x, *indices, slice_sizes):
@@ -134,7 +129,7 @@ dynamic_slice_p: Primitive = define(
     "dynamic_slice",
     sharding=factors(lambda *avals, slice_sizes: sliced_dimensions(avals, slice_sizes)),
     abstract_eval=_dynamic_slice_aval,
-    jvp=_dynamic_slice_jvp,
+    **linear_given(_dynamic_slice_tangent),
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower,
@@ -263,13 +258,8 @@ def _dynamic_update_slice_aval(
     return x.strip_weak_type()
 
 
-def _dynamic_update_slice_jvp(primals, tangents):
-    x, update, *indices = primals
-    result = dynamic_update_slice_p.bind(x, update, *indices)
-    if type(tangents[0]) is Zero and type(tangents[1]) is Zero:
-        return result, Zero.from_primal(result)
-    t_x, t_update = instantiate(tangents[0]), instantiate(tangents[1])
-    return result, dynamic_update_slice_p.bind(t_x, t_update, *indices)
+def _dynamic_update_slice_tangent(result, primals, tangents):
+    return dynamic_update_slice_p.bind(*map(instantiate, tangents[:2]), *primals[2:])
 
 
 def _dynamic_update_slice_transpose(ct, x, update, *indices):
@@ -322,7 +312,7 @@ dynamic_update_slice_p: Primitive = define(
     "dynamic_update_slice",
     sharding=factors(_dynamic_update_slice_factors),
     abstract_eval=_dynamic_update_slice_aval,
-    jvp=_dynamic_update_slice_jvp,
+    **linear_given(_dynamic_update_slice_tangent),
     transpose=_dynamic_update_slice_transpose,
     batch=_dynamic_update_slice_batch,
     lower=_dynamic_update_slice_lower,

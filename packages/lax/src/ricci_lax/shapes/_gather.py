@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, is_undefined_primal
+from ricci_autodiff import is_undefined_primal, linear_given
 from ricci_batching import move_dim
 from ricci_ir import (
     Array,
@@ -120,13 +120,9 @@ def _gather_aval(
     return operand.update(shape=shape)
 
 
-def _gather_jvp(primals, tangents, *, fill_value, mode, **params):
-    operand, indices = primals
-    result = gather_p.bind(operand, indices, fill_value=fill_value, mode=mode, **params)
-    if type(tangents[0]) is Zero:
-        return result, Zero.from_primal(result)
+def _gather_tangent(result, primals, tangents, *, fill_value, mode, **params):
     fill = 0 if mode is FILL else None
-    return result, gather_p.bind(tangents[0], indices, fill_value=fill, mode=mode, **params)
+    return gather_p.bind(tangents[0], primals[1], fill_value=fill, mode=mode, **params)
 
 
 def _gather_batch(axis, args, batch_dims, *, dimension_numbers, slice_sizes, **params):
@@ -285,7 +281,7 @@ gather_p: Primitive = define(
     "gather",
     sharding=factors(_gather_factors),
     abstract_eval=_gather_aval,
-    jvp=_gather_jvp,
+    **linear_given(_gather_tangent),
     transpose=_gather_transpose,
     batch=_gather_batch,
     lower=_gather_lower,

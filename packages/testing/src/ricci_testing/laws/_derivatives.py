@@ -68,7 +68,7 @@ def without_derivatives(primitive: Primitive, example: Example) -> str | None:
     return reason
 
 
-def _in_double(primitive: Primitive, example: Example) -> str | None:
+def without_double_derivatives(primitive: Primitive, example: Example) -> str | None:
     """The reason why finite differences do not apply to an example, or ``None`` if they do."""
     reason = without_derivatives(primitive, example)
     if reason is None and not _is_single_precision(example):
@@ -84,7 +84,7 @@ def check_derivatives(primitive: Primitive, example: Example) -> str | None:
     Raises:
       AssertionError: if one does not.
     """
-    if reason := _in_double(primitive, example):
+    if reason := without_double_derivatives(primitive, example):
         return reason
     with enable_x64(True):
         example = example.in_double()
@@ -106,7 +106,7 @@ def check_second_order(primitive: Primitive, example: Example) -> str | None:
     Raises:
       AssertionError: if one does not.
     """
-    if reason := _in_double(primitive, example):
+    if reason := without_double_derivatives(primitive, example):
         return reason
     if example.order < 2:
         return "the derivative has itself no derivative of closed form"

@@ -17,6 +17,7 @@ from ._derivatives import (
     check_linearize,
     check_second_order,
 )
+from ._jets import check_jets
 from ._programs import check_well_formed
 from ._shardings import check_shardings
 from ._sums import check_sums
@@ -27,6 +28,7 @@ LAWS: dict[str, Law] = {
     "the abstract type is the type computed": check_abstract_type,
     "derivatives are those of finite differences": check_derivatives,
     "second derivatives are those of finite differences": check_second_order,
+    "jets are nested jvp": check_jets,
     "linearize is jvp": check_linearize,
     "linear_transpose is the transpose": check_linear_transpose,
     "checkpoint changes nothing": check_checkpoint,

@@ -1,0 +1,189 @@
+"""Power series of arrays: expansions, whose coefficients are found when they are asked for.
+
+An operand is a power series in one variable, cut off after some order. A coefficient of a result
+follows from coefficients of the operands, and of the result itself in lower orders.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from ricci_autodiff._jet_kinds import JetRule
+from ricci_autodiff._tangent import has_tangent
+from ricci_ir import ArrayLike, Jaxpr, Primitive, Trace, Tracer, context, get_aval
+
+# A coefficient of a series; ``None`` stands for zero.
+type Coefficient = ArrayLike | None
+
+
+no_rules: Mapping[Primitive, JetRule] = {}
+
+
+class CircularSeries(Exception):
+    """A coefficient was asked for while it was being worked out."""
+
+
+class Expansion:
+    """The coefficients of an operation's results, worked out order by order.
+
+    Attributes:
+      rows: for each order, the coefficient of each result.
+      rest: ``rest(k)`` gives row ``k``, and may ask for what is of lower order. Without it all
+        further coefficients are zero.
+    """
+
+    __slots__ = ("busy", "rest", "rows")
+
+    def __init__(
+        self,
+        rows: list[Sequence[Coefficient]],
+        rest: Callable[[int], Sequence[Coefficient]] | None = None,
+    ):
+        self.rows = rows
+        self.rest = rest
+        self.busy = False
+
+    def coefficient(self, index: int, k: int) -> Coefficient:
+        """The coefficient of order ``k`` of one of the results."""
+        rows = self.rows
+        while len(rows) <= k:
+            if self.rest is None:
+                return None
+            if self.busy:
+                raise CircularSeries
+            self.busy = True
+            try:
+                rows.append(self.rest(len(rows)))
+            finally:
+                self.busy = False
+        return rows[k][index]
+
+
+class JetTracer(Tracer):
+    """A power series: one of the results that an expansion holds."""
+
+    __slots__ = ("expansion", "index", "primal")
+
+    aval: Any
+    primal: ArrayLike
+    expansion: Expansion
+    index: int
+
+    def __init__(self, trace: "SeriesTrace", primal: ArrayLike, expansion: Expansion, index: int):
+        self._trace = trace
+        self.aval = get_aval(primal)
+        self.primal = primal
+        self.expansion = expansion
+        self.index = index
+
+    def coefficient(self, k: int) -> Coefficient:
+        """The coefficient of order ``k``: the ``k``-th derivative over the factorial of ``k``."""
+        return self.expansion.coefficient(self.index, k) if k else self.primal
+
+    @property
+    def terms(self) -> list[Coefficient]:
+        """The coefficients from order 1 on."""
+        order = cast(SeriesTrace, self._trace).order
+        return [self.coefficient(k) for k in range(1, order + 1)]
+
+    def concrete(self) -> Any:
+        """The primal value if it is known now, else ``None``."""
+        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+
+    def _origin_message(self) -> str:
+        return self.primal._origin_message() if isinstance(self.primal, Tracer) else ""
+
+    def __repr__(self) -> str:
+        return f"JetTracer(primal={self.primal})"
+
+
+class SeriesTrace(Trace):
+    """A trace of power series.
+
+    Attributes:
+      order: the highest order that is kept.
+      depth: how many derivative rules are being run, one for a coefficient of the other.
+      made: the operations that the one being worked out has been made of by now, with their
+        results. A derivative that is written in terms of the operation finds it here.
+      lazy: whether the trace is running a rule. Of what that binds, coefficients are worked out as
+        they are asked for; of what the function itself binds, all.
+      rules: rules that come before those of the primitives.
+    """
+
+    __slots__ = ("depth", "lazy", "made", "order", "rules")
+
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
+    order: int
+    depth: int
+    made: dict[Any, Any]
+    lazy: bool
+
+    def __init__(self, parent: Trace, order: int, rules: Mapping[Primitive, JetRule] = no_rules):
+        super().__init__(parent)
+        self.rules: Mapping[Primitive, JetRule] = rules
+        self.order = order
+        self.depth = 0
+        self.made = {}
+        self.lazy = False
+
+    def run(self, rule: Callable[..., Any], *args: Any, **params: Any) -> Any:
+        """Call a rule under this trace, which is not the current one."""
+        previous, lazy = context.trace, self.lazy
+        context.trace, self.lazy = self, True
+        try:
+            return rule(*args, **params)
+        finally:
+            context.trace, self.lazy = previous, lazy
+
+    def push(
+        self,
+        jaxpr: Jaxpr,
+        flags: Sequence[Sequence[bool]],
+        wanted: Sequence[Sequence[bool]] | None = None,
+    ) -> tuple[Jaxpr, list[tuple[bool, ...]]]:
+        """The program that computes the series of a program's results: see ``jet_jaxpr``."""
+        raise NotImplementedError
+
+    def has(self, value: object) -> bool:
+        """Whether a value is a series of this trace."""
+        return isinstance(value, JetTracer) and value._trace is self
+
+    def primal(self, x: Any) -> ArrayLike:
+        """The coefficient of order 0: the value at the point of expansion."""
+        return x.primal if self.has(x) else x
+
+    def coefficient(self, x: Any, k: int) -> Coefficient:
+        """The coefficient of order ``k`` of an operand, which may be a constant."""
+        if self.has(x):
+            return x.coefficient(k)
+        return None if k else x
+
+    def terms(self, x: Any) -> list[Coefficient]:
+        """The coefficients of an operand from order 1 on."""
+        return x.terms if self.has(x) else [None] * self.order
+
+    def series(self, primal: ArrayLike, terms: Sequence[Coefficient]) -> Any:
+        """A tracer for a value and its coefficients from order 1 on; the value if all are zero."""
+        if all(term is None for term in terms):
+            return primal
+        return JetTracer(self, primal, Expansion([(term,) for term in (primal, *terms)]), 0)
+
+    def results(
+        self,
+        values: Sequence[ArrayLike],
+        rest: Callable[[int], Sequence[Coefficient]],
+    ) -> list[Any]:
+        """The tracers of an operation's results. Those that are discrete are values alone.
+
+        Args:
+          values: the results at the point of expansion.
+          rest: gives their coefficients of an order.
+        """
+        expansion = Expansion([list(values)], rest)
+        return [
+            JetTracer(self, value, expansion, i) if has_tangent(get_aval(value)) else value
+            for i, value in enumerate(values)
+        ]
+
+    def completed(self, x: Any) -> Any:
+        """A value with its coefficients known, so that nothing of their making is kept."""
+        return self.series(x.primal, x.terms) if self.has(x) else x

@@ -1,0 +1,187 @@
+"""Power series through functions and programs: the trace that works operations out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ricci_autodiff._jet_kinds import JetRule, given_terms, series_of, term_flags
+from ricci_autodiff._rules import jvp_rules
+from ricci_autodiff._tangent import Zero, instantiate, tangent_aval
+from ricci_ir import (
+    ArrayLike,
+    Jaxpr,
+    Primitive,
+    check_leaks,
+    check_tracer_leaks,
+    context,
+    eval_jaxpr,
+    trace_to_jaxpr,
+)
+
+from ._series import CircularSeries, Coefficient, SeriesTrace, no_rules
+from ._ways import expand, scale
+
+
+class JetTrace(SeriesTrace):
+    """Computes operations on power series, in the parent trace."""
+
+    __slots__ = ()
+
+    def process(
+        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+    ) -> Any:
+        """Apply a primitive to series, unless no operand is one."""
+        if not any(map(self.has, args)):
+            return self.parent.process(primitive, args, params)
+        previous = context.trace
+        context.trace = self.parent
+        try:
+            run = expand if self.lazy else _complete
+            results = run(self, primitive, args, params)
+        finally:
+            context.trace = previous
+        return results if primitive.multiple_results else results[0]
+
+    def push(
+        self,
+        jaxpr: Jaxpr,
+        flags: Sequence[Sequence[bool]],
+        wanted: Sequence[Sequence[bool]] | None = None,
+    ) -> tuple[Jaxpr, list[tuple[bool, ...]]]:
+        """The program that computes the series of a program's results: see ``jet_jaxpr``."""
+        return jet_jaxpr(jaxpr, self.order, flags, wanted)
+
+
+def _complete(
+    trace: JetTrace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    """The results of an operation with all their coefficients."""
+    try:
+        return [trace.completed(x) for x in expand(trace, primitive, args, params)]
+    except CircularSeries:
+        return _by_lower_orders(trace, primitive, args, params)
+    finally:
+        trace.made = {}
+
+
+def _by_lower_orders(
+    trace: JetTrace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    """The results of an operation whose jvp rule needs the whole series of the result.
+
+    That is so where the rule hands the result to a loop, say. Then the rule is applied to series
+    that are one order shorter, which gives the derivative and, once more, the result.
+    """
+    order = trace.order - 1
+    inner = JetTrace(trace.parent, order, trace.rules)
+    primals, tangents = [], []
+    for x in args:
+        primal, terms = trace.primal(x), trace.terms(x)
+        primals.append(inner.series(primal, terms[:order]))
+        tangents.append(_rate(inner, primal, terms))
+    context.trace = inner
+    try:
+        results, rates = jvp_rules[primitive](primals, tangents, **params)
+    finally:
+        context.trace = trace.parent
+        inner.alive = False
+    if not primitive.multiple_results:
+        results, rates = [results], [rates]
+    found = []
+    for result, rate in zip(results, rates, strict=True):
+        last = None if type(rate) is Zero else inner.coefficient(rate, order)
+        terms = [*inner.terms(result), scale(last, 1 / trace.order)]
+        found.append(trace.series(inner.primal(result), terms))
+    return found
+
+
+def _rate(inner: JetTrace, primal: ArrayLike, terms: Sequence[Coefficient]) -> Any:
+    """The derivative of an operand, as a series of another trace."""
+    if all(term is None for term in terms):
+        return Zero.from_primal(primal)
+    first, *rest = (scale(term, k + 1) for k, term in enumerate(terms))
+    return inner.series(instantiate(Zero.from_primal(primal)) if first is None else first, rest)
+
+
+def jet_flat(
+    fun: Callable[..., Sequence[ArrayLike]],
+    order: int,
+    primals: Sequence[ArrayLike],
+    series: Sequence[Sequence[Coefficient]],
+    rules: Mapping[Primitive, JetRule] = no_rules,
+) -> tuple[list[ArrayLike], list[list[Coefficient]]]:
+    """Push power series through a flat function of arrays.
+
+    Args:
+      fun: the function.
+      order: the highest order that is kept.
+      primals: its arguments at the point of expansion.
+      series: their coefficients from order 1 on, ``None`` for zeros.
+      rules: rules that come before those of the primitives.
+
+    Returns:
+      The results at that point, and their coefficients.
+    """
+    trace = JetTrace(context.trace, order, rules)
+    args = [trace.series(x, terms) for x, terms in zip(primals, series, strict=True)]
+    previous = context.trace
+    context.trace = trace
+    try:
+        outs = fun(*args)
+        results, out_series = list(map(trace.primal, outs)), list(map(trace.terms, outs))
+    finally:
+        context.trace = previous
+        trace.alive = False
+    if check_tracer_leaks.value:
+        del args, outs
+        check_leaks(trace)
+    return results, out_series
+
+
+def jet_jaxpr(
+    jaxpr: Jaxpr,
+    order: int,
+    flags: Sequence[Sequence[bool]],
+    wanted: Sequence[Sequence[bool]] | None = None,
+) -> tuple[Jaxpr, list[tuple[bool, ...]]]:
+    """The program that computes the series of a program's results; the program keeps it.
+
+    Args:
+      jaxpr: the program.
+      order: the highest order that is kept.
+      flags: for each argument, which of its coefficients from order 1 on are given.
+      wanted: for each result, which of its coefficients are returned even if they are zero.
+
+    Returns:
+      A program that takes the arguments and the given coefficients, and returns the results and
+      their coefficients; and for each result, which of them are returned.
+    """
+    flags = tuple(map(tuple, flags))
+    known = wanted if wanted is None else tuple(map(tuple, wanted))
+    key = ("jet", order, flags, known)
+    return jaxpr.derived(key, lambda: _jet_jaxpr(jaxpr, order, flags, known))
+
+
+def _jet_jaxpr(jaxpr, order, flags, wanted):
+    count = len(jaxpr.invars)
+    out_flags: list[tuple[bool, ...]] = []
+
+    def fun(*args: Any) -> list[Any]:
+        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+        results, series = jet_flat(run, order, args[:count], series_of(flags, args[count:]))
+        if wanted is not None:
+            series = [
+                [_present(c, x, w) for c, w in zip(terms, row, strict=True)]
+                for terms, x, row in zip(series, results, wanted, strict=True)
+            ]
+        out_flags.extend(term_flags(series))
+        return [*results, *given_terms(series)]
+
+    avals = jaxpr.in_avals
+    terms = [
+        tangent_aval(aval) for aval, row in zip(avals, flags, strict=True) for flag in row if flag
+    ]
+    return trace_to_jaxpr(fun, [*avals, *terms], jaxpr.debug_info), out_flags
+
+
+def _present(term: Coefficient, result: ArrayLike, wanted: bool) -> Coefficient:
+    return instantiate(Zero.from_primal(result)) if term is None and wanted else term

@@ -1,0 +1,10 @@
+"""Higher derivatives by power series. Imported when it is first used."""
+
+from ricci_autodiff.jets import JetTrace as JetTrace
+from ricci_autodiff.jets import JetTracer as JetTracer
+from ricci_ir import export_names as _export_names
+
+from ._jet import *
+from ._registering import *
+
+_export_names(globals())

@@ -1,0 +1,199 @@
+"""Rules for series in the form in which libraries written for JAX register them.
+
+A rule is called as ``rule(primals, series, **params)``, where ``series`` has for each operand its
+Taylor coefficients from order 1 on. It returns the result and its coefficients; of several results,
+lists. Every primitive that has a derivative has a rule; registering one replaces it.
+"""
+
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from functools import partial
+from math import gamma
+from typing import Any
+
+import numpy as np
+
+from ricci_autodiff import (
+    JetRule,
+    JetWay,
+    Zero,
+    at_once,
+    composed,
+    constant_series,
+    instantiate,
+    jet_table,
+    jvp_rules,
+)
+from ricci_autodiff.jets import Coefficient, jet_flat
+from ricci_ir import Array, ArrayLike, Primitive, as_array
+from ricci_lax.elementwise._arithmetic import mul
+
+from ._jet import ZeroSeries, ZeroTerm, zero_series
+
+__all__ = [
+    "def_comp",
+    "def_deriv",
+    "deflinear",
+    "defzero",
+    "deriv_prop",
+    "fact",
+    "jet_rules",
+    "linear_prop",
+    "zero_prop",
+]
+
+type _Rule = Callable[..., tuple[Any, Any]]
+
+
+class _JetRules(MutableMapping[Primitive, _Rule]):
+    """The rules of all primitives that have one, in the form that this module describes."""
+
+    def __init__(self):
+        # What was set here, with the rule made of it: reading gives back the one that was set.
+        self._given: dict[Primitive, tuple[_Rule, JetRule]] = {}
+
+    def __getitem__(self, primitive: Primitive) -> _Rule:
+        if primitive not in jet_table and primitive not in jvp_rules:
+            raise KeyError(primitive)
+        given = self._given.get(primitive)
+        if given is not None and jet_table.get(primitive) is given[1]:
+            return given[0]
+        return partial(_push, primitive)
+
+    def __setitem__(self, primitive: Primitive, rule: _Rule) -> None:
+        made = _adapted(rule)
+        self._given[primitive] = rule, made
+        jet_table[primitive] = made
+
+    def __delitem__(self, primitive: Primitive) -> None:
+        del jet_table[primitive]
+        self._given.pop(primitive, None)
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return iter(jet_table.keys() | jvp_rules.keys())
+
+    def __len__(self) -> int:
+        return len(jet_table.keys() | jvp_rules.keys())
+
+
+jet_rules: MutableMapping[Primitive, _Rule] = _JetRules()
+
+
+def _adapted(rule: _Rule) -> JetRule:
+    def apply(push: Any, primals: Sequence[Any], series: Any, **params: Any) -> Any:
+        order = len(series[0])
+        given = [
+            [instantiate(Zero.from_primal(x)) if t is None else t for t in terms]
+            for x, terms in zip(primals, series, strict=True)
+        ]
+        results, found = rule(tuple(primals), given, **params)
+        if not isinstance(results, tuple | list):
+            results, found = [results], [found]
+        return list(results), [_coefficients(terms, order) for terms in found]
+
+    return at_once(apply)
+
+
+def _coefficients(terms: Any, order: int) -> list[Coefficient]:
+    """A series as users write it."""
+    if isinstance(terms, ZeroSeries):
+        return [None] * order
+    return [None if isinstance(t, ZeroTerm) else t for t in terms]
+
+
+def _push(
+    primitive: Primitive,
+    primals: Sequence[ArrayLike],
+    series: Sequence[Any],
+    rule: JetRule | None = None,
+    **params: Any,
+) -> tuple[Any, Any]:
+    """Apply a primitive to series, by its rule or another one."""
+    order = next((len(terms) for terms in series if not isinstance(terms, ZeroSeries)), 0)
+    rows = [_coefficients(terms, order) for terms in series]
+    many = primitive.multiple_results
+
+    def run(*args: ArrayLike) -> list[Any]:
+        result = primitive.bind(*args, **params)
+        return list(result) if many else [result]
+
+    results, found = jet_flat(run, order, primals, rows, {} if rule is None else {primitive: rule})
+    terms = [
+        zero_series
+        if all(t is None for t in row)
+        else [instantiate(Zero.from_primal(x)) if t is None else t for t in row]
+        for x, row in zip(results, found, strict=True)
+    ]
+    return (results, terms) if many else (results[0], terms[0])
+
+
+def deflinear(prim: Primitive) -> None:
+    """Register that a primitive is linear in all its operands together."""
+    jet_table[prim] = JetRule(JetWay.LINEAR)
+
+
+def linear_prop(
+    prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Sequence[Any], **params: Any
+) -> tuple[Any, Any]:
+    """Apply a primitive to series as one that is linear in all its operands together."""
+    return _push(prim, primals_in, series_in, JetRule(JetWay.LINEAR), **params)
+
+
+def defzero(prim: Primitive) -> None:
+    """Register that the derivatives of a primitive are zero."""
+    jet_table[prim] = constant_series
+
+
+def zero_prop(
+    prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Sequence[Any], **params: Any
+) -> tuple[Any, Any]:
+    """Apply a primitive to series as one whose derivatives are zero."""
+    return _push(prim, primals_in, series_in, constant_series, **params)
+
+
+def def_deriv(prim: Primitive, deriv: Callable[[Array], ArrayLike]) -> None:
+    """Register the derivative of a primitive of one operand.
+
+    Args:
+      prim: the primitive, elementwise.
+      deriv: from the operand to the derivative there, made of operations that have derivatives.
+    """
+    jet_table[prim] = _derivative(prim, deriv)
+
+
+def deriv_prop(
+    prim: Primitive,
+    deriv: Callable[[Array], ArrayLike],
+    primals_in: Sequence[ArrayLike],
+    series_in: Sequence[Any],
+) -> tuple[Any, Any]:
+    """Apply a primitive of one operand to a series, given its derivative."""
+    return _push(prim, primals_in, series_in, _derivative(prim, deriv))
+
+
+def _derivative(prim: Primitive, deriv: Callable[[Array], ArrayLike]) -> JetRule:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        result = prim.bind(x, **params)
+        return result, Zero.from_primal(result) if type(t) is Zero else mul(t, deriv(x))
+
+    return JetRule(JetWay.BY_DERIVATIVE, jvp)
+
+
+def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
+    """Register that a primitive is what a function of other primitives computes.
+
+    Args:
+      prim: the primitive.
+      comp: ``comp(*operands, **params, **kwargs)``.
+    """
+    jet_table[prim] = composed(partial(comp, **kwargs))
+
+
+def fact(n: ArrayLike) -> Array:
+    """The factorial, as an array of floats.
+
+    Args:
+      n: numbers whose values are known.
+    """
+    values = np.vectorize(lambda k: gamma(k + 1), otypes=[float])(np.asarray(n))
+    return as_array(values.astype(np.float32) if values.ndim else values.item())
