@@ -82,7 +82,9 @@ def content(module: ModuleType) -> str:
         made = "" if hasattr(module, "__file__") else "  # pyright: ignore[reportMissingImports]"
         hooks = ("__dir__", "__getattr__") if "__getattr__" in vars(module) and not late else ()
         lines += [f"from {name} import *{made}"]
-        lines += [f"from {name} import {hook} as {hook}" for hook in hooks] + ours
+        # Where names are loaded late, checkers are shown the names instead of the hooks.
+        hidden = "  # pyright: ignore"
+        lines += [f"from {name} import {hook} as {hook}{hidden}" for hook in hooks] + ours
     else:
         others = [n for n in module.__all__ if n in vars(module) and n not in inside]
         names = [*others, *(n for n in inside if n in module.__all__)]

@@ -62,7 +62,17 @@ TABLE: dict[str, dict[str, str]] = {
     "_src.flattree": {},  # quax imports it for the parameters of scan, which differ here
     "_src.interpreters": {  # the modules are those of jax.interpreters
         name: f"jax.interpreters:{name}"
-        for name in ("ad", "batching", "mlir", "partial_eval", "xla")
+        for name in ("ad", "batching", "mlir", "partial_eval", "pxla", "xla")
+    },
+    "_src.lib": {},
+    "_src.lib.mlir": {"ir": "jaxlib.mlir.ir", "passmanager": "jaxlib.mlir.passmanager"},
+    # what JAX's documentation of primitives imports
+    "_src.lib.mlir.dialects": {
+        "hlo": "jaxlib.mlir.dialects.stablehlo",
+        **{
+            name: f"jaxlib.mlir.dialects.{name}"
+            for name in ("arith", "chlo", "func", "math", "scf", "sdy", "vector")
+        },
     },
     "_src.literals": {  # equinox, jaxtyping, quax
         "TypedComplex": f"{ADAPTERS}:TypedComplex",
@@ -86,9 +96,6 @@ TABLE: dict[str, dict[str, str]] = {
         "prefix_errors": "ricci_pytree:prefix_errors",  # equinox
     },
     "_src.xla_bridge": {"_backends": f"{ADAPTERS}:clients"},  # chex
-    "interpreters.pxla": {  # orbax
-        "global_avals_to_results_handler": f"{UNSUPPORTED}:results_handler",
-    },
     "lib": {"__version__": "jaxlib:__version__"},
     "experimental.array_serialization": {},
     "experimental.array_serialization.serialization": {  # flax, orbax

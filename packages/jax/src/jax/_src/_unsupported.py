@@ -107,14 +107,6 @@ class ifrt_programs:
     make_plugin_compile_options = make_plugin_program
 
 
-def results_handler(global_out_avals: Any, shardings: Any, committed: bool) -> NoReturn:
-    """Not supported: makes arrays of what a program that was compiled elsewhere returns."""
-    raise NotImplementedError(
-        "global_avals_to_results_handler is not supported. Call programs that jit compiled, or "
-        "make arrays with make_array_from_single_device_arrays."
-    )
-
-
 class BCOO:
     """A sparse array. Nothing is an instance.
 

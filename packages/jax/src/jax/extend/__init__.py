@@ -14,9 +14,13 @@ if _typing.TYPE_CHECKING:
     from . import backend as backend
     from . import core as core
     from . import linear_util as linear_util
+    from . import lowering as lowering
+    from . import mlir as mlir
+    from . import pallas as pallas
     from . import random as random
     from . import sharding as sharding
     from . import source_info_util as source_info_util
+    from . import xla as xla
 else:
     import jax.extend.core as core
     import jax.extend.linear_util as linear_util
@@ -28,8 +32,12 @@ if not _typing.TYPE_CHECKING:
         globals(),
         {
             "backend": ".backend",
+            "lowering": ".lowering",
+            "mlir": ".mlir",
+            "pallas": ".pallas",
             "random": ".random",
             "sharding": ".sharding",
             "source_info_util": ".source_info_util",
+            "xla": ".xla",
         },
     )

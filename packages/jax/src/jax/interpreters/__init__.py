@@ -14,12 +14,14 @@ if _typing.TYPE_CHECKING:
     from . import batching as batching
     from . import mlir as mlir
     from . import partial_eval as partial_eval
+    from . import pxla as pxla
     from . import xla as xla
 else:
     import jax.interpreters.ad as ad
     import jax.interpreters.batching as batching
     import jax.interpreters.mlir as mlir
     import jax.interpreters.partial_eval as partial_eval
+    import jax.interpreters.pxla as pxla
     import jax.interpreters.xla as xla
 
-_export_names(globals(), "ad", "batching", "mlir", "partial_eval", "xla")
+_export_names(globals(), "ad", "batching", "mlir", "partial_eval", "pxla", "xla")

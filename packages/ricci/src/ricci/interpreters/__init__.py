@@ -6,6 +6,7 @@ from . import ad as ad
 from . import batching as batching
 from . import mlir as mlir
 from . import partial_eval as partial_eval
+from . import pxla as pxla
 from . import xla as xla
 
-_export_names(globals(), "ad", "batching", "mlir", "partial_eval", "xla")
+_export_names(globals(), "ad", "batching", "mlir", "partial_eval", "pxla", "xla")

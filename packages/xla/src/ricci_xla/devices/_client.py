@@ -5,11 +5,21 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 from ricci_ir import UNSET, Array, State, config, warn_user
 
 from . import _state as _state
+from ._factories import (
+    PLUGIN_PRIORITY,
+    BackendCache,
+    BackendFactory,
+    caches,
+    clear_backend_caches,
+    factories,
+    make_registered,
+)
 from ._guards import unguarded
 from ._jaxlib import cpu_sparse, lapack, runtime, xla_client
 from ._plugins import Plugin, find_plugins, make_plugin_client
@@ -17,6 +27,7 @@ from ._registration import introduce_array_types
 from ._runtime_types import Client, Device
 
 __all__ = [
+    "backend_xla_version",
     "backends",
     "backends_are_made",
     "clear_backends",
@@ -37,6 +48,8 @@ __all__ = [
     "process_count",
     "process_index",
     "process_indices",
+    "register_backend_cache",
+    "register_backend_factory",
     "set_distributed_client",
 ]
 
@@ -118,28 +131,43 @@ class _Clients:
                         f"started, so it is not used: {error}",
                         stacklevel=2,
                     )
-            return {**made, "cpu": _make_cpu_client(self.distributed)}
+            made["cpu"] = _make_cpu_client(self.distributed)
+            return self.with_registered(made) if factories else made
         made = {}
         for name in wanted:
             for platform in _ALIASES.get(name, (name,)):
                 if platform == "cpu":
                     made[platform] = _make_cpu_client(self.distributed)
+                elif platform in factories:
+                    made[platform] = self.make_wanted(platform, factories[platform].make)
                 elif platform in plugins:
-                    made[platform] = self.make_wanted(platform, plugins[platform])
+                    plugin = plugins[platform]
+                    make = partial(make_plugin_client, plugin, self.distributed)
+                    made[platform] = self.make_wanted(platform, make)
             if not any(platform in made for platform in _ALIASES.get(name, (name,))):
                 raise RuntimeError(_not_installed(name, plugins))
         return made
 
-    def make_wanted(self, platform: str, plugin: Plugin) -> Client:
+    def with_registered(self, made: dict[str, Client]) -> dict[str, Client]:
+        """The clients, and those of registered platforms, in the order of their priorities."""
+        ranked = [(0 if name == "cpu" else PLUGIN_PRIORITY, name, c) for name, c in made.items()]
+        ranked += make_registered(self.failed)
+        ranked.sort(key=lambda row: -row[0])
+        return {name: client for _, name, client in ranked}
+
+    def make_wanted(self, platform: str, make: Callable[[], Client | None]) -> Client:
         """Make a client that the options ask for by name, so that failing is an error."""
         try:
-            return make_plugin_client(plugin, self.distributed)
+            client = make()
+            if client is None:
+                raise RuntimeError("its factory returned None")
         except RuntimeError as error:
             raise RuntimeError(
                 f"Unable to initialize backend {platform!r}: {error}\n"
                 f"It was asked for by jax_platforms={config.jax_platforms!r} (environment "
                 "variables RICCI_PLATFORMS and JAX_PLATFORMS)."
             ) from error
+        return client
 
 
 _clients = _Clients()
@@ -311,6 +339,64 @@ def clear_backends() -> None:
     """Forget all clients. The next use makes new ones, with the options of that time."""
     with _clients.lock:
         _clients.made = _clients.first = None
+    clear_backend_caches()
+
+
+def register_backend_factory(
+    name: str,
+    factory: Callable[[], Client | None],
+    *,
+    priority: int = 0,
+    fail_quietly: bool = True,
+    experimental: bool = False,
+    make_topology: Callable[..., Any] | None = None,
+    c_api: Any = None,
+) -> None:
+    """Add a platform, whose client a function makes when devices are first asked for.
+
+    It is there unless ``jax_platforms`` asks for others. Clients that have been made already stay
+    as they are: register platforms at the start of a program, or call ``clear_backends``.
+
+    Args:
+      name: the platform's name.
+      factory: makes jaxlib's client for it.
+      priority: the platform of the highest priority is the default; that of CPUs is 0, that of
+        plugins 200.
+      fail_quietly: whether a failure is told only to those who ask for the platform.
+      experimental, make_topology, c_api: accepted for compatibility, and ignored.
+
+    Raises:
+      RuntimeError: if the platform's client has been made already.
+    """
+    with _clients.lock:
+        if name in (_clients.made or {}):
+            raise RuntimeError(
+                f"the client of the platform {name!r} has been made already. Register its factory "
+                "before the first device is asked for, or call clear_backends first."
+            )
+        factories[name] = BackendFactory(factory, priority, fail_quietly)
+
+
+def register_backend_cache(cache: BackendCache, for_what: str) -> None:
+    """Have ``clear_backends`` clear a cache of a library.
+
+    Args:
+      cache: has a method ``cache_clear``.
+      for_what: what it keeps.
+    """
+    caches.setdefault(for_what, []).append(cache)
+
+
+def backend_xla_version(platform: str | Client | None = None) -> int | None:
+    """The number of the version of XLA behind a client; ``None`` if the client does not tell it.
+
+    Args:
+      platform: the platform's name, or a client; by default the default platform.
+
+    Raises:
+      RuntimeError: if there is no such platform here.
+    """
+    return getattr(get_backend(platform), "xla_version", None)
 
 
 def backends() -> dict[str, Client]:

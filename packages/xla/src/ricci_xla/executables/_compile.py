@@ -27,6 +27,7 @@ from ricci_xla.arrays._layout import Layout
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
+from ricci_xla.devices._module_transformations import registered as transformations
 from ricci_xla.devices._runtime_types import (
     Client,
     CompileOptions,
@@ -253,7 +254,7 @@ def compile_text(
         functions = host_functions(host_callbacks)
         return client.compile_and_load(parse_module(text), where, found, functions)
     compile = lambda options: client.compile_and_load(text, where, options)
-    if not cached:
+    if not cached or transformations:
         return compile(found)
     if _cache_folder.value and _cache_enabled.value:
         cache = import_module("ricci_xla.cache")  # few programs have a folder for it
@@ -370,7 +371,7 @@ class Executable:
         self.ordered_effects = ordered_among(effects)
         self.has_extended_results = any(map(_is_extended, self.out_avals))
         self.handlers = [
-            _result_handler(aval, sharding, committed)
+            result_handler(aval, sharding, committed)
             for aval, sharding in zip(self.out_avals, self.out_shardings, strict=True)
         ]
 
@@ -453,7 +454,7 @@ def buffer_rank(aval: Any) -> int:
     return 0 if aval is abstract_token else physical_aval(aval).ndim
 
 
-def _result_handler(aval: Any, sharding: Sharding, committed: bool) -> Any:
+def result_handler(aval: Any, sharding: Sharding, committed: bool) -> Any:
     """jaxlib's handler that makes an array, a token or a key of a result's buffers."""
     if not _is_extended(aval):
         return runtime.array_result_handler(aval, sharding, committed)

@@ -22,6 +22,7 @@ if _typing.TYPE_CHECKING:
     ir: _typing.Any
     Value: _typing.Any
     Token: _typing.Any
+    upstream_dialects: _typing.Any
 else:
     __getattr__, __dir__ = _lazy_names(
         globals(),
@@ -29,5 +30,6 @@ else:
             "ir": "jaxlib.mlir.ir",
             "Value": "jaxlib.mlir.ir:Value",
             "Token": "jaxlib.mlir.ir:Value",
+            "upstream_dialects": "._dialects:upstream_dialects",
         },
     )

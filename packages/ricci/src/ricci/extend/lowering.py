@@ -1,0 +1,23 @@
+"""The contexts that lowering rules of MLIR objects are given; see ``interpreters.mlir``."""
+
+import typing as _typing
+
+from ricci_ir import export_names as _export_names
+from ricci_ir import lazy_names as _lazy_names
+
+_export_names(globals())
+
+if _typing.TYPE_CHECKING:
+    from ricci_xla.mlir import LoweringRuleContext as LoweringRuleContext
+
+    JaxIrContext: _typing.Any
+    upstream_dialects: _typing.Any
+else:  # MLIR is loaded when something asks for it
+    __getattr__, __dir__ = _lazy_names(
+        globals(),
+        {
+            "JaxIrContext": "jaxlib.mlir.ir:Context",
+            "LoweringRuleContext": "ricci_xla.mlir:LoweringRuleContext",
+            "upstream_dialects": "ricci_xla.mlir:upstream_dialects",
+        },
+    )

@@ -1,0 +1,33 @@
+"""Kernels written in Python for one block of an array: Ricci has none yet, and says so."""
+
+import typing as _typing
+from collections.abc import Callable as _Callable
+
+__all__ = ["GridMapping", "register_lowering_rule"]
+
+_ADVICE = (
+    "kernels written in Python (Pallas) are not supported. Write the operation with lax or numpy, "
+    "which XLA fuses, or call a kernel that is compiled already with ricci.ffi.ffi_call."
+)
+
+
+class GridMapping:
+    """How a kernel's blocks are laid over its operands.
+
+    Raises:
+      NotImplementedError: when one is made.
+    """
+
+    def __new__(cls, *args: _typing.Any, **kwargs: _typing.Any) -> _typing.NoReturn:
+        raise NotImplementedError(f"GridMapping: {_ADVICE}")
+
+
+def register_lowering_rule(
+    params_cls: type, rule: _Callable[..., _typing.Any], platform: str
+) -> _typing.NoReturn:
+    """Not supported: says how kernels are compiled for a platform.
+
+    Raises:
+      NotImplementedError: always.
+    """
+    raise NotImplementedError(f"register_lowering_rule: {_ADVICE}")

@@ -1,0 +1,67 @@
+"""Clients of platforms that a library brings, and caches that it keeps by client."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from ._runtime_types import Client
+
+
+class BackendFactory(NamedTuple):
+    """What makes the client of a platform.
+
+    Attributes:
+      make: makes it.
+      priority: the platform of the highest priority is the default; that of CPUs is 0.
+      fail_quietly: whether a failure is told only to those who ask for the platform.
+    """
+
+    make: Callable[[], Client | None]
+    priority: int
+    fail_quietly: bool
+
+
+class BackendCache(Protocol):
+    """A cache of what belongs to clients."""
+
+    def cache_clear(self) -> object:
+        """Drop everything."""
+        ...
+
+
+# Those of plugins come before all but what a library puts ahead on purpose.
+PLUGIN_PRIORITY = 200
+
+factories: dict[str, BackendFactory] = {}
+caches: dict[str, list[BackendCache]] = {}
+
+
+def clear_backend_caches() -> None:
+    """Drop what caches keep by client."""
+    for kept in caches.values():
+        for cache in kept:
+            cache.cache_clear()
+
+
+def make_registered(failed: dict[str, str]) -> list[tuple[int, str, Any]]:
+    """The priority, the name and the client of each registered platform.
+
+    Args:
+      failed: by platform, why a client could not be made; added to.
+
+    Raises:
+      RuntimeError: if one cannot be made that is not to fail quietly.
+    """
+    made: list[tuple[int, str, Any]] = []
+    for name, factory in factories.items():
+        try:
+            client = factory.make()
+        except Exception as error:
+            failed[name] = str(error)
+            if not factory.fail_quietly:
+                raise RuntimeError(f"Unable to initialize backend {name!r}: {error}") from error
+            continue
+        if client is None:
+            failed[name] = "its factory returned None"
+        else:
+            made.append((factory.priority, name, client))
+    return made

@@ -1,0 +1,52 @@
+"""Making arrays of the buffers that a program returns on several devices."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ricci_ir import Array, ShapedArray
+from ricci_xla.meshes._sharding_types import Sharding
+
+from ._compile import result_handler
+
+__all__ = [
+    "ResultsHandler",
+    "global_avals_to_results_handler",
+]
+
+
+class ResultsHandler:
+    """Makes an array of the parts of each result.
+
+    Attributes:
+      handlers: for each result, a function of its parts, one for each device.
+      out_avals, out_shardings: the types of the results, and how they are divided.
+    """
+
+    __slots__ = ("handlers", "out_avals", "out_shardings")
+
+    def __init__(
+        self, handlers: Sequence[Any], out_avals: Sequence[Any], out_shardings: Sequence[Any]
+    ):
+        self.handlers: list[Any] = list(handlers)
+        self.out_avals: Sequence[Any] = out_avals
+        self.out_shardings: Sequence[Any] = out_shardings
+
+    def __call__(self, out_bufs: Sequence[Sequence[Any]]) -> list[Array]:
+        """The results, given the parts of each."""
+        return [handle(parts) for handle, parts in zip(self.handlers, out_bufs, strict=True)]
+
+
+def global_avals_to_results_handler(
+    global_out_avals: Sequence[ShapedArray], shardings: Sequence[Sharding], committed: bool
+) -> ResultsHandler:
+    """What makes arrays of the buffers that a program returns.
+
+    Args:
+      global_out_avals: the types of the whole results.
+      shardings: how each is divided.
+      committed: whether the arrays stay on their devices.
+    """
+    avals = list(global_out_avals)
+    pairs = zip(avals, shardings, strict=True)
+    handlers = [result_handler(aval, sharding, committed) for aval, sharding in pairs]
+    return ResultsHandler(handlers, avals, list(shardings))

@@ -1,0 +1,16 @@
+"""The dialects that MLIR brings itself, for contexts that a library makes."""
+
+import importlib
+from typing import Any
+
+from ricci_xla.devices._jaxlib import load_mlir
+
+
+def _registry() -> Any:
+    ir, _ = load_mlir()
+    registry = ir.DialectRegistry()
+    importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+    return registry
+
+
+upstream_dialects: Any = _registry()
