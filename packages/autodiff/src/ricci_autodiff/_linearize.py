@@ -471,7 +471,7 @@ def linearize_flat(
     trace = LinearizeTrace(context.trace)
     tape = trace.tape
     given: list[TangentTracer] = []
-    args: list[ArrayLike] = []
+    args: list[Any] = []
     for primal, nonzero in zip(primals, nonzeros, strict=True):
         if nonzero:
             aval: Any = get_aval(primal)

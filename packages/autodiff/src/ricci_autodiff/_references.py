@@ -43,8 +43,8 @@ class _DualReference(Ref):
     def __init__(self, trace: Any, primal: Any, tangent: Any):
         super().__init__(primal.aval, None)
         self._owner: Trace = trace
-        self.primal = primal
-        self.tangent = tangent
+        self.primal: Any = primal
+        self.tangent: Any = tangent
 
     def read(self, shared: bool = False) -> Any:
         """The array and its tangent."""
@@ -64,7 +64,7 @@ class _DualReference(Ref):
             if is_reference(self.tangent):
                 self.tangent.write(instantiate(tangent))
             else:
-                self.tangent: Tangent = tangent
+                self.tangent = tangent
 
     def __repr__(self) -> str:
         return f"Ref({self.primal!r}, differentiated)"

@@ -5,7 +5,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ricci_ir import Jaxpr, discharged, is_static_shape, lowerable_effects, uses_references
+from ricci_ir import (
+    Jaxpr,
+    discharged,
+    is_static_shape,
+    lowerable_effects,
+    reference_arguments,
+    uses_references,
+)
 
 from ._locations import Locations, SourceLocations
 from ._lowering import lower_function
@@ -72,8 +79,14 @@ def lower_jaxpr(
 
     Raises:
       ValueError: if the program has effects that are not lowerable.
+      NotImplementedError: if it takes references.
     """
     if uses_references(jaxpr.effects):
+        if reference_arguments(jaxpr):
+            raise NotImplementedError(
+                f"{kind}: {name} takes references, which are not lowered. Pass the arrays that they "
+                "hold, or lower the program that ricci_ir.discharged gives."
+            )
         jaxpr = discharged(jaxpr).jaxpr
     if jaxpr.effects:
         lowerable_effects.require(f"{kind}: {name}", jaxpr.effects, ValueError)

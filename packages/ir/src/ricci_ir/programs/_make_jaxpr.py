@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ricci_ir._config import debug_key_reuse, no_tracing
 from ricci_ir._errors import api_boundary
 from ricci_ir._key_checks import key_checks
+from ricci_ir.traces._references import check_distinct
 from ricci_ir.traces._trace import extend_axes
 from ricci_ir.types._aval import AbstractValue, ShapedArray
 from ricci_ir.types._shape_dtype import argument_aval, described_type, result_aval
@@ -185,6 +186,7 @@ def _static_values(
 def _argument_avals(
     leaves: Sequence[Any], paths: Sequence[str], fun: Callable[..., Any]
 ) -> list[AbstractValue]:
+    check_distinct(_name(fun), leaves, {})
     avals = []
     for leaf, path in zip(leaves, paths, strict=True):
         try:

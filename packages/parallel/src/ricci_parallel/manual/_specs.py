@@ -52,7 +52,8 @@ def shard_aval(
       check_vma: whether the type says along which of them the value varies.
     """
     if isinstance(aval, AbstractRef):
-        return aval.update(shard_aval(aval.inner_aval, mesh, spec, manual, check_vma))
+        inner = shard_aval(aval.inner_aval, mesh, spec, manual, check_vma)
+        return aval.update(inner_aval=inner)  # pyright: ignore[reportReturnType]
     shape = list(aval.shape)
     for i, part in enumerate(spec):
         shape[i] //= prod(mesh.shape[name] for name in spec_axes(part))
