@@ -84,8 +84,8 @@ def lower_jaxpr(
     if uses_references(jaxpr.effects):
         if reference_arguments(jaxpr):
             raise NotImplementedError(
-                f"{kind}: {name} takes references, which are not lowered. Pass the arrays that they "
-                "hold, or lower the program that ricci_ir.discharged gives."
+                f"{kind}: {name} takes references, which are not lowered. Pass the arrays that "
+                "they hold, or lower the program that ricci_ir.discharged gives."
             )
         jaxpr = discharged(jaxpr).jaxpr
     if jaxpr.effects:

@@ -22,6 +22,7 @@ from .laws._laws import check_laws as check_laws
 from .laws._programs import check_compiled as check_compiled
 from .laws._programs import check_programs as check_programs
 from .laws._programs import check_well_formed as check_well_formed
+from .laws._references import check_references as check_references
 from .laws._types import Law as Law
 from .laws._types import assert_results_close as assert_results_close
 from .laws._types import check_abstract_type as check_abstract_type
@@ -69,6 +70,7 @@ __all__ = [
     "check_linearize",
     "check_nested_batching",
     "check_programs",
+    "check_references",
     "check_second_order",
     "check_vjp",
     "check_well_formed",
