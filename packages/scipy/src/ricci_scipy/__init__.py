@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from . import interpolate as interpolate
     from . import linalg as linalg
     from . import ndimage as ndimage
+    from . import ode as ode
     from . import optimize as optimize
     from . import signal as signal
     from . import sparse as sparse
@@ -26,6 +27,7 @@ __all__ = [
     "interpolate",
     "linalg",
     "ndimage",
+    "ode",
     "optimize",
     "signal",
     "sparse",

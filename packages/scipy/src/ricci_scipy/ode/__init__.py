@@ -1,0 +1,8 @@
+"""Ordinary differential equations. Imported when it is first used."""
+
+from ricci_ir import export_names as _export_names
+
+from ._dormand_prince import *
+from ._odeint import *
+
+_export_names(globals())
