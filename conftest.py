@@ -2,7 +2,9 @@
 
 Examples need a backend and operators, whichever package they are in. With ``RICCI_CASES_PER_TEST``
 each test function runs so many of its cases, evenly spaced: enough to find a dependency that a
-package does not declare, where all cases run elsewhere.
+package does not declare, where all cases run elsewhere. With ``RICCI_SAMPLE`` test functions that
+are marked ``sampled(most)``, which compile much in each case, run so many; `nox -s tests` runs them
+whole.
 """
 
 import importlib
@@ -21,11 +23,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out the examples of public namespaces' functions: they run where these are defined."""
     items[:] = [item for item in items if not (hasattr(item, "dtest") and _is_wrapper(item))]
     most = int(os.environ.get("RICCI_CASES_PER_TEST", "0"))
-    if most:
+    sample = bool(os.environ.get("RICCI_SAMPLE"))
+    if most or sample:
         cases: dict[str, list[pytest.Item]] = {}
         for item in items:
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-        items[:] = [item for group in cases.values() for item in _spaced(group, most)]
+        items[:] = []
+        for group in cases.values():
+            mark = group[0].get_closest_marker("sampled") if sample else None
+            items += _spaced(group, min([most or len(group), *(mark.args if mark else ())]))
 
 
 def _spaced(items: list[pytest.Item], most: int) -> list[pytest.Item]:

@@ -125,8 +125,11 @@ def tests(session: nox.Session, jaxlib: str, package: str) -> None:
 
 @nox.session(name="tests-together")
 def tests_together(session: nox.Session) -> None:
-    """Run the tests of every package at once, on the oldest jaxlib; arguments go to pytest."""
-    run_pytest(session, workspace(), "-n", "auto", "--dist", "worksteal")
+    """Run the tests of every package at once, on the oldest jaxlib; arguments go to pytest.
+
+    Of what is marked ``sampled``, and of the laws' cases, only a sample: `nox -s tests` runs all.
+    """
+    run_pytest(session, workspace(), "-n", "auto", "--dist", "worksteal", RICCI_SAMPLE="1")
 
 
 @nox.session
@@ -158,9 +161,13 @@ def machines_short(session: nox.Session) -> None:
 
 @nox.session(name="integration-cpu")
 def integration_cpu(session: nox.Session) -> None:
-    """Run the tests through the public API on eight virtual CPU devices."""
+    """Run the tests through the public API on eight virtual CPU devices.
+
+    Of what is marked ``sampled`` only a sample: `pytest integration` runs all.
+    """
     options = ["--ignore-glob=*/test_hosts_*.py", "-n", "auto"]
-    run_pytest(session, workspace(), "integration", *options, RICCI_TEST_PLATFORM="cpu")
+    variables = {"RICCI_TEST_PLATFORM": "cpu", "RICCI_SAMPLE": "1"}
+    run_pytest(session, workspace(), "integration", *options, **variables)
 
 
 @nox.session(name="integration-hosts")

@@ -1,5 +1,8 @@
 """Differences, gradients and integrals: types, values, derivatives and errors as JAX's."""
 
+import pytest
 
+
+@pytest.mark.sampled(30)
 def test_result_is_jaxs(recorded, check):
     check(recorded)

@@ -36,6 +36,7 @@ def test_every_collective_has_examples_or_says_why_not():
     assert all(p in example_rules for p in DEFINED)
 
 
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("name", COLLECTIVES)
 @pytest.mark.parametrize("law", LAWS)
 def test_law(law, name):
@@ -167,6 +168,7 @@ def test_steps_are_linear_and_transposed(name, wide):
         np.testing.assert_allclose(vmap(fun)(examples_of), [expected(x) for x in examples_of])
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("check_vma", [False, True])
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_devices_compute_what_a_batch_does(name, check_vma):

@@ -43,6 +43,7 @@ def mode(request):
         config.update(name, value)
 
 
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("source", RECORDED)
 def test_samples_are_as_recorded(mode, source):
     expected = RECORDED[source][mode]

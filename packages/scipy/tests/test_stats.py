@@ -25,6 +25,7 @@ DISTRIBUTIONS = {
 }
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", RECORDED)
 def test_values_are_those_of_scipy(name):
     (points,), parameters, expected = RECORDED[name]
