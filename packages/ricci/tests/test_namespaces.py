@@ -64,6 +64,7 @@ def test_unknown_attribute():
         "ricci_examples",
         "ricci_export",
         "ricci_parallel.reports",
+        "ricci_sparse",
         "ricci_testing",
         "ricci_xla.cache",
         "ricci_xla.files",

@@ -18,6 +18,7 @@ from ricci_pytree import (
     keystr,
     tree_flatten,
     tree_flatten_with_path,
+    tree_leaves,
     tree_unflatten,
 )
 
@@ -47,13 +48,14 @@ def register_vmappable(
 ) -> None:
     """Have ``vmap`` map over values of a class, which need not be pytrees of arrays.
 
-    The axis sizes of such values are not asked for: another argument has a mapped axis, or
-    ``axis_size`` is given. What was registered for the class before is replaced.
+    If the class is a pytree, its arrays say the size of an axis that is mapped by an ``int``. Else
+    another argument has a mapped axis, or ``axis_size`` is given. What was registered for the class
+    before is replaced.
 
     Args:
       data_type: the class of the values.
-      spec_type: the class of what ``in_axes`` and ``out_axes`` have for such values; they may have
-        an ``int`` or ``None`` as well.
+      spec_type: the class of what ``in_axes`` and ``out_axes`` have for such values, such as
+        ``int``; they may have an ``int`` or ``None`` anyway.
       axis_size_type: the class of ``axis_size``: ``int``, or one with ``__index__``.
       to_elt: ``to_elt(cont, example_index, batch, spec)`` returns what the function is called with
         for an example. ``cont(x, axis)`` gives one example of an array or of a value of a
@@ -79,8 +81,11 @@ def is_own(x: object) -> bool:
 
 
 def is_spec(x: object) -> bool:
-    """Whether a value says by its class how to map over values of a registered class."""
-    return any(isinstance(x, own.spec_type) for own in own_classes.values())
+    """Whether a value says by its class how to map over values of a registered class.
+
+    An integer is an axis of arrays as well, also for a class that takes integers.
+    """
+    return not isinstance(x, int) and any(isinstance(x, own.spec_type) for own in own_classes.values())
 
 
 def _is_axis(x: object) -> bool:
@@ -143,8 +148,26 @@ def read_arguments(
         return [keystr(found[i][0]) for i in plain]
 
     arrays, axes = [leaves[i] for i in plain], [specs[i] for i in plain]
-    dims, size = mapped_dims("vmap", arrays, axes, plain_size(axis_size), names)
+    size = plain_size(axis_size)
+    if size is None and all(axis is None for axis in axes):
+        size = _size_inside(leaves, specs)
+    dims, size = mapped_dims("vmap", arrays, axes, size, names)
     return Arguments(leaves, tree, specs, arrays, dims, size)
+
+
+def _size_inside(leaves: Sequence[Any], specs: Sequence[Any]) -> int | None:
+    """The size of the mapped axis of values of registered classes that are pytrees of arrays.
+
+    An array of size 1 along it may belong to every example.
+    """
+    sizes = [
+        shape[spec]
+        for leaf, spec in zip(leaves, specs, strict=True)
+        if is_own(leaf) and isinstance(spec, int)
+        for shape in (getattr(x, "shape", ()) for x in tree_leaves(leaf) if x is not leaf)
+        if -len(shape) <= spec < len(shape)
+    ]
+    return max(sizes, default=None)
 
 
 class Mapping:

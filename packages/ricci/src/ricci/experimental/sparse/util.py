@@ -1,0 +1,6 @@
+"""What sparse arrays of all formats share."""
+
+from ricci_ir import guard_public as _guard_public
+from ricci_sparse.layouts import *
+
+_guard_public(globals())

@@ -1,0 +1,42 @@
+"""Sparse arrays, and functions of them: what ``jax.experimental.sparse`` has."""
+
+from ricci_ir import export_names as _export_names
+
+from . import _mapped as _mapped
+from . import _methods as _methods
+from ._api import *
+from ._base import JAXSparse as JAXSparse
+from ._random import *
+from .ad import grad as grad
+from .ad import jacfwd as jacfwd
+from .ad import jacobian as jacobian
+from .ad import jacrev as jacrev
+from .ad import value_and_grad as value_and_grad
+from .bcoo import *
+from .bcsr import *
+from .coo import COO as COO
+from .coo import coo_fromdense as coo_fromdense
+from .coo import coo_fromdense_p as coo_fromdense_p
+from .coo import coo_matmat as coo_matmat
+from .coo import coo_matmat_p as coo_matmat_p
+from .coo import coo_matvec as coo_matvec
+from .coo import coo_matvec_p as coo_matvec_p
+from .coo import coo_todense as coo_todense
+from .coo import coo_todense_p as coo_todense_p
+from .csr import CSC as CSC
+from .csr import CSR as CSR
+from .csr import csr_fromdense as csr_fromdense
+from .csr import csr_fromdense_p as csr_fromdense_p
+from .csr import csr_matmat as csr_matmat
+from .csr import csr_matmat_p as csr_matmat_p
+from .csr import csr_matvec as csr_matvec
+from .csr import csr_matvec_p as csr_matvec_p
+from .csr import csr_todense as csr_todense
+from .csr import csr_todense_p as csr_todense_p
+from .layouts import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
+from .layouts import SparseEfficiencyError as SparseEfficiencyError
+from .layouts import SparseEfficiencyWarning as SparseEfficiencyWarning
+from .transform import SparseTracer as SparseTracer
+from .transform import sparsify as sparsify
+
+_export_names(globals())

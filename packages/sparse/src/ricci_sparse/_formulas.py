@@ -1,0 +1,142 @@
+"""Primitives that stand for a function of other operations.
+
+Sparse operations are few lines of gathers, products and scatters. Functions of these would have
+all transformations; a primitive has a name, by which a traced program shows it and ``sparsify``
+finds its rule. ``formula`` makes a primitive of a function. Its rules are those of a staged call of
+the program that the function is for operands of these types.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_autodiff import (
+    Zero,
+    jvp_rules,
+    linearize_rules,
+    split_call,
+    tangent_aval,
+    transpose_rules,
+)
+from ricci_batching import batch_rules
+from ricci_ir import (
+    Array,
+    Cache,
+    DebugInfo,
+    Jaxpr,
+    Primitive,
+    by_program,
+    convert_constvars,
+    define,
+    get_aval,
+    no_origin,
+    trace_key,
+    trace_to_jaxpr,
+)
+from ricci_lax import jit_p
+from ricci_lax.authoring import no_examples
+from ricci_stablehlo import Lowering, Value, of_function
+
+_programs: Cache[Any, Jaxpr] = Cache("programs of sparse operations", 2048)
+
+
+def _type_of(x: Any) -> Any:
+    """The type of an operand, or of what stands for one in a transpose rule."""
+    aval = getattr(x, "aval", None)
+    return get_aval(x) if aval is None else aval
+
+
+def formula(
+    name: str,
+    fun: Callable[..., Array | Sequence[Array]],
+    *,
+    multiple_results: bool = False,
+) -> Primitive:
+    """Define a primitive that computes what a function of arrays computes.
+
+    Args:
+      name: the printed name.
+      fun: ``fun(*operands, **params)``, made of other operations. It returns an array, or a
+        sequence of arrays if ``multiple_results``.
+      multiple_results: whether the primitive has several results.
+    """
+
+    def program(types: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
+        key = (name, types, *params.items(), trace_key())
+        found = _programs.entries.get(key)
+        return _programs.make(key, trace, types, params) if found is None else found
+
+    def trace(types: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
+        def flat(*xs: Array) -> Sequence[Any]:
+            result: Any = fun(*xs, **params)
+            return result if multiple_results else [result]
+
+        return trace_to_jaxpr(flat, types, DebugInfo("jit", name), no_origin)
+
+    def staged(args: Sequence[Any], params: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+        """The parameters of the staged call, and its further leading operands."""
+        jaxpr = program(tuple(map(_type_of, args)), params)
+        return {"jaxpr": convert_constvars(jaxpr), "name": name}, list(jaxpr.consts)
+
+    def results(outs: Any) -> Any:
+        return outs if multiple_results else outs[0]
+
+    def abstract_eval(*avals: Any, **params: Any) -> Any:
+        return results(program(avals, params).out_avals)
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        call, consts = staged(primals, params)
+        zeros = [Zero(tangent_aval(get_aval(c))) for c in consts]
+        outs, found = jvp_rules[jit_p]((*consts, *primals), (*zeros, *tangents), **call)
+        return results(outs), results(found)
+
+    def linearize(
+        tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        call, consts = staged(primals, params)
+        zeros = [Zero(tangent_aval(get_aval(c))) for c in consts]
+        outs, found = linearize_rules[jit_p](tape, (*consts, *primals), (*zeros, *tangents), **call)
+        return results(outs), results(found)
+
+    def split(tape: Any, args: Sequence[Any], **params: Any) -> Any:
+        call, consts = staged(args, params)
+        return results(split_call(tape, (*consts, *args), **call))
+
+    def transpose(ct: Any, *args: Any, **params: Any) -> Sequence[Any]:
+        call, consts = staged(args, params)
+        cts = ct if multiple_results else [ct]
+        return transpose_rules[jit_p](cts, *consts, *args, **call)[len(consts) :]
+
+    def batch(
+        axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        types = tuple(
+            aval if dim is None else aval.remove_dimension(dim)
+            for aval, dim in zip(map(get_aval, args), dims, strict=True)
+        )
+        jaxpr = program(types, params)
+        call = {"jaxpr": convert_constvars(jaxpr), "name": name}
+        consts = jaxpr.consts
+        unmapped = (None,) * len(consts)
+        outs, out_dims = batch_rules[jit_p](axis, (*consts, *args), (*unmapped, *dims), **call)
+        return results(outs), results(out_dims)
+
+    def lower(ctx: Lowering, *operands: Value, **params: Any) -> Any:
+        jaxpr = program(tuple(x.aval for x in operands), params)
+        return results(ctx.inline(jaxpr, operands))
+
+    return define(
+        name,
+        abstract_eval=abstract_eval,
+        multiple_results=multiple_results,
+        sharding=by_program,
+        jvp=jvp,
+        linearize=linearize,
+        split=split,
+        transpose=transpose,
+        batch=batch,
+        lower=of_function(fun, lower),
+        examples=no_examples("its rules are those of the program that it stands for"),
+    )
+
+
+__all__ = ["formula"]

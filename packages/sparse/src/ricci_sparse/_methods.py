@@ -1,0 +1,98 @@
+"""The operators and methods of BCOO and BCSR arrays: functions of arrays on sparse values."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ricci_numpy as jnp
+from ricci_ir import api_boundary
+
+from ._base import JAXSparse
+from .bcoo import BCOO
+from .bcsr import BCSR
+from .transform import sparsify
+
+
+def _swapped(fun: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, y: fun(y, x)
+
+
+def _method(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that applies a function to sparse values."""
+    applied = sparsify(fun)
+
+    def method(self: JAXSparse, *args: Any, **kwargs: Any) -> Any:
+        return applied(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"See ``numpy.{getattr(fun, '__name__', name)}``."
+    return api_boundary(method)
+
+
+def _item(self: JAXSparse, idx: Any) -> Any:
+    """A part of the array."""
+    return sparsify(lambda x: x[idx])(self)
+
+
+def _elements(self: JAXSparse) -> Iterator[Any]:
+    """The parts along the first dimension."""
+    if not self.shape:
+        raise TypeError("iteration over a 0-d sparse array")
+    return iter([self[i] for i in range(self.shape[0])])  # pyright: ignore
+
+
+def _reshape(x: Any, *shape: Any, **kwargs: Any) -> Any:
+    return x.reshape(*shape, **kwargs)
+
+
+def _sum(x: Any, *args: Any, **kwargs: Any) -> Any:
+    return jnp.sum(x, *args, **kwargs)
+
+
+def _static(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a function whose further arguments are no arrays."""
+
+    def method(self: JAXSparse, *args: Any, **kwargs: Any) -> Any:
+        return sparsify(lambda x: fun(x, *args, **kwargs))(self)
+
+    return api_boundary(method)
+
+
+_BOTH: dict[str, Callable[..., Any]] = {
+    "__matmul__": _method("__matmul__", jnp.matmul),
+    "__rmatmul__": _method("__rmatmul__", _swapped(jnp.matmul)),
+    "__getitem__": api_boundary(_item),
+}
+_OF_BCOO: dict[str, Callable[..., Any]] = {
+    "__abs__": _method("__abs__", jnp.abs),
+    "__neg__": _method("__neg__", jnp.negative),
+    "__pos__": _method("__pos__", jnp.positive),
+    "__add__": _method("__add__", jnp.add),
+    "__radd__": _method("__radd__", _swapped(jnp.add)),
+    "__sub__": _method("__sub__", jnp.subtract),
+    "__rsub__": _method("__rsub__", _swapped(jnp.subtract)),
+    "__mul__": _method("__mul__", jnp.multiply),
+    "__rmul__": _method("__rmul__", _swapped(jnp.multiply)),
+    "__truediv__": _method("__truediv__", jnp.divide),
+    "__rtruediv__": _method("__rtruediv__", _swapped(jnp.divide)),
+    "__rpow__": _method("__rpow__", _swapped(jnp.power)),
+    "__iter__": api_boundary(_elements),
+    "astype": _static(lambda x, *args, **kwargs: x.astype(*args, **kwargs)),
+    "reshape": _static(_reshape),
+    "sum": _static(_sum),
+}
+
+
+def _pow(self: JAXSparse, other: Any) -> Any:
+    """A power with a number as its exponent."""
+    if isinstance(other, JAXSparse):
+        raise TypeError("power requires ndarray or scalar arguments, got a sparse exponent.")
+    return sparsify(lambda x: x**other)(self)
+
+
+_OF_BCOO["__pow__"] = api_boundary(_pow)
+
+for _name, _function in _BOTH.items():
+    setattr(BCOO, _name, _function)
+    setattr(BCSR, _name, _function)
+for _name, _function in _OF_BCOO.items():
+    setattr(BCOO, _name, _function)

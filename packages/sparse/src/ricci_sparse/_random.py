@@ -1,0 +1,79 @@
+"""Random sparse arrays."""
+
+from collections.abc import Callable, Sequence
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+
+import ricci_numpy as jnp
+import ricci_random as random
+from ricci_ir import Array, DTypeLike
+
+from .bcoo import BCOO
+
+__all__ = ["random_bcoo"]
+
+
+def random_bcoo(
+    key: Array,
+    shape: Sequence[int],
+    *,
+    dtype: DTypeLike = np.float64,
+    indices_dtype: DTypeLike | None = None,
+    nse: int | float = 0.2,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    unique_indices: bool = True,
+    sorted_indices: bool = False,
+    generator: Callable[..., Array] = random.uniform,
+    **kwds: Any,
+) -> BCOO:
+    """A random BCOO array.
+
+    Args:
+      key: a random key.
+      shape: its shape.
+      dtype: the dtype of its elements.
+      indices_dtype: the dtype of its indices; int32 by default.
+      nse: how many elements are stored for each batch; below 1, as a part of the places.
+      n_batch, n_dense: how many dimensions are batches, and dense.
+      unique_indices: whether each index occurs once.
+      sorted_indices: whether the indices are in order.
+      generator: the sampler of the elements, which takes ``shape``, ``dtype`` and ``kwds``.
+      kwds: further arguments of the sampler.
+
+    Raises:
+      ValueError: if ``nse`` is negative, or larger than there are places.
+
+    Example:
+      >>> random_bcoo(random.key(0), (10, 10), dtype=np.float32, nse=5)
+      BCOO(float32[10, 10], nse=5)
+    """
+    sizes = tuple(map(int, shape))
+    n_sparse = len(sizes) - n_batch - n_dense
+    if n_sparse < 0 or n_batch < 0 or n_dense < 0:
+        raise ValueError(
+            f"random_bcoo: shape {sizes} has not {n_batch} batch and {n_dense} dense dimensions."
+        )
+    batch, sparse, dense = (
+        sizes[:n_batch],
+        sizes[n_batch : n_batch + n_sparse],
+        sizes[n_batch + n_sparse :],
+    )
+    places = prod(sparse)
+    count = ceil(nse * places) if 0 <= nse < 1 else int(nse)
+    if not 0 <= count <= places:
+        raise ValueError(f"random_bcoo: got nse={nse}, expected to be between 0 and {places}.")
+    of_data, of_indices = random.split(key)
+    if unique_indices:
+        numbers = jnp.broadcast_to(jnp.arange(places), (*batch, places))
+        flat = random.permutation(of_indices, numbers, len(batch), True)[..., :count]
+    else:
+        flat = random.randint(of_indices, (*batch, count), 0, places)
+    found = jnp.unravel_index(flat, sparse) if sparse else ()
+    indices = jnp.stack(found, axis=-1) if sparse else jnp.zeros((*batch, count, 0), int)
+    indices = indices.astype(np.int32 if indices_dtype is None else indices_dtype)
+    data = generator(of_data, shape=(*batch, count, *dense), dtype=dtype, **kwds)
+    result = BCOO((data, indices), shape=sizes)
+    return result.sort_indices() if sorted_indices else result

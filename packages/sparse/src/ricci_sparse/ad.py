@@ -1,0 +1,259 @@
+"""Derivatives with respect to sparse arrays: those of their elements, at the same indices."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import ricci_autodiff as autodiff
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import Array
+from ricci_pytree import tree_flatten, tree_unflatten
+
+from ._base import is_sparse
+from .bcoo import BCOO
+
+__all__ = [
+    "flatten_fun_for_sparse_ad",
+    "grad",
+    "is_sparse",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "value_and_grad",
+]
+
+
+class _Arguments:
+    """Arguments of a call, of which some are differentiated by.
+
+    Args:
+      argnums: the positions of those.
+      args: all positional arguments: pytrees of arrays, some of them sparse.
+    """
+
+    __slots__ = ("args", "leaves", "positions", "single", "trees")
+
+    def __init__(self, name: str, argnums: int | Sequence[int], args: tuple[Any, ...]):
+        self.single: bool = isinstance(argnums, int)
+        given = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        if any(not -len(args) <= i < len(args) for i in given):
+            raise ValueError(
+                f"{name}: argnums {argnums} must be positions of the {len(args)} positional "
+                "arguments."
+            )
+        self.args: tuple[Any, ...] = args
+        self.positions: list[int] = [i % len(args) for i in given]
+        flat = [tree_flatten(args[i], is_leaf=is_sparse) for i in self.positions]
+        self.leaves: list[list[Any]] = [leaves for leaves, _ in flat]
+        self.trees: list[Any] = [tree for _, tree in flat]
+
+    def data(self) -> list[list[Any]]:
+        """The arrays to differentiate by: dense ones, and the elements of sparse ones."""
+        return [[x.data if is_sparse(x) else x for x in leaves] for leaves in self.leaves]
+
+    def with_data(self, data: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+        """The arguments with these arrays in place of the ones that ``data`` gives."""
+        args = list(self.args)
+        for i, tree, old, new in zip(self.positions, self.trees, self.leaves, data, strict=True):
+            leaves = [_with_elements(x, d) for x, d in zip(old, new, strict=True)]
+            args[i] = tree_unflatten(tree, leaves)
+        return tuple(args)
+
+    def results(self, derivatives: Sequence[Sequence[Any]], make: Callable[[Any, Any], Any]) -> Any:
+        """Derivatives in the structure of the arguments; ``make(argument, derivative)`` each."""
+        found = tuple(
+            tree_unflatten(tree, [make(x, d) for x, d in zip(leaves, ds, strict=True)])
+            for tree, leaves, ds in zip(self.trees, self.leaves, derivatives, strict=True)
+        )
+        return found[0] if self.single else found
+
+
+def _with_elements(x: Any, data: Any) -> Any:
+    """The sparse array with other elements; of a dense one, those are the array."""
+    if not is_sparse(x):
+        return data
+    _, known = x.tree_flatten()
+    others = [part for part in x._arrays() if part is not x.data]
+    return type(x).tree_unflatten(known, (data, *others))
+
+
+def flatten_fun_for_sparse_ad(
+    fun: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...]
+) -> tuple[Callable[..., Any], tuple[int, ...], list[Any], Callable[[Any], Any]]:
+    """A function of the arrays that arguments are made of.
+
+    Args:
+      fun: a function of pytrees of arrays, some of them sparse.
+      argnums: the positions of the arguments to differentiate by.
+      args: the arguments.
+
+    Returns:
+      The function; the positions of its arguments to differentiate by; its arguments; and a
+      function that gives a sequence of their derivatives the structure of the arguments.
+    """
+    given = _Arguments("flatten_fun_for_sparse_ad", argnums, args)
+    counts = [len(leaves) for leaves in given.leaves]
+    flat = [x for leaves in given.data() for x in leaves]
+
+    def grouped(xs: Sequence[Any]) -> list[list[Any]]:
+        rest = iter(xs)
+        return [[next(rest) for _ in range(count)] for count in counts]
+
+    def flat_fun(*xs: Any) -> Any:
+        return fun(*given.with_data(grouped(xs)))
+
+    def unflatten(derivatives: Any) -> Any:
+        return given.results(grouped(list(derivatives)), _with_elements)
+
+    return flat_fun, tuple(range(len(flat))), flat, unflatten
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Callable[..., tuple[Any, Any]]:
+    """The value and the gradient of a function of arrays, some of them sparse.
+
+    The gradient by a sparse array is one with the same indices: that by its elements.
+
+    Args:
+      fun: a function that returns a scalar.
+      argnums: which arguments to differentiate by.
+      has_aux: whether ``fun`` returns a pair, of which the second part is no more than passed on.
+      kwargs: further arguments of ``value_and_grad`` for dense arrays.
+
+    Returns:
+      A function with the arguments of ``fun``, which returns the value and the gradient.
+
+    Raises:
+      TypeError: when it is called, if an argument's elements are not floats.
+      ValueError: if there is no such argument.
+
+    Example:
+      >>> import numpy as np
+      >>> M = BCOO.fromdense(np.float32([[0, 2], [1, 0]]))
+      >>> value, gradient = value_and_grad(lambda M, v: (M @ v).sum())(M, np.float32([3, 4]))
+      >>> float(value), gradient.data
+      (11.0, Array([4., 3.], dtype=float32))
+    """
+
+    @wraps(fun)
+    def wrapped(*args: Any, **params: Any) -> tuple[Any, Any]:
+        given = _Arguments("value_and_grad", argnums, args)
+        of_data = lambda data: fun(*given.with_data(data), **params)
+        differentiated = autodiff.value_and_grad(of_data, has_aux=has_aux, **kwargs)
+        value, gradients = differentiated(given.data())
+        return value, given.results(gradients, _with_elements)
+
+    return wrapped
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Callable[..., Any]:
+    """The gradient of a function of arrays, some of them sparse: see ``value_and_grad``.
+
+    Returns:
+      A function with the arguments of ``fun``, which returns the gradient; and what ``fun`` passes
+      on, if ``has_aux``.
+    """
+    differentiated = value_and_grad(fun, argnums, has_aux, **kwargs)
+
+    @wraps(fun)
+    def wrapped(*args: Any, **params: Any) -> Any:
+        value, gradient = differentiated(*args, **params)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return wrapped
+
+
+def _jacobian(
+    transform: Callable[..., Any],
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    options: dict[str, Any],
+) -> Callable[..., Any]:
+    @wraps(fun)
+    def wrapped(*args: Any, **params: Any) -> Any:
+        given = _Arguments(transform.__name__, argnums, args)
+        out_tree: Any = None
+
+        def of_data(data: Any) -> Any:
+            nonlocal out_tree
+            result = fun(*given.with_data(data), **params)
+            out, aux = result if has_aux else (result, None)
+            leaves, out_tree = tree_flatten(out, is_leaf=is_sparse)
+            if any(map(is_sparse, leaves)):
+                raise NotImplementedError(
+                    f"{transform.__name__}: the derivative of a sparse result. Return it with "
+                    "todense."
+                )
+            return (leaves, aux) if has_aux else leaves
+
+        found = transform(of_data, has_aux=has_aux, **options)(given.data())
+        jacobians, aux = found if has_aux else (found, None)
+        outs = [given.results(by_output, _jacobian_by) for by_output in jacobians]
+        result = tree_unflatten(out_tree, outs)
+        return (result, aux) if has_aux else result
+
+    return wrapped
+
+
+def _jacobian_by(x: Any, jacobian: Array) -> Any:
+    """The Jacobian by an argument: by a sparse one, an array with the result's dimensions first."""
+    if not is_sparse(x):
+        return jacobian
+    if not isinstance(x, BCOO):
+        raise NotImplementedError(
+            f"Jacobians by sparse arrays are BCOO arrays, but the argument is a {type(x).__name__}."
+        )
+    outer = jacobian.shape[: jacobian.ndim - x.data.ndim]
+    indices = jnp.broadcast_to(x.indices, (*outer, *x.indices.shape))
+    known = x.info._asdict() | {"shape": (*outer, *x.shape)}
+    return BCOO((jacobian, indices), **known)
+
+
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Callable[..., Any]:
+    """The Jacobian of a function of arrays, some of them sparse, in forward mode.
+
+    By a BCOO array it is one whose first dimensions, batches, are those of the result.
+
+    Args:
+      fun: a function of pytrees of arrays, which returns dense arrays.
+      argnums, has_aux, kwargs: see ``value_and_grad``.
+
+    Raises:
+      NotImplementedError: when it is called, if ``fun`` returns sparse arrays.
+
+    Example:
+      >>> import numpy as np
+      >>> M = BCOO.fromdense(np.float32([[0, 2], [1, 0]]))
+      >>> jacfwd(lambda M: M @ np.float32([3, 4]))(M)
+      BCOO(float32[2, 2, 2], nse=2, n_batch=1)
+    """
+    return _jacobian(lax.jacfwd, fun, argnums, has_aux, kwargs)
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Callable[..., Any]:
+    """The Jacobian of a function of sparse arrays, in reverse mode: see ``jacfwd``."""
+    return _jacobian(lax.jacrev, fun, argnums, has_aux, kwargs)
+
+
+jacobian = jacrev

@@ -1,0 +1,320 @@
+"""The class of BCOO arrays."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, ConcretizationTypeError, DTypeLike, Tracer
+from ricci_pytree import register_pytree_node_class
+from ricci_sparse._base import JAXSparse
+from ricci_sparse.layouts import SparseInfo
+
+from ._conversion import bcoo_fromdense_p, bcoo_todense_p, count_stored_elements
+from ._layout import properties_of, split_shape, validate
+from ._order import bcoo_sort_indices_p, bcoo_sum_duplicates_p, count_unique_indices
+from ._transposing import bcoo_transpose_p, split_permutation
+
+__all__ = ["BCOO"]
+
+
+class _Relayout:
+    """The function that changes a layout, which another module sets: it makes BCOO arrays."""
+
+    __slots__ = ("update",)
+
+    update: Callable[["BCOO", int | None, int | None, str | None], "BCOO"]
+
+
+relayout = _Relayout()
+
+
+@register_pytree_node_class
+class BCOO(JAXSparse):
+    """A sparse array as a list of elements with their indices: *batched coordinates*.
+
+    Its dimensions are batches first, then sparse ones, then dense ones. For each batch, ``nse``
+    elements are stored, each an array of the dense dimensions, with an index of the sparse ones.
+    The array that it stands for has, at each index, the sum of the elements stored there. Indices
+    outside of the shape are padding.
+
+    Args:
+      args: the elements, of shape ``(*batch, nse, *dense)``, and the indices, integers of shape
+        ``(*batch, nse, n_sparse)``. A batch dimension of size 1 belongs to every batch.
+      shape: the shape of the array that it stands for.
+      indices_sorted: a promise that the indices of each batch are in lexicographic order.
+      unique_indices: a promise that no index of a batch occurs twice.
+
+    Raises:
+      ValueError: if the shapes do not fit together.
+
+    Example:
+      >>> M = BCOO.fromdense(np.float32([[0, 2, 0], [1, 0, 4]]))
+      >>> M
+      BCOO(float32[2, 3], nse=3)
+      >>> M @ np.float32([1, 2, 3])
+      Array([ 4., 13.], dtype=float32)
+    """
+
+    _parts: ClassVar[tuple[str, ...]] = ("data", "indices")
+
+    data: Array
+    indices: Array
+    indices_sorted: bool
+    unique_indices: bool
+
+    def __init__(
+        self,
+        args: tuple[Array, Array],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ):
+        super().__init__(args, shape=shape)
+        self.data, self.indices = map(jnp.asarray, args)
+        self.indices_sorted = indices_sorted
+        self.unique_indices = unique_indices
+        validate(self.data, self.indices, self.shape)
+
+    @property
+    def nse(self) -> int:
+        """The number of elements that are stored for each batch."""
+        return self.indices.shape[-2]
+
+    @property
+    def n_batch(self) -> int:
+        """How many leading dimensions are batches."""
+        return self.indices.ndim - 2
+
+    @property
+    def n_sparse(self) -> int:
+        """How many dimensions the indices are of."""
+        return self.indices.shape[-1]
+
+    @property
+    def n_dense(self) -> int:
+        """How many trailing dimensions each element has."""
+        return self.data.ndim - 1 - self.n_batch
+
+    @property
+    def info(self) -> SparseInfo:
+        """What is known of it without its arrays."""
+        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
+
+    def _described(self) -> str:
+        batch, dense = self.n_batch, self.n_dense
+        extra = (f", n_batch={batch}" if batch else "") + (f", n_dense={dense}" if dense else "")
+        return super()._described() + extra
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> Self:
+        """The elements of an array that are not zero.
+
+        Args:
+          mat: the array.
+          nse: how many elements are stored for each batch: the first ones, then padding. By
+            default as many as there are; a program that is traced cannot know that.
+          index_dtype: the dtype of the indices.
+          n_dense, n_batch: how many dimensions are dense, and batches.
+
+        Raises:
+          ConcretizationTypeError: if ``nse`` is not given and the array is traced.
+          ValueError: if the array has not that many dimensions.
+        """
+        mat = jnp.asarray(mat)
+        if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
+            raise ValueError(
+                f"BCOO.fromdense: an array of shape {mat.shape} cannot have {n_batch} batch and "
+                f"{n_dense} dense dimensions."
+            )
+        if nse is None:
+            count = count_stored_elements(mat, n_batch, n_dense)
+            if isinstance(count, Tracer):
+                raise ConcretizationTypeError(
+                    count,
+                    "BCOO.fromdense counts the elements to store, which is not known while a "
+                    "program is traced. Pass nse, the number of them.",
+                )
+            nse = int(count)
+        params = {"n_batch": int(n_batch), "n_dense": int(n_dense)}
+        dtype = jnp.dtype(index_dtype)
+        data, indices = bcoo_fromdense_p.bind(mat, nse=int(nse), index_dtype=dtype, **params)
+        return cls((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
+
+    @classmethod
+    def from_scipy_sparse(
+        cls,
+        mat: Any,
+        *,
+        index_dtype: DTypeLike | None = None,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> Self:
+        """A matrix of SciPy.
+
+        Args:
+          mat: a sparse matrix or array of ``scipy.sparse``, of any format.
+          index_dtype: the dtype of the indices; by default that of the matrix.
+          n_dense, n_batch: must be 0.
+
+        Raises:
+          NotImplementedError: for dense or batch dimensions.
+        """
+        if n_dense or n_batch:
+            raise NotImplementedError("BCOO.from_scipy_sparse: n_dense and n_batch must be 0.")
+        coo = mat.tocoo()
+        indices = jnp.column_stack((coo.row, coo.col)).astype(index_dtype or jnp.int32)
+        return cls((jnp.asarray(coo.data), indices), shape=mat.shape)
+
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+        n_dense: int = 0,
+        n_batch: int = 0,
+        nse: int = 0,
+    ) -> Self:
+        shape = tuple(shape)
+        n_sparse = len(shape) - n_dense - n_batch
+        if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
+            raise ValueError(
+                f"BCOO: an array of shape {shape} cannot have {n_batch} batch and {n_dense} dense "
+                f"dimensions and {nse} elements."
+            )
+        batch, sizes, dense = split_shape(shape, n_batch, n_sparse)
+        data = jnp.zeros((*batch, nse, *dense), dtype)
+        at = jnp.array(sizes, index_dtype)
+        indices = jnp.broadcast_to(at, (*batch, nse, n_sparse))
+        return cls((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
+
+    @classmethod
+    def _eye(
+        cls,
+        N: int,
+        M: int,
+        k: int,
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+        n_batch: int = 0,
+        n_dense: int = 0,
+    ) -> Self:
+        if not 0 <= n_batch + n_dense <= 2 or n_batch < 0 or n_dense < 0:
+            raise ValueError(
+                f"BCOO: a matrix cannot have {n_batch} batch and {n_dense} dense dimensions."
+            )
+        count = max(min(N + min(k, 0), M - max(k, 0)), 0)
+        if not count:
+            sizes = {"n_batch": n_batch, "n_dense": n_dense, "nse": 0}
+            return cls._empty((N, M), dtype=dtype, index_dtype=index_dtype, **sizes)
+        if n_batch or n_dense:
+            if n_batch == 0:
+                nse = count
+            else:
+                nse = 1
+            sizes = {"n_batch": n_batch, "n_dense": n_dense, "nse": nse}
+            return cls.fromdense(jnp.eye(N, M, k, dtype), index_dtype=index_dtype, **sizes)
+        start = jnp.arange(count, dtype=index_dtype)
+        indices = jnp.stack([start + max(-k, 0), start + max(k, 0)], axis=-1)
+        data = jnp.ones(count, dtype)
+        return cls((data, indices), shape=(N, M), indices_sorted=True, unique_indices=True)
+
+    def todense(self) -> Array:
+        """The array that it stands for."""
+        return bcoo_todense_p.bind(self.data, self.indices, spinfo=self.info)
+
+    def sort_indices(self) -> Self:
+        """The same array with its indices in lexicographic order."""
+        parts = bcoo_sort_indices_p.bind(self.data, self.indices, spinfo=self.info)
+        return self._with(parts, self.info._replace(indices_sorted=True))
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> Self:
+        """The same array with each index stored once, in order.
+
+        Args:
+          nse: how many elements are stored for each batch: the first ones, then padding. By
+            default as many as there are; a program that is traced cannot know that.
+          remove_zeros: whether elements that are zero are left out.
+
+        Raises:
+          ValueError: if ``nse`` is not given and the indices are traced.
+        """
+        indices = self.indices
+        if remove_zeros:
+            zero = self.data == 0
+            for _ in range(self.n_dense):
+                zero = jnp.all(zero, axis=-1)
+            _, sizes, _ = split_shape(self.shape, self.n_batch, self.n_sparse)
+            outside = jnp.array(sizes, indices.dtype)
+            indices = jnp.where(zero[..., None], outside, indices)
+        if nse is None:
+            count = count_unique_indices(indices, self.shape)
+            if isinstance(count, Tracer):
+                raise ValueError(
+                    "bcoo_sum_duplicates: nse must be specified inside jit, vmap and other "
+                    "transformations, where the number of different indices is not known."
+                )
+            nse = int(count)
+        parts = bcoo_sum_duplicates_p.bind(self.data, indices, spinfo=self.info, nse=int(nse))
+        return self._with(parts, SparseInfo(self.shape, True, True))
+
+    def transpose(self, axes: Sequence[int] | None = None) -> "BCOO":
+        """The array with its dimensions in another order.
+
+        Args:
+          axes: the dimensions in their new order; reversed by default.
+
+        Raises:
+          NotImplementedError: if batch, sparse and dense dimensions would be mixed.
+          ValueError: if ``axes`` is no permutation of the dimensions.
+        """
+        order = range(self.ndim)[::-1] if axes is None else axes
+        permutation = tuple(a + self.ndim if a < 0 else a for a in map(int, order))
+        split_permutation(permutation, properties_of(self.indices, self.shape))
+        if permutation == tuple(range(self.ndim)):
+            return self
+        parts = bcoo_transpose_p.bind(
+            self.data, self.indices, permutation=permutation, spinfo=self.info
+        )
+        shape = tuple(self.shape[d] for d in permutation)
+        return self._with(parts, SparseInfo(shape, False, self.unique_indices))
+
+    def update_layout(
+        self,
+        *,
+        n_batch: int | None = None,
+        n_dense: int | None = None,
+        on_inefficient: str | None = "error",
+    ) -> "BCOO":
+        """The same array with other dimensions as batches or dense: see ``bcoo_update_layout``."""
+        return relayout.update(self, n_batch, n_dense, on_inefficient)
+
+    def _with(self, parts: Sequence[Array], info: SparseInfo) -> Self:
+        """An array with these parts, of the same class."""
+        return type(self)((parts[0], parts[1]), **info._asdict())
+
+    def tree_flatten(self) -> tuple[tuple[Array, Array], dict[str, Any]]:
+        """The arrays, and what else is known."""
+        return (self.data, self.indices), self.info._asdict()
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
+        """The container with other contents, which need not be arrays."""
+        new = object.__new__(cls)
+        new.data, new.indices = children
+        for name, value in aux_data.items():
+            setattr(new, name, value)
+        return new

@@ -1,0 +1,183 @@
+"""Sums and products of BCOO arrays, element by element."""
+
+from collections.abc import Sequence
+from math import prod
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, composite
+from ricci_sparse.layouts import SparseInfo, over_batches
+
+from ._array import BCOO
+from ._conversion import bcoo_extract_p
+from ._layout import is_inside, properties_of, split_shape, whole_batches
+
+__all__ = ["bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum"]
+
+
+def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
+    """The sums over some dimensions. Elements that fall on one place are stored one by one.
+
+    Args:
+      mat: the array.
+      axes: the dimensions to sum over.
+
+    Raises:
+      ValueError: if one is no dimension, or is given twice.
+    """
+    dims = tuple(sorted(map(int, axes)))
+    if len(set(dims)) < len(dims) or any(not 0 <= d < mat.ndim for d in dims):
+        raise ValueError(
+            f"bcoo_reduce_sum: axes {tuple(axes)} must be different ones of shape {mat.shape}."
+        )
+    data, indices = _reduce_sum(mat.data, mat.indices, shape=mat.shape, axes=dims)
+    shape = tuple(size for d, size in enumerate(mat.shape) if d not in dims)
+    return BCOO((data, indices), shape=shape)
+
+
+@composite("bcoo_reduce_sum")
+def _reduce_sum(
+    data: Array, indices: Array, *, shape: tuple[int, ...], axes: tuple[int, ...]
+) -> tuple[Array, Array]:
+    n_batch, n_sparse, _, nse = properties_of(indices, shape)
+    dense = tuple(d - n_sparse + 1 for d in axes if d >= n_batch + n_sparse)
+    if dense:
+        data = jnp.sum(data, axis=dense, dtype=data.dtype)
+    gone = [d - n_batch for d in axes if n_batch <= d < n_batch + n_sparse]
+    if gone:
+        # Padding must stay padding without the index that says so: its elements become zero.
+        inside = is_inside(indices, split_shape(shape, n_batch, n_sparse)[1])
+        inside = inside.reshape(*inside.shape, *(1,) * (data.ndim - 1 - n_batch))
+        data = jnp.where(inside, data, jnp.zeros((), data.dtype))
+        indices = indices[..., [d for d in range(n_sparse) if d not in gone]]
+    merged = [d for d in axes if d < n_batch]
+    if merged:
+        data, indices = whole_batches(data, indices, (*shape[:n_batch],))
+        kept = [d for d in range(n_batch) if d not in merged]
+        order = (*kept, *merged)
+        data = jnp.moveaxis(data, order, range(n_batch))
+        indices = jnp.moveaxis(indices, order, range(n_batch))
+        batch, count = tuple(shape[d] for d in kept), prod(shape[d] for d in merged) * nse
+        data = data.reshape(*batch, count, *data.shape[n_batch + 1 :])
+        indices = indices.reshape(*batch, count, indices.shape[-1])
+    return data, indices
+
+
+def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
+    """The elements of the product of a BCOO array and a dense one.
+
+    Args:
+      sp_mat: the sparse array.
+      v: the dense array, which is repeated to the shape of the other.
+
+    Returns:
+      The data of the product, whose indices are those of ``sp_mat``.
+
+    Raises:
+      NotImplementedError: if the product would have another shape.
+      TypeError: if the dtypes differ.
+    """
+    dense = jnp.asarray(v)
+    sizes = (1,) * (sp_mat.ndim - dense.ndim) + dense.shape
+    pairs = zip(sizes, sp_mat.shape, strict=False)
+    if len(sizes) > sp_mat.ndim or any(n not in (1, size) for n, size in pairs):
+        raise NotImplementedError(
+            "bcoo_multiply_dense: the product must have the shape of the sparse array; got "
+            f"shapes {sp_mat.shape} and {dense.shape}."
+        )
+    return _multiply_dense(sp_mat.data, sp_mat.indices, dense, spinfo=sp_mat.info)
+
+
+@composite("bcoo_multiply_dense")
+def _multiply_dense(data: Array, indices: Array, v: Array, *, spinfo: SparseInfo) -> Array:
+    if not v.ndim:
+        return lax.mul(data, lax.broadcast_in_dim(v, data.shape, ()))
+    shape = spinfo.shape
+    n_batch, n_sparse, n_dense, _ = properties_of(indices, shape)
+    v = v.reshape((1,) * (len(shape) - v.ndim) + v.shape)
+    # Along a dimension of size 1 every index means its one element.
+    sizes = v.shape[n_batch : n_batch + n_sparse]
+    _, whole, _ = split_shape(shape, n_batch, n_sparse)
+    inside = is_inside(indices, whole)
+    columns = [
+        indices[..., d] if n == m else jnp.zeros_like(indices[..., d])
+        for d, (n, m) in enumerate(zip(sizes, whole, strict=True))
+    ]
+    at = jnp.stack(columns, axis=-1) if columns else indices
+    at = jnp.where(inside[..., None], at, jnp.array(whole, indices.dtype))
+    found = bcoo_extract_p.bind(at, v)
+    sizes = jnp.broadcast_shapes(found.shape, data.shape)
+    return lax.mul(jnp.broadcast_to(data, sizes), jnp.broadcast_to(found, sizes))
+
+
+def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
+    """The product of two BCOO arrays, element by element.
+
+    Every stored element of one is compared with every one of the other, so that as many are stored
+    as there are pairs.
+
+    Args:
+      lhs, rhs: the arrays, with the same number of dimensions; those of size 1 are repeated.
+
+    Raises:
+      TypeError: if the numbers of dimensions differ.
+      ValueError: if the shapes do not fit.
+      NotImplementedError: if the numbers of dense dimensions differ.
+    """
+    if lhs.ndim != rhs.ndim:
+        raise TypeError(
+            "bcoo_multiply_sparse: arrays must have the same number of dimensions, got "
+            f"{lhs.shape} and {rhs.shape}."
+        )
+    if lhs.n_dense != rhs.n_dense:
+        raise NotImplementedError(
+            f"bcoo_multiply_sparse: arrays with {lhs.n_dense} and {rhs.n_dense} dense dimensions. "
+            "Use update_layout first."
+        )
+    shape = jnp.broadcast_shapes(lhs.shape, rhs.shape)
+    n_batch = min(lhs.n_batch, rhs.n_batch)
+    lhs, rhs = (_with_batches(mat, n_batch) for mat in (lhs, rhs))
+    data, indices = _multiply_sparse(
+        lhs.data, lhs.indices, rhs.data, rhs.indices, lhs_shape=lhs.shape, rhs_shape=rhs.shape
+    )
+    return BCOO((data, indices), shape=shape)
+
+
+def _with_batches(mat: BCOO, n_batch: int) -> BCOO:
+    return mat if mat.n_batch == n_batch else mat.update_layout(n_batch=n_batch)
+
+
+@composite("bcoo_multiply_sparse")
+def _multiply_sparse(
+    lhs_data: Array,
+    lhs_indices: Array,
+    rhs_data: Array,
+    rhs_indices: Array,
+    *,
+    lhs_shape: tuple[int, ...],
+    rhs_shape: tuple[int, ...],
+) -> tuple[Array, Array]:
+    n_batch, n_sparse, _, _ = properties_of(lhs_indices, lhs_shape)
+    lhs_sizes, rhs_sizes = (
+        split_shape(shape, n_batch, n_sparse)[1] for shape in (lhs_shape, rhs_shape)
+    )
+    sizes = jnp.broadcast_shapes(lhs_sizes, rhs_sizes)
+    dtype = jnp.promote_types(lhs_data.dtype, rhs_data.dtype)
+
+    def one(x: Array, at_x: Array, y: Array, at_y: Array) -> tuple[Array, Array]:
+        matched = is_inside(at_x, lhs_sizes)[:, None] & is_inside(at_y, rhs_sizes)[None]
+        columns = []
+        for d in range(n_sparse):
+            of_x, of_y = jnp.broadcast_arrays(at_x[:, None, d], at_y[None, :, d])
+            if lhs_sizes[d] == rhs_sizes[d]:
+                matched &= of_x == of_y
+            columns.append(of_x if lhs_sizes[d] == sizes[d] else of_y)
+        at = jnp.stack(columns, axis=-1) if columns else jnp.zeros((*matched.shape, 0), int)
+        mask = matched.reshape(*matched.shape, *(1,) * (x.ndim - 1))
+        data = jnp.where(mask, x[:, None] * y[None], jnp.zeros((), dtype))
+        at = jnp.where(matched[..., None], at, jnp.array(sizes, at.dtype))
+        count = matched.size
+        return data.reshape(count, *data.shape[2:]), at.reshape(count, n_sparse)
+
+    parts = (lhs_data.astype(dtype), lhs_indices, rhs_data.astype(dtype), rhs_indices)
+    return over_batches(one, n_batch, *parts)

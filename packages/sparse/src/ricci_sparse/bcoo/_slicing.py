@@ -1,0 +1,267 @@
+"""Parts of BCOO arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_batching import vmap
+from ricci_ir import Array, ArrayLike, Shape, composite
+from ricci_lax import GatherDimensionNumbers, GatherScatterMode
+from ricci_sparse.layouts import SparseInfo
+
+from ._array import BCOO
+from ._layout import properties_of, split_shape
+from ._sparse_products import reduced
+
+__all__ = ["bcoo_dynamic_slice", "bcoo_gather", "bcoo_rev", "bcoo_slice"]
+
+
+def bcoo_slice(
+    mat: BCOO,
+    *,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> BCOO:
+    """A part of the array: see ``lax.slice``.
+
+    Args:
+      mat: the array.
+      start_indices, limit_indices: where the part begins and ends, for each dimension.
+      strides: the steps; 1 by default.
+
+    Raises:
+      ValueError: if they do not fit to the shape.
+    """
+    start, limit = tuple(map(int, start_indices)), tuple(map(int, limit_indices))
+    step = (1,) * mat.ndim if strides is None else tuple(map(int, strides))
+    fit = len(start) == len(limit) == len(step) == mat.ndim
+    if not fit or any(
+        not 0 <= a <= b <= n or s < 1
+        for a, b, n, s in zip(start, limit, mat.shape, step, strict=True)
+    ):
+        raise ValueError(
+            f"bcoo_slice: invalid indices. Got start_indices={start}, limit_indices={limit}, "
+            f"strides={step} and shape={mat.shape}."
+        )
+    data, indices = _slice(
+        mat.data, mat.indices, shape=mat.shape, start=start, limit=limit, step=step
+    )
+    shape = tuple(-(-(b - a) // s) for a, b, s in zip(start, limit, step, strict=True))
+    return BCOO((data, indices), shape=shape)
+
+
+@composite("bcoo_slice")
+def _slice(
+    data: Array,
+    indices: Array,
+    *,
+    shape: Shape,
+    start: Shape,
+    limit: Shape,
+    step: Shape,
+) -> tuple[Array, Array]:
+    n_batch, n_sparse, n_dense, _ = properties_of(indices, shape)
+    cut = n_batch + n_sparse
+    bounds = list(zip(start, limit, step, strict=True))
+    data = data[(*_batch_slices(data, bounds[:n_batch]), slice(None), *_slices(bounds[cut:]))]
+    indices = indices[_batch_slices(indices, bounds[:n_batch])]
+    a, b, s = (
+        jnp.array([bound[i] for bound in bounds[n_batch:cut]], indices.dtype) for i in range(3)
+    )
+    kept = (indices >= a) & (indices < b) & ((indices - a) % s == 0)
+    new = tuple(-(-(b - a) // s) for a, b, s in bounds)
+    return _masked(data, (indices - a) // s, jnp.all(kept, axis=-1), new)
+
+
+def _slices(bounds: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
+    return tuple(slice(*bound) for bound in bounds)
+
+
+def _batch_slices(x: Array, bounds: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
+    """The slices of batches; one that belongs to every batch stays, unless none is left."""
+    return tuple(
+        slice(*bound) if x.shape[d] != 1 or bound[1] <= bound[0] else slice(None)
+        for d, bound in enumerate(bounds)
+    )
+
+
+def _masked(data: Array, indices: Array, kept: Array, shape: Shape) -> tuple[Array, Array]:
+    """The parts where only some elements are kept; the others become padding of zeros."""
+    n_batch, n_sparse, n_dense, _ = properties_of(indices, shape)
+    sizes = split_shape(shape, n_batch, n_sparse)[1]
+    indices = jnp.where(kept[..., None], indices, jnp.array(sizes, indices.dtype))
+    mask = kept.reshape(*kept.shape, *(1,) * n_dense)
+    data = jnp.where(mask, data, jnp.zeros((), data.dtype))
+    return reduced(data, indices, SparseInfo(tuple(shape)))
+
+
+def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
+    """A part of the array that begins at computed positions: see ``lax.dynamic_slice``.
+
+    Args:
+      mat: the array.
+      start_indices: where the part begins, for each dimension; moved so that it lies inside.
+      slice_sizes: its shape.
+
+    Raises:
+      ValueError: if there is not one position for each dimension.
+      TypeError: if the part is larger than the array.
+    """
+    sizes = tuple(map(int, slice_sizes))
+    starts = [jnp.asarray(i) for i in start_indices]
+    if not len(starts) == len(sizes) == mat.ndim:
+        raise ValueError(
+            f"bcoo_dynamic_slice: shape {mat.shape} needs as many start indices and sizes, got "
+            f"{len(starts)} and {len(sizes)}."
+        )
+    if any(not 0 <= n <= whole for n, whole in zip(sizes, mat.shape, strict=True)):
+        raise TypeError(
+            "bcoo_dynamic_slice: slice_sizes must be less than or equal to the operand's shape, "
+            f"got {sizes} for shape {mat.shape}."
+        )
+    data, indices = _dynamic_slice(mat.data, mat.indices, *starts, shape=mat.shape, sizes=sizes)
+    return BCOO((data, indices), shape=sizes)
+
+
+@composite("bcoo_dynamic_slice")
+def _dynamic_slice(
+    data: Array, indices: Array, *starts: Array, shape: Shape, sizes: Shape
+) -> tuple[Array, Array]:
+    n_batch, n_sparse, n_dense, nse = properties_of(indices, shape)
+    cut = n_batch + n_sparse
+    # As in lax, a negative position counts from the end, and then the part is moved inside.
+    begin = [
+        jnp.clip(jnp.where(i < 0, i + n, i), 0, n - size).astype(jnp.int32)
+        for i, n, size in zip(starts, shape, sizes, strict=True)
+    ]
+    zero = jnp.zeros((), jnp.int32)
+
+    def batches(x: Array, rest: Shape, at: Sequence[Array]) -> Array:
+        whole = [x.shape[d] == 1 for d in range(n_batch)]
+        first = [zero if w else b for w, b in zip(whole, begin, strict=False)]
+        taken = [1 if w and n else n for w, n in zip(whole, sizes, strict=False)]
+        return lax.dynamic_slice(x, [*first, *at], [*taken, *rest])
+
+    data = batches(data, (nse, *sizes[cut:]), [zero, *begin[cut:]])
+    indices = batches(indices, (nse, n_sparse), [zero, zero])
+    if not n_sparse:
+        return data, indices
+    a = jnp.stack(begin[n_batch:cut]).astype(indices.dtype)
+    end = a + jnp.array(sizes[n_batch:cut], indices.dtype)
+    kept = jnp.all((indices >= a) & (indices < end), axis=-1)
+    return _masked(data, indices - a, kept, sizes)
+
+
+def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
+    """The array with some of its dimensions reversed: see ``lax.rev``.
+
+    Raises:
+      TypeError: if one is no dimension of the array.
+      ValueError: if one is given twice.
+    """
+    dims = tuple(map(int, dimensions))
+    if len(set(dims)) < len(dims):
+        raise ValueError(f"rev dimensions must be unique, got {dims}.")
+    if any(not 0 <= d < operand.ndim for d in dims):
+        raise TypeError(
+            f"rev dimensions must all be less than operand ndim, got dimensions {dims} for operand "
+            f"ndim {operand.ndim}."
+        )
+    data, indices = _rev(operand.data, operand.indices, shape=operand.shape, dims=dims)
+    return BCOO((data, indices), shape=operand.shape)
+
+
+@composite("bcoo_rev")
+def _rev(
+    data: Array, indices: Array, *, shape: Shape, dims: tuple[int, ...]
+) -> tuple[Array, Array]:
+    n_batch, n_sparse, _, _ = properties_of(indices, shape)
+    batch = [d for d in dims if d < n_batch]
+    dense = [d - n_sparse + 1 for d in dims if d >= n_batch + n_sparse]
+    data, indices = lax.rev(data, [*batch, *dense]), lax.rev(indices, batch)
+    columns = []
+    for d in range(n_sparse):
+        column, size = indices[..., d], shape[n_batch + d]
+        if d + n_batch in dims:
+            turned = (size - 1) - column
+            column = jnp.where((column < 0) | (turned < 0), size, turned).astype(column.dtype)
+        columns.append(column)
+    return data, jnp.stack(columns, axis=-1) if columns else indices
+
+
+def bcoo_gather(
+    operand: BCOO,
+    start_indices: Array,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: ArrayLike | None = None,
+) -> BCOO:
+    """Parts of the array at computed positions: see ``lax.gather``.
+
+    Args:
+      operand: the array.
+      start_indices: the positions, whose components are in the last dimension.
+      dimension_numbers: which dimension is which; positions must come first in the result.
+      slice_sizes: the shape of each part.
+      unique_indices, indices_are_sorted: not used.
+      mode: what happens to positions out of bounds: the parts are moved inside.
+      fill_value: not used.
+
+    Raises:
+      NotImplementedError: for other modes, and for dimension numbers that have batches, or results
+        whose positions do not come first.
+    """
+    numbers = dimension_numbers
+    kind = None if mode is None else GatherScatterMode.from_any(mode)
+    if kind is GatherScatterMode.FILL_OR_DROP and mode is not None:
+        raise NotImplementedError("bcoo_gather: mode='fill' not yet supported.")
+    at = jnp.asarray(start_indices)
+    n_positions = at.ndim - 1
+    if numbers.operand_batching_dims or numbers.start_indices_batching_dims:
+        raise NotImplementedError("bcoo_gather: dimension numbers with batches.")
+    kept = [d for d in range(operand.ndim) if d not in numbers.collapsed_slice_dims]
+    ndim = n_positions + len(kept)
+    positions = [d for d in range(ndim) if d not in numbers.offset_dims]
+    if positions != list(range(n_positions)):
+        raise NotImplementedError(
+            f"bcoo_gather: the dimensions of positions, {positions}, must come first in the result."
+        )
+    sizes = tuple(map(int, slice_sizes))
+
+    def one(index: Array) -> BCOO:
+        starts: list[Any] = [0] * operand.ndim
+        for i, d in enumerate(numbers.start_index_map):
+            starts[d] = jnp.clip(index[i], 0, operand.shape[d] - sizes[d])
+        part = bcoo_dynamic_slice(operand, starts, sizes)
+        shape = tuple(sizes[d] for d in kept)
+        return part if len(kept) == operand.ndim else _without(part, numbers, shape)
+
+    def parts(index: Array) -> tuple[Array, Array]:
+        found = one(index)
+        return found.data, found.indices
+
+    gather: Any = parts
+    for _ in range(n_positions):
+        gather = vmap(gather)
+    data, indices = gather(at)
+    shape = (*at.shape[:-1], *(sizes[d] for d in kept))
+    return BCOO((data, indices), shape=shape)
+
+
+def _without(part: BCOO, numbers: GatherDimensionNumbers, shape: Shape) -> BCOO:
+    """A part without the collapsed dimensions; padding along them becomes zeros."""
+    n_batch, n_sparse = part.n_batch, part.n_sparse
+    gone = set(numbers.collapsed_slice_dims)
+    sparse = [d for d in range(n_sparse) if d + n_batch not in gone]
+    batch = tuple(d for d in gone if d < n_batch)
+    dense = tuple(d - n_sparse + 1 for d in gone if d >= n_batch + n_sparse)
+    data = jnp.squeeze(part.data, (*batch, *dense))
+    indices = jnp.squeeze(part.indices[..., sparse], batch)
+    rest = SparseInfo(shape)
+    return BCOO(reduced(data, indices, rest), shape=shape)

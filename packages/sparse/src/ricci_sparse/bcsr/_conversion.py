@@ -1,0 +1,68 @@
+"""BCSR arrays from dense ones and back, and the rows of their elements."""
+
+import ricci_numpy as jnp
+from ricci_ir import Array, DTypeLike, Primitive, composite
+from ricci_sparse._formulas import formula
+from ricci_sparse.bcoo import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p
+from ricci_sparse.layouts import SparseInfo, over_batches
+
+__all__ = ["bcsr_extract_p", "bcsr_fromdense_p", "bcsr_todense_p"]
+
+
+def rows_of(indptr: Array, nse: int) -> Array:
+    """The row of each stored element; what belongs to no row gets the number of rows."""
+    return _rows_of(indptr, nse=nse)
+
+
+@composite("rows_of_elements")
+def _rows_of(indptr: Array, *, nse: int) -> Array:
+    def one(indptr: Array) -> Array:
+        ends = jnp.zeros(nse, indptr.dtype).at[indptr[1:]].add(1, mode="drop")
+        return jnp.cumsum(ends, dtype=indptr.dtype)
+
+    return over_batches(one, indptr.ndim - 1, indptr)
+
+
+def starts_of(rows: Array, n_rows: int) -> Array:
+    """Where each row begins among elements that are sorted by their row."""
+    return _starts_of(rows, n_rows=n_rows)
+
+
+@composite("starts_of_rows")
+def _starts_of(rows: Array, *, n_rows: int) -> Array:
+    numbers = jnp.arange(n_rows + 1, dtype=rows.dtype)
+
+    def one(rows: Array) -> Array:
+        return jnp.searchsorted(rows, numbers).astype(rows.dtype)
+
+    return over_batches(one, rows.ndim - 1, rows)
+
+
+def with_rows(indices: Array, indptr: Array) -> Array:
+    """The indices of the same elements in a BCOO array."""
+    rows = rows_of(indptr, indices.shape[-1]).astype(indices.dtype)
+    return jnp.stack(jnp.broadcast_arrays(rows, indices), axis=-1)
+
+
+def _todense(data: Array, indices: Array, indptr: Array, *, spinfo: SparseInfo) -> Array:
+    # Nothing is known of the columns' order that the order of rows would not spoil.
+    known = spinfo._replace(indices_sorted=False)
+    return bcoo_todense_p.bind(data, with_rows(indices, indptr), spinfo=known)
+
+
+def _fromdense(
+    mat: Array, *, nse: int, n_batch: int, n_dense: int, index_dtype: DTypeLike
+) -> tuple[Array, Array, Array]:
+    data, indices = bcoo_fromdense_p.bind(
+        mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype
+    )
+    return data, indices[..., 1], starts_of(indices[..., 0], mat.shape[n_batch])
+
+
+def _extract(indices: Array, indptr: Array, mat: Array) -> Array:
+    return bcoo_extract_p.bind(with_rows(indices, indptr), mat)
+
+
+bcsr_todense_p: Primitive = formula("bcsr_todense", _todense)
+bcsr_fromdense_p: Primitive = formula("bcsr_fromdense", _fromdense, multiple_results=True)
+bcsr_extract_p: Primitive = formula("bcsr_extract", _extract)

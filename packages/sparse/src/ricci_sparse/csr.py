@@ -1,0 +1,281 @@
+"""CSR and CSC matrices: their elements row by row, or column by column."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, DTypeLike, Primitive
+from ricci_pytree import register_pytree_node_class
+
+from ._base import JAXSparse
+from ._formulas import formula
+from .bcsr._conversion import rows_of, starts_of
+from .coo import check_factor, count_nonzeros, matmul, matrix, product
+
+__all__ = [
+    "CSC",
+    "CSR",
+    "csr_fromdense",
+    "csr_fromdense_p",
+    "csr_matmat",
+    "csr_matmat_p",
+    "csr_matvec",
+    "csr_matvec_p",
+    "csr_todense",
+    "csr_todense_p",
+]
+
+
+def _todense(data: Array, indices: Array, indptr: Array, *, shape: tuple[int, ...]) -> Array:
+    rows = rows_of(indptr, data.shape[0])
+    return jnp.zeros(shape, data.dtype).at[rows, indices].add(data, mode="drop")
+
+
+def _fromdense(mat: Array, *, nse: int, index_dtype: DTypeLike) -> tuple[Array, Array, Array]:
+    row, col = jnp.nonzero(mat, size=nse, fill_value=mat.shape)
+    data = mat.at[row, col].get(mode="fill", fill_value=0)
+    return data, col.astype(index_dtype), starts_of(row.astype(index_dtype), mat.shape[0])
+
+
+def _matmul(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    x: Array,
+    *,
+    shape: tuple[int, ...],
+    transpose: bool,
+) -> Array:
+    rows = rows_of(indptr, data.shape[0])
+    if transpose:
+        return product(data, indices, rows, None, x, shape[::-1], False)
+    return product(data, rows, indices, indptr, x, shape, True)
+
+
+csr_todense_p: Primitive = formula("csr_todense", _todense)
+csr_fromdense_p: Primitive = formula("csr_fromdense", _fromdense, multiple_results=True)
+csr_matvec_p: Primitive = formula("csr_matvec", _matmul)
+csr_matmat_p: Primitive = formula("csr_matmat", _matmul)
+
+
+class _Compressed(JAXSparse):
+    """What CSR and CSC matrices have in common."""
+
+    _parts: ClassVar[tuple[str, ...]] = ("data", "indices", "indptr")
+
+    data: Array
+    indices: Array
+    indptr: Array
+
+    def __init__(self, args: tuple[Array, Array, Array], *, shape: Sequence[int]):
+        super().__init__(args, shape=shape)
+        self.data, self.indices, self.indptr = map(jnp.asarray, args)
+
+    @property
+    def nse(self) -> int:
+        """The number of elements that are stored."""
+        return self.data.size
+
+    def _exchanged(self, axes: Sequence[int] | None) -> dict[str, Any]:
+        """The arguments of the transposed matrix, which is stored the other way round."""
+        if axes is not None and tuple(axes) != (1, 0):
+            raise NotImplementedError(
+                f"{type(self).__name__}.transpose: axes must be None or (1, 0)."
+            )
+        return {"args": (self.data, self.indices, self.indptr), "shape": self.shape[::-1]}
+
+    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
+        """The arrays, and what else is known."""
+        return (self.data, self.indices, self.indptr), {"shape": self.shape}
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
+        """The container with other contents, which need not be arrays."""
+        new = object.__new__(cls)
+        new.data, new.indices, new.indptr = children
+        new.shape = aux_data["shape"]
+        return new
+
+
+def _diagonal(
+    lines: int, width: int, k: int, dtype: DTypeLike | None, index_dtype: DTypeLike
+) -> tuple[Array, Array, Array]:
+    """The parts of a matrix of ``lines`` lines with ones on a diagonal."""
+    count = max(min(lines + min(k, 0), width - max(k, 0)), 0)
+    before = max(-k, 0)
+    positions = jnp.arange(lines + 1, dtype=index_dtype) - before
+    indices = jnp.arange(count, dtype=index_dtype) + max(k, 0)
+    return jnp.ones(count, dtype), indices, jnp.clip(positions, 0, count)
+
+
+def _no_elements(
+    shape: Sequence[int], lines: int, dtype: DTypeLike | None, index_dtype: DTypeLike
+) -> tuple[Array, Array, Array]:
+    if len(shape) != 2:
+        raise ValueError(f"CSR and CSC matrices must have ndim=2, got shape {tuple(shape)}.")
+    return (
+        jnp.zeros(0, dtype),
+        jnp.zeros(0, index_dtype),
+        jnp.zeros(shape[lines] + 1, index_dtype),
+    )
+
+
+@register_pytree_node_class
+class CSR(_Compressed):
+    """A matrix as lists of elements row by row. ``BCSR`` can do more.
+
+    Args:
+      args: the elements and their columns, vectors of one length, and where each row begins among
+        them and the last one ends.
+      shape: the shape of the matrix.
+
+    Example:
+      >>> M = CSR.fromdense(np.float32([[0, 2, 0], [1, 0, 4]]))
+      >>> M @ np.float32([1, 2, 3])
+      Array([ 4., 13.], dtype=float32)
+    """
+
+    @classmethod
+    def fromdense(
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+    ) -> Self:
+        """The elements of a matrix that are not zero: see ``BCOO.fromdense``."""
+        mat = matrix("CSR.fromdense", mat)
+        count = count_nonzeros("CSR.fromdense", mat) if nse is None else int(nse)
+        parts = csr_fromdense_p.bind(mat, nse=count, index_dtype=jnp.dtype(index_dtype))
+        return cls(tuple(parts), shape=mat.shape)
+
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> Self:
+        return cls(_no_elements(shape, 0, dtype, index_dtype), shape=shape)
+
+    @classmethod
+    def _eye(
+        cls,
+        N: int,
+        M: int,
+        k: int,
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> Self:
+        return cls(_diagonal(N, M, k, dtype, index_dtype), shape=(N, M))
+
+    def todense(self) -> Array:
+        """The array that it stands for."""
+        return csr_todense_p.bind(self.data, self.indices, self.indptr, shape=self.shape)
+
+    def transpose(self, axes: Sequence[int] | None = None) -> "CSC":
+        """The transposed matrix, stored column by column.
+
+        Raises:
+          NotImplementedError: if ``axes`` is given, unless it exchanges the dimensions.
+        """
+        return CSC(**self._exchanged(axes))
+
+    def __matmul__(self, other: ArrayLike) -> Array:
+        return matmul(self, other, csr_matvec, csr_matmat)
+
+
+@register_pytree_node_class
+class CSC(_Compressed):
+    """A matrix as lists of elements column by column: a transposed ``CSR``.
+
+    Args:
+      args: the elements and their rows, vectors of one length, and where each column begins among
+        them and the last one ends.
+      shape: the shape of the matrix.
+    """
+
+    @classmethod
+    def fromdense(
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+    ) -> Self:
+        """The elements of a matrix that are not zero: see ``BCOO.fromdense``."""
+        mat = matrix("CSC.fromdense", mat)
+        other = CSR.fromdense(mat.T, nse=nse, index_dtype=index_dtype)
+        return cls((other.data, other.indices, other.indptr), shape=mat.shape)
+
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> Self:
+        return cls(_no_elements(shape, 1, dtype, index_dtype), shape=shape)
+
+    @classmethod
+    def _eye(
+        cls,
+        N: int,
+        M: int,
+        k: int,
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> Self:
+        return cls(_diagonal(M, N, -k, dtype, index_dtype), shape=(N, M))
+
+    def todense(self) -> Array:
+        """The array that it stands for."""
+        return self.transpose().todense().T
+
+    def transpose(self, axes: Sequence[int] | None = None) -> CSR:
+        """The transposed matrix, stored row by row.
+
+        Raises:
+          NotImplementedError: if ``axes`` is given, unless it exchanges the dimensions.
+        """
+        return CSR(**self._exchanged(axes))
+
+    def __matmul__(self, other: ArrayLike) -> Array:
+        if isinstance(other, JAXSparse):
+            return matmul(self, other, csr_matvec, csr_matmat)
+        return matmul(self.transpose(), other, csr_matvec, csr_matmat, transpose=True)
+
+
+def csr_todense(mat: CSR) -> Array:
+    """The array that a CSR matrix stands for."""
+    return mat.todense()
+
+
+def csr_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> CSR:
+    """The elements of a matrix that are not zero: see ``CSR.fromdense``."""
+    return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+
+def csr_matvec(mat: CSR, v: Array, transpose: bool = False) -> Array:
+    """The product of a CSR matrix and a vector.
+
+    Args:
+      mat: the matrix.
+      v: the vector.
+      transpose: whether the transposed matrix is multiplied.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    v = check_factor("csr_matvec", mat.shape, v, transpose, 1)
+    params = {"shape": mat.shape, "transpose": bool(transpose)}
+    return csr_matvec_p.bind(mat.data, mat.indices, mat.indptr, v, **params)
+
+
+def csr_matmat(mat: CSR, B: Array, *, transpose: bool = False) -> Array:
+    """The product of a CSR matrix and a dense one: see ``csr_matvec``.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    B = check_factor("csr_matmat", mat.shape, B, transpose, 2)
+    params = {"shape": mat.shape, "transpose": bool(transpose)}
+    return csr_matmat_p.bind(mat.data, mat.indices, mat.indptr, B, **params)

@@ -1,0 +1,185 @@
+"""The largest eigenvalues of a symmetric operator, by a block method."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import Array, eval_shape
+from ricci_sparse._base import JAXSparse
+
+__all__ = ["lobpcg_standard"]
+
+_product = partial(jnp.matmul, precision=lax.Precision.HIGHEST)
+
+
+class _State(NamedTuple):
+    """Where the iteration stands.
+
+    Attributes:
+      step: the number of iterations that were done.
+      converged: how many eigenvalues are accurate enough.
+      x: the approximate eigenvectors, with columns of length 1.
+      p: the directions of the last step, orthonormal; columns of zeros where there are fewer.
+      r: the residuals ``A x - x theta``.
+      theta: the approximate eigenvalues, the largest first.
+    """
+
+    step: Array
+    converged: Array
+    x: Array
+    p: Array
+    r: Array
+    theta: Array
+
+
+def lobpcg_standard(
+    A: Array | JAXSparse | Callable[[Array], Array],
+    X: Array,
+    m: int = 100,
+    tol: Array | float | None = None,
+) -> tuple[Array, Array, Array]:
+    """Compute the largest eigenvalues of a symmetric matrix, and their eigenvectors.
+
+    In each step the Rayleigh-Ritz method finds the best vectors in the space of the approximate
+    eigenvectors, their residuals and the directions of the step before.
+
+    Args:
+      A: a symmetric matrix of shape ``(n, n)``, which may be sparse, or a function that multiplies
+        one with a matrix of shape ``(n, k)``.
+      X: the first approximation of the ``k`` eigenvectors, of shape ``(n, k)``, where
+        ``5 * k < n``. Its columns must be linearly independent.
+      m: how many steps are done at most.
+      tol: how accurate the result must be: step by step until each residual is shorter than
+        ``10 * n * tol`` times the eigenvalue and the length of ``A x``. By default the spacing of
+        the dtype's numbers at 1.
+
+    Returns:
+      The eigenvalues, the largest first, of shape ``(k,)``; the eigenvectors as columns of a matrix
+      of shape ``(n, k)``; and the number of steps.
+
+    Raises:
+      ValueError: if the shapes or dtypes do not fit, or ``k`` is too large.
+
+    Example:
+      >>> import numpy as np
+      >>> X = np.random.default_rng(0).normal(size=(10, 1)).astype(np.float32)
+      >>> theta, U, _ = lobpcg_standard(np.diag(np.arange(1, 11, dtype=np.float32)), X)
+      >>> theta.round(2)
+      Array([10.], dtype=float32)
+
+    Source: A. Knyazev, "Toward the optimal preconditioned eigensolver", SIAM Journal on Scientific
+    Computing 23 (2001).
+    """
+    X = jnp.asarray(X)
+    multiply = _operator(A)
+    _check(multiply, X, m)
+    n = X.shape[0]
+    bound = jnp.finfo(X.dtype).eps if tol is None else tol
+    first = _start(multiply, X)
+    going = lambda s: (s.step < m) & (s.converged < X.shape[1])
+    last = lax.while_loop(going, partial(_step, multiply, n, bound), first)
+    return last.theta, last.x, last.step
+
+
+def _operator(A: Any) -> Callable[[Array], Array]:
+    if isinstance(A, JAXSparse):
+        return lambda x: A @ x  # pyright: ignore[reportOperatorIssue]
+    return A if callable(A) else partial(_product, jnp.asarray(A))
+
+
+def _check(multiply: Callable[[Array], Array], X: Array, m: int) -> None:
+    if X.ndim != 2:
+        raise ValueError(f"lobpcg_standard: X must be a matrix, got shape {X.shape}.")
+    n, k = X.shape
+    given = eval_shape(multiply, X)
+    if given.shape != X.shape:
+        raise ValueError(
+            f"lobpcg_standard: A must keep the shape of X, {X.shape}, but gives {given.shape}."
+        )
+    if given.dtype != X.dtype:
+        raise ValueError(
+            f"lobpcg_standard: A must keep the dtype of X, {X.dtype.name}, but gives "
+            f"{given.dtype.name}."
+        )
+    if k * 5 >= n:
+        raise ValueError(
+            f"lobpcg_standard: X has {k} columns of length {n}; the method needs that 5 times the "
+            "number of columns is less than their length. Use linalg.eigh for so small a matrix."
+        )
+
+
+def _start(multiply: Callable[[Array], Array], X: Array) -> _State:
+    x = _orthonormal(X)
+    x, theta, image = _rotated(x, multiply(x))
+    zero = jnp.zeros((), jnp.int32)
+    return _State(zero, zero, x, jnp.zeros_like(x), image - x * theta, theta)
+
+
+def _rotated(x: Array, image: Array) -> tuple[Array, Array, Array]:
+    """The best approximations in the space of orthonormal ``x``, whose images are given."""
+    theta, vectors = jnp.linalg.eigh(_symmetric(_product(x.T, image)))
+    vectors = vectors[:, ::-1]
+    return _product(x, vectors), theta[::-1], _product(image, vectors)
+
+
+def _symmetric(a: Array) -> Array:
+    return (a + a.T) / 2
+
+
+def _step(multiply: Callable[[Array], Array], n: int, tol: Array | float, state: _State) -> _State:
+    k = state.x.shape[1]
+    r = _against(jnp.concatenate([state.x, state.p], axis=1), state.r)
+    basis = jnp.concatenate([state.x, state.p, r], axis=1)
+    image = multiply_parts(multiply, basis, k)
+    gram = _symmetric(_product(basis.T, image))
+    # Columns of zeros are no directions: their eigenvalues are put below all others.
+    missing = jnp.sum(basis**2, axis=0) < 0.5
+    lowest = -2 * jnp.sqrt(jnp.sum(gram**2)) - 1
+    gram = gram + jnp.diag(jnp.where(missing, lowest, 0))
+    theta, vectors = jnp.linalg.eigh(gram)
+    theta, vectors = theta[::-1][:k], vectors[:, ::-1][:, :k]
+    vectors = jnp.where(missing[:, None], 0, vectors)
+    x = _orthonormal(_product(basis, vectors))
+    p = _against(x, _product(basis[:, k:], vectors[k:]))
+    x, theta, image = _rotated(x, multiply(x))
+    new = _State(state.step + 1, state.converged, x, p, image - x * theta, theta)
+    return new._replace(converged=_count_converged(new, n, tol))
+
+
+def multiply_parts(multiply: Callable[[Array], Array], basis: Array, k: int) -> Array:
+    """The images of a basis, ``k`` vectors at a time, as the operator was checked for."""
+    return jnp.concatenate([multiply(basis[:, i : i + k]) for i in range(0, 3 * k, k)], axis=1)
+
+
+def _count_converged(state: _State, n: int, tol: Array | float) -> Array:
+    length = jnp.linalg.norm(state.r, axis=0)
+    image = jnp.linalg.norm(state.r + state.x * state.theta, axis=0)
+    bound = 10 * n * tol * (jnp.abs(state.theta) + image)
+    return jnp.sum(length < bound).astype(jnp.int32)
+
+
+def _orthonormal(x: Array) -> Array:
+    """An orthonormal basis of the space of columns; columns of zeros where there are fewer.
+
+    The columns are scaled first, so that short directions count like long ones.
+    """
+    tiny = jnp.finfo(x.dtype).tiny
+    x = x / jnp.maximum(jnp.linalg.norm(x, axis=0), tiny)
+    for _ in range(2):
+        squares, vectors = jnp.linalg.eigh(_symmetric(_product(x.T, x)))
+        kept = squares > x.shape[0] * jnp.finfo(x.dtype).eps * jnp.max(squares)
+        factors = jnp.where(kept, 1 / jnp.sqrt(jnp.where(kept, squares, 1)), 0)
+        x = _product(x, vectors[:, ::-1] * factors[::-1])
+    return x
+
+
+def _against(basis: Array, x: Array) -> Array:
+    """An orthonormal basis of what columns add to an orthonormal one."""
+    tiny = jnp.finfo(x.dtype).tiny
+    x = x / jnp.maximum(jnp.linalg.norm(x, axis=0), tiny)
+    for _ in range(2):
+        x = x - _product(basis, _product(basis.T, x))
+        x = _orthonormal(x)
+    return x - _product(basis, _product(basis.T, x))

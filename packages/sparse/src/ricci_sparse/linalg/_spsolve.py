@@ -1,0 +1,150 @@
+"""Linear systems with sparse matrices, solved directly."""
+
+import importlib
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
+from ricci_batching import batched_at
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded
+from ricci_lax.authoring import no_examples
+from ricci_stablehlo import traced
+
+__all__ = ["spsolve", "spsolve_p"]
+
+_DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+def _solve_on_host(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.ndarray, transpose: bool
+) -> np.ndarray:
+    """The solution by SciPy's SuperLU, which is imported with the first system."""
+    sparse = importlib.import_module("scipy.sparse")
+    solver = importlib.import_module("scipy.sparse.linalg")
+    parts = tuple(map(np.array, (data, indices, indptr)))  # copies: SciPy sorts them in place
+    matrix = sparse.csr_matrix(parts, shape=(b.size, b.size))
+    matrix = (matrix.T if transpose else matrix).tocsc()
+    return np.asarray(solver.spsolve(matrix, np.asarray(b)), dtype=b.dtype)
+
+
+def _call(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    b: Array,
+    *,
+    tol: float,
+    reorder: int,
+    transpose: bool,
+) -> Array:
+    solve = partial(_solve_on_host, transpose=transpose)
+    return lax.pure_callback(solve, b, data, indices, indptr, b, vmap_method="sequential")
+
+
+def _rows(indptr: Array, nse: int) -> Array:
+    """The row of each stored element."""
+    return jnp.searchsorted(indptr, jnp.arange(nse, dtype=indptr.dtype), side="right") - 1
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, transpose: bool, **params: Any
+) -> tuple[Any, Any]:
+    data, indices, indptr, b = primals
+    x = spsolve_p.bind(*primals, transpose=transpose, **params)
+    rhs = tangents[3]
+    if type(tangents[0]) is not Zero:
+        at = _rows(indptr, data.shape[0]), indices
+        rows, columns = at[::-1] if transpose else at
+        moved = jnp.zeros_like(b).at[rows].add(-instantiate(tangents[0]) * x[columns])
+        rhs = add_tangents(rhs, moved)
+    if type(rhs) is Zero:
+        return x, Zero.from_primal(x)
+    return x, spsolve_p.bind(data, indices, indptr, rhs, transpose=transpose, **params)
+
+
+def _transpose(
+    ct: Any, data: Any, indices: Any, indptr: Any, b: Any, *, transpose: bool, **params: Any
+) -> Sequence[Any]:
+    if not is_undefined_primal(b):
+        raise NotImplementedError("spsolve is linear in b alone, not in the matrix")
+    solution = spsolve_p.bind(data, indices, indptr, ct, transpose=not transpose, **params)
+    return [None, None, None, solution]
+
+
+def _batch(
+    axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+) -> tuple[Array, int]:
+    arrays = [batched_at(x, dim, axis, 0) for x, dim in zip(args, dims, strict=True)]
+    return lax.map(lambda xs: spsolve_p.bind(*xs, **params), tuple(arrays)), 0
+
+
+spsolve_p: Primitive = define(
+    "spsolve",
+    abstract_eval=lambda data, indices, indptr, b, **params: ShapedArray(b.shape, b.dtype),
+    sharding=unsharded(),
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    lower=traced(_call),
+    examples=no_examples("its matrix must be regular"),
+)
+
+
+def spsolve(
+    data: ArrayLike,
+    indices: ArrayLike,
+    indptr: ArrayLike,
+    b: ArrayLike,
+    tol: float = 1e-6,
+    reorder: int = 1,
+) -> Array:
+    """Solve the linear system ``A x = b`` with a sparse matrix ``A``, by a decomposition.
+
+    It is solved on the host, by SciPy. Derivatives by ``data`` and ``b`` are known.
+
+    Args:
+      data: the stored elements of ``A``, row by row, of shape ``(nse,)``: float32, float64,
+        complex64 or complex128.
+      indices: the column of each, of shape ``(nse,)``.
+      indptr: where each row begins in ``data``, and where the last ends, of shape ``(n + 1,)``.
+      b: the right-hand side, of shape ``(n,)`` and the dtype of ``data``.
+      tol: below which a pivot counts as zero, for solvers that ask; SciPy does not.
+      reorder: which order of the columns a solver tries, from 0 to 3; SciPy chooses its own.
+
+    Returns:
+      The solution, of shape ``(n,)``.
+
+    Raises:
+      ValueError: if the shapes or dtypes do not fit.
+
+    Example:
+      >>> import numpy as np
+      >>> data, indices = np.float32([2, 4, 1]), np.int32([0, 1, 0])
+      >>> spsolve(data, indices, np.int32([0, 1, 3]), np.float32([2, 9]))
+      Array([1., 2.], dtype=float32)
+
+    Source: SciPy ``scipy.sparse.linalg.spsolve``.
+    """
+    data, indices, indptr, b = map(jnp.asarray, (data, indices, indptr, b))
+    if data.dtype.name not in _DTYPES or data.dtype != b.dtype:
+        raise ValueError(
+            f"spsolve: data and b must have the same dtype, one of {', '.join(_DTYPES)}; got "
+            f"{data.dtype.name} and {b.dtype.name}."
+        )
+    if b.ndim != 1 or data.ndim != 1 or data.shape != indices.shape:
+        raise ValueError(
+            f"spsolve: data, indices and b must be vectors, the first two of one length; got "
+            f"shapes {data.shape}, {indices.shape} and {b.shape}."
+        )
+    if indptr.shape != (b.shape[0] + 1,):
+        raise ValueError(
+            f"spsolve: for {b.shape[0]} equations indptr must have shape ({b.shape[0] + 1},), got "
+            f"{indptr.shape}."
+        )
+    params = {"tol": float(tol), "reorder": int(reorder), "transpose": False}
+    return spsolve_p.bind(data, indices, indptr, b, **params)

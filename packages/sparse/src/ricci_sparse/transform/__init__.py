@@ -1,0 +1,11 @@
+"""``sparsify`` and the rules by which it applies operations to sparse arrays."""
+
+from ricci_ir import export_names as _export_names
+
+from . import _control as _control
+from . import _operations as _operations
+from ._rule_table import *
+from ._sparsify import *
+from ._values import *
+
+_export_names(globals())
