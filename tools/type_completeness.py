@@ -49,6 +49,7 @@ FLOORS = {
     "ricci_scipy": Floor(unknown=0, typed=99.3),
     "ricci_sparse": Floor(unknown=0, typed=100.0),
     "ricci_stablehlo": Floor(unknown=0, typed=100.0),
+    "ricci_storage": Floor(unknown=0, typed=100.0),
     "ricci_testing": Floor(unknown=0, typed=97.5),
     "ricci_xla": Floor(unknown=0, typed=100.0),
 }

@@ -79,7 +79,6 @@ def test_devices_and_processes():
     [
         ("experimental.hijax", "HiPrim"),
         ("experimental.colocated_python", "colocated_python"),
-        ("experimental.array_serialization.serialization", "GlobalAsyncCheckpointManager"),
     ],
 )
 def test_what_is_not_supported_says_so(module, name):

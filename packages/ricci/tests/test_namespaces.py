@@ -65,6 +65,7 @@ def test_unknown_attribute():
         "ricci_export",
         "ricci_parallel.reports",
         "ricci_sparse",
+        "ricci_storage",
         "ricci_testing",
         "ricci_xla.cache",
         "ricci_xla.files",

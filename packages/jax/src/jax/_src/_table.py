@@ -97,15 +97,6 @@ TABLE: dict[str, dict[str, str]] = {
     },
     "_src.xla_bridge": {"_backends": f"{ADAPTERS}:clients"},  # chex
     "lib": {"__version__": "jaxlib:__version__"},
-    "experimental.array_serialization": {},
-    "experimental.array_serialization.serialization": {  # flax, orbax
-        name: f"{UNSUPPORTED}:{name}"
-        for name in (
-            "GlobalAsyncCheckpointManager",
-            "GlobalAsyncCheckpointManagerBase",
-            "get_tensorstore_spec",
-        )
-    },
     "experimental.colocated_python": {  # orbax
         name: f"{UNSUPPORTED}:{name}"
         for name in ("colocated_cpu_devices", "colocated_python", "colocated_python_class")

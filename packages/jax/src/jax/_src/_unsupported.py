@@ -66,32 +66,6 @@ def colocated_cpu_devices(devices: Any) -> NoReturn:
     _no_colocation("colocated_cpu_devices")
 
 
-class GlobalAsyncCheckpointManagerBase:
-    """What writes arrays of several processes; what libraries derive from it brings its own means.
-
-    Raises:
-      NotImplementedError: when one is made that is not derived from it.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        if type(self) in (GlobalAsyncCheckpointManagerBase, GlobalAsyncCheckpointManager):
-            raise NotImplementedError(
-                f"{type(self).__name__} is not supported. Save arrays with orbax.checkpoint, or "
-                "with numpy.save for arrays of one process."
-            )
-
-
-class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
-    """See ``GlobalAsyncCheckpointManagerBase``."""
-
-
-def get_tensorstore_spec(ckpt_path: str, ocdbt: bool = False) -> NoReturn:
-    """Not supported: says how TensorStore keeps an array."""
-    raise NotImplementedError(
-        "get_tensorstore_spec is not supported. Save arrays with orbax.checkpoint."
-    )
-
-
 class ifrt_programs:
     """Programs that a proxy runs, which Ricci has none of.
 

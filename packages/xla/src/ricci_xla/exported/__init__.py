@@ -6,6 +6,7 @@
 from ricci_ir import export_names as _export_names
 
 from ._functions import *
+from ._jax_trees import *
 from ._load import *
 from ._lowering import *
 from ._names import *

@@ -7,20 +7,18 @@ positions refer. Newer versions of JAX read the latter.
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from ricci_ir import config
 from ricci_xla.files import (
     FileError,
     MeshAxesRecord,
     SpecRecord,
-    TreeRecord,
     TypeRecord,
     decode_plain,
     encode_plain,
 )
 
 from . import _flatbuffer as fb
+from ._jax_trees import read_tree, tree_table, write_tree
 from ._records import AbstractShardingRecord, ExportedRecord, checked
 
 # The version of the format that is written, and those that are read.
@@ -34,16 +32,6 @@ _read_expired = config.state("jax_export_deserialize_expired_versions")
 _BYTE, _BOOL, _SHORT, _INT = fb.Scalar("B"), fb.Scalar("?"), fb.Scalar("H"), fb.Scalar("I")
 _TEXTS = fb.Vector(fb.Text())
 
-_tree = fb.Table()
-_tree.fields.update(
-    {
-        0: ("node", _BYTE),
-        1: ("children", fb.Vector(_tree)),
-        2: ("keys", _TEXTS),
-        3: ("name", fb.Text()),
-        4: ("data", fb.Bytes()),
-    }
-)
 _type = fb.Table({1: ("shape", _TEXTS), 2: ("dtype", _BYTE), 3: ("memory", _BYTE)})
 _device = fb.Table({0: ("kind", fb.Text()), 1: ("cores", _INT), 2: ("platform", fb.Text())})
 _mesh = fb.Table(
@@ -65,9 +53,9 @@ _exported.fields.update(
     {
         0: ("version", _SHORT),
         1: ("fun_name", fb.Text()),
-        2: ("in_tree", _tree),
+        2: ("in_tree", tree_table),
         3: ("in_types", fb.Vector(_type)),
-        4: ("out_tree", _tree),
+        4: ("out_tree", tree_table),
         5: ("out_types", fb.Vector(_type)),
         7: ("in_shardings", fb.Vector(_sharding)),
         8: ("out_shardings", fb.Vector(_sharding)),
@@ -92,8 +80,6 @@ _exported.fields.update(
     }
 )
 
-_LEAF, _NONE, _TUPLE, _LIST, _DICT, _CUSTOM = range(6)
-_NODES = {_NONE: "None", _TUPLE: "tuple", _LIST: "list"}
 _DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128", "bfloat16", "int4", "uint4"),
@@ -151,9 +137,9 @@ def _read_exported(found: dict[str, Any], where: Any) -> ExportedRecord:
     pick = lambda table, positions: [table[i] for i in found[positions]]
     record = ExportedRecord(
         fun_name=found["fun_name"],
-        in_tree=_read_tree(found["in_tree"]),
+        in_tree=read_tree(found["in_tree"]),
         in_types=pick(types, "in_type_positions"),
-        out_tree=_read_tree(found["out_tree"]),
+        out_tree=read_tree(found["out_tree"]),
         out_types=pick(types, "out_type_positions"),
         in_shardings=pick(shardings, "in_sharding_positions"),
         out_shardings=pick(shardings, "out_sharding_positions"),
@@ -169,27 +155,6 @@ def _read_exported(found: dict[str, Any], where: Any) -> ExportedRecord:
         vjp=_read_exported(found["vjp"], where) if "vjp" in found else None,
     )
     return record
-
-
-def _read_tree(found: dict[str, Any]) -> TreeRecord:
-    node = found.get("node", _LEAF)
-    children = [_read_tree(child) for child in found.get("children", ())]
-    if node == _LEAF:
-        return TreeRecord()
-    if node in _NODES:
-        return TreeRecord(_NODES[node], _plain(None), children)
-    if node == _DICT:
-        keys = list(found.get("keys", ()))
-        if len(keys) != len(children):
-            raise FileError(f"a dict of {len(children)} items has the keys {keys}")
-        return TreeRecord("dict", _plain(keys), children)
-    if node != _CUSTOM:
-        raise FileError(f"a tree node of unknown kind {node}")
-    return TreeRecord(found["name"], found.get("data", b""), children)
-
-
-def _plain(data: object) -> bytes:
-    return msgspec.msgpack.encode(encode_plain(data))
 
 
 def _read_type(found: dict[str, Any]) -> TypeRecord:
@@ -254,9 +219,9 @@ def _write_exported(record: ExportedRecord) -> dict[str, Any]:
     values: dict[str, Any] = {
         "version": _VERSION,
         "fun_name": record.fun_name,
-        "in_tree": _write_tree(record.in_tree),
+        "in_tree": write_tree(record.in_tree),
         "in_types": [_write_type(t) for t in record.in_types],
-        "out_tree": _write_tree(record.out_tree),
+        "out_tree": write_tree(record.out_tree),
         "out_types": [_write_type(t) for t in record.out_types],
         "in_shardings": [_write_place(s) for s in record.in_shardings],
         "out_shardings": [_write_place(s) for s in record.out_shardings],
@@ -300,25 +265,6 @@ class _Positions:
 
 def _position(sharding: AbstractShardingRecord | None, shardings: _Positions) -> int:
     return 0 if sharding is None else shardings.of(sharding) + 1
-
-
-def _write_tree(record: TreeRecord) -> dict[str, Any]:
-    children = [_write_tree(child) for child in record.children]
-    if record.node is None:
-        return {}
-    for node, name in _NODES.items():
-        if record.node == name:
-            return {"node": node, "children": children} if node != _NONE else {"node": node}
-    if record.node != "dict":
-        return {"node": _CUSTOM, "children": children, "name": record.node, "data": record.data}
-    keys = decode_plain(msgspec.msgpack.decode(record.data))
-    wrong = [key for key in keys if not isinstance(key, str)]
-    if wrong:
-        raise TypeError(
-            f"JAX's format has dicts with strings as keys only, found the key {wrong[0]!r} of type "
-            f"{type(wrong[0]).__name__}. Write the export in Ricci's own format."
-        )
-    return {"node": _DICT, "children": children, "keys": keys}
 
 
 def _write_type(record: TypeRecord) -> dict[str, Any]:

@@ -1,0 +1,11 @@
+"""The names of ``ricci.experimental.array_serialization.tensorstore_impl``.
+
+Written by tools/drop_in.py.
+"""
+
+from ricci.experimental.array_serialization.tensorstore_impl import *
+from ricci.experimental.array_serialization.tensorstore_impl import __dir__ as __dir__
+from ricci.experimental.array_serialization.tensorstore_impl import __getattr__ as __getattr__
+from ricci_ir import export_names as _export_names
+
+_export_names(globals())

@@ -1,0 +1,308 @@
+"""Single arrays: each device's part is written to, and read from, where the whole is kept."""
+
+import asyncio
+import math
+from collections.abc import Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Array, DTypeLike, ShapeDtypeStruct
+from ricci_xla import Format, Sharding, make_array_from_callback, process_count, process_index
+
+from ._specs import Spec, array_metadata, dtype_name
+from ._tensorstore import chunk_layout as default_chunks
+from ._tensorstore import context as shared_context
+from ._tensorstore import open_array, tensorstore
+
+__all__ = [
+    "async_deserialize",
+    "async_serialize",
+    "estimate_read_memory_footprint",
+    "run_deserialization",
+    "run_serialization",
+]
+
+type Place = Sharding | Format | ShapeDtypeStruct
+
+
+def run[R](coroutine: Coroutine[Any, Any, R]) -> R:
+    """What a coroutine returns, also where an event loop is running, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
+async def all_of(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """What coroutines return; the first error is raised when all have ended."""
+    found = await asyncio.gather(*coroutines, return_exceptions=True)
+    for value in found:
+        if isinstance(value, BaseException):
+            raise value
+    return found
+
+
+class BytesInFlight:
+    """Lets a number of bytes be read at a time; who asks for more waits.
+
+    Args:
+      limit: how many.
+    """
+
+    def __init__(self, limit: int):
+        self._limit = self._free = limit
+        self._changed = asyncio.Condition()
+
+    async def wait_for_bytes(self, number: int) -> None:
+        """Wait until so many bytes may be read; more than the limit may be if nothing else is."""
+        number = min(number, self._limit)
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._free >= number)
+            self._free -= number
+
+    async def release_bytes(self, number: int) -> None:
+        """Say that they have been read."""
+        async with self._changed:
+            self._free += min(number, self._limit)
+            self._changed.notify_all()
+
+
+async def async_serialize(
+    arr_inp: Array,
+    tensorstore_spec: Spec,
+    commit_future: list[Any] | None = None,
+    context: Any | None = None,
+    chunk_layout: Any | None = None,
+    primary_host: int | None = None,
+    replica_id: int = 0,
+    transaction: Any | None = None,
+) -> None:
+    """Write an array.
+
+    Args:
+      arr_inp: the array, of any sharding.
+      tensorstore_spec: where it is kept, as ``get_tensorstore_spec`` says it.
+      commit_future: a list to which futures are added that are done when all is on disk; without
+        it this waits for that. In any case it waits until the array is no longer needed.
+      context, chunk_layout: TensorStore's; those of all files by default.
+      primary_host: the process that writes metadata; by default each does.
+      replica_id: which of several copies of a part is written.
+      transaction: one of TensorStore's, in which all is written when it is committed.
+
+    Raises:
+      TypeError: for an array of an extended dtype.
+      ValueError: if each of several processes has an array of its own, or TensorStore refuses.
+    """
+    ts = tensorstore()
+    if (
+        primary_host is None
+        and process_count() > 1
+        and getattr(arr_inp, "is_fully_addressable", True)
+    ):
+        raise ValueError(
+            "async_serialize: the array lies on devices of this process alone, and each of "
+            f"{process_count()} processes would write one to the same place. Write an array over "
+            "all processes (make_array_from_process_local_data), or say primary_host."
+        )
+    spec = dict(tensorstore_spec)
+    name = dtype_name(arr_inp)
+    if "metadata" not in spec and spec.get("driver") in ("zarr", "zarr3"):
+        spec["metadata"] = array_metadata(spec["driver"], arr_inp)
+    spec.setdefault("dtype", name)
+    options: dict[str, Any] = {
+        "open": True,
+        "create": True,
+        "context": context or shared_context(),
+        "chunk_layout": chunk_layout or default_chunks(),
+        "transaction": transaction,
+    }
+    if primary_host is None or process_index() == primary_host:
+        store = await open_array(ts.Spec(spec), **options)
+    else:
+        store = await open_array(ts.Spec(spec), assume_metadata=True, **options)
+    writes = [store[index].write(data) for index, data in _parts(arr_inp, replica_id)]
+    # What is copied may be overwritten or donated from then on.
+    await asyncio.gather(*(write.copy for write in writes))
+    if commit_future is not None:
+        commit_future.extend(write.commit for write in writes)
+    elif transaction is None:
+        await asyncio.gather(*(write.commit for write in writes))
+
+
+def _parts(array: Any, replica_id: int) -> list[tuple[Any, np.ndarray]]:
+    """The parts of an array that this process writes: where each lies, and its values."""
+    if isinstance(array, np.ndarray):
+        return [((...,), array)]
+    shards = [s for s in array.addressable_shards if s.replica_id == replica_id]
+    for shard in shards:
+        shard.data.copy_to_host_async()
+    return [(shard.index, np.asarray(shard.data)) for shard in shards]
+
+
+def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
+    """How many bytes TensorStore holds to read a part of an array: the chunks that it touches.
+
+    Args:
+      t: an open array of TensorStore's.
+      domain: the part, one of its index domains.
+    """
+    grid = t.chunk_layout.read_chunk_template
+    touched = 1
+    for low, size, start, chunk in zip(
+        domain.origin, domain.shape, grid.origin, grid.shape, strict=True
+    ):
+        first = (low - start) // chunk
+        touched *= (-((start - low - size) // chunk) - first) * chunk
+    return touched * t.dtype.numpy_dtype.itemsize
+
+
+async def async_deserialize(
+    in_type: Place,
+    tensorstore_spec: Spec | Any,
+    global_shape: Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    byte_limiter: BytesInFlight | None = None,
+    context: Any | None = None,
+    chunk_layout: Any | None = None,
+    assume_metadata: bool = False,
+) -> Array:
+    """Read an array, each process the parts of its devices.
+
+    Args:
+      in_type: the sharding of the result, a format, or a ``ShapeDtypeStruct`` with either, whose
+        dtype counts as ``dtype``.
+      tensorstore_spec: where the array is kept.
+      global_shape: the shape of the result, by default as it is kept: what is beyond is left out,
+        what is missing is zero.
+      dtype: the dtype of the result, by default as it is kept.
+      byte_limiter: what bounds how much is read at a time.
+      context, chunk_layout: TensorStore's; those of all files by default.
+      assume_metadata: whether the specification has all metadata, so that none is read.
+
+    Raises:
+      TypeError: if ``in_type`` says no sharding.
+      ValueError: if there is no such array, it is damaged, or its rank is another.
+      IndivisibleError: if the sharding cannot divide the shape.
+    """
+    ts = tensorstore()
+    place = in_type
+    if isinstance(in_type, ShapeDtypeStruct):
+        place = in_type.sharding if in_type.format is None else in_type.format
+        dtype = in_type.dtype if dtype is None else dtype
+    sharding = place.sharding if isinstance(place, Format) else place
+    if not isinstance(sharding, Sharding):
+        raise TypeError(
+            "where an array is read to must be a Sharding, a Format with one, or a "
+            f"ShapeDtypeStruct with either; got {in_type!r} of type {type(in_type).__name__}."
+        )
+    spec = tensorstore_spec if isinstance(tensorstore_spec, ts.Spec) else ts.Spec(tensorstore_spec)
+    store = await open_array(
+        spec,
+        open=True,
+        assume_metadata=assume_metadata,
+        context=context or shared_context(),
+        chunk_layout=chunk_layout or default_chunks(),
+    )
+    shape = tuple(store.shape if global_shape is None else global_shape)
+    if len(shape) != store.rank:
+        raise ValueError(
+            f"global_shape={shape} has rank {len(shape)}, and the array that is kept rank "
+            f"{store.rank}, with shape {tuple(store.shape)}."
+        )
+    indices = sharding.addressable_devices_indices_map(shape)
+    bounds = {_bounds(index, shape) for index in indices.values()}
+
+    async def read(box: tuple[tuple[int, int], ...]) -> np.ndarray:
+        return await _read(store, box, byte_limiter)
+
+    found = dict(zip(bounds, await all_of(map(read, bounds)), strict=True))
+    kind = np.dtype(store.dtype.numpy_dtype if dtype is None else dtype)
+    return make_array_from_callback(
+        shape,
+        place,  # type: ignore[arg-type]
+        lambda index: found[_bounds(index, shape)].astype(kind, copy=False),
+        kind,
+    )
+
+
+def _bounds(index: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    return tuple(part.indices(n)[:2] for part, n in zip(index, shape, strict=True))
+
+
+async def _read(
+    store: Any, box: tuple[tuple[int, int], ...], limiter: BytesInFlight | None
+) -> np.ndarray:
+    """The values in a box, with zeros where it leaves the array."""
+    inside = [(low, min(high, n)) for (low, high), n in zip(box, store.shape, strict=True)]
+    part = np.zeros([high - low for low, high in box], store.dtype.numpy_dtype)
+    if any(low >= high for low, high in inside):
+        return part
+    kept = store[tuple(slice(*ends) for ends in inside)]
+    place = tuple(slice(0, high - low) for low, high in inside)
+    number = 0 if limiter is None else estimate_read_memory_footprint(kept, kept.domain)
+    if limiter is not None:
+        await limiter.wait_for_bytes(number)
+    try:
+        values = await kept.read()
+    finally:
+        if limiter is not None:
+            await limiter.release_bytes(number)
+    if values.shape == part.shape:
+        return values
+    part[place] = values
+    return part
+
+
+def run_serialization(arrays: Sequence[Array], tensorstore_specs: Sequence[Spec]) -> None:
+    """Write several arrays, and wait until they are on disk."""
+
+    async def write() -> None:
+        rows = zip(arrays, tensorstore_specs, strict=True)
+        await all_of(async_serialize(x, spec) for x, spec in rows)
+
+    run(write())
+
+
+def run_deserialization(
+    shardings: Sequence[Place],
+    tensorstore_specs: Sequence[Spec],
+    global_shapes: Sequence[Sequence[int]] | None = None,
+    dtypes: Sequence[DTypeLike] | None = None,
+    concurrent_gb: int = 32,
+) -> list[Array]:
+    """Read several arrays.
+
+    Args:
+      shardings: for each what ``async_deserialize`` takes.
+      tensorstore_specs: where they are kept.
+      global_shapes, dtypes: for each the shape and the dtype, if not as they are kept.
+      concurrent_gb: how many gigabytes are read at a time.
+
+    Raises:
+      ValueError: if these differ in number.
+    """
+    number = len(tensorstore_specs)
+    given: dict[str, Sequence[Any]] = {
+        "shardings": shardings,
+        "global_shapes": [None] * number if global_shapes is None else global_shapes,
+        "dtypes": [None] * number if dtypes is None else dtypes,
+    }
+    for name, values in given.items():
+        if len(values) != number:
+            raise ValueError(
+                f"{name} has {len(values)} entries for {number} tensorstore_specs; give one each."
+            )
+
+    async def read() -> list[Array]:
+        limiter = BytesInFlight(math.ceil(concurrent_gb * 10**9))
+        rows = zip(*given.values(), tensorstore_specs, strict=True)
+        return await all_of(
+            async_deserialize(place, spec, shape, dtype, limiter)
+            for place, shape, dtype, spec in rows
+        )
+
+    return run(read())

@@ -1,0 +1,231 @@
+"""Writing arrays while the program goes on: a thread waits until they are on disk."""
+
+import abc
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_ir import Array, DTypeLike
+from ricci_xla import process_index
+
+from ._arrays import Place, all_of, async_serialize, run, run_deserialization
+from ._barriers import Barriers, BarrierTimeoutError
+from ._specs import Spec, zarr_spec
+
+__all__ = [
+    "AsyncManager",
+    "BarrierTimeoutError",
+    "GlobalAsyncCheckpointManager",
+    "GlobalAsyncCheckpointManagerBase",
+    "logger",
+]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+
+class GlobalAsyncCheckpointManagerBase(abc.ABC):
+    """What writes and reads arrays over all processes; subclasses say how."""
+
+    @abc.abstractmethod
+    def check_for_errors(self) -> None:
+        """Raise the error of what was started before, if it failed."""
+
+    @abc.abstractmethod
+    def wait_until_finished(self) -> None:
+        """Wait until what was started is on disk; raise its error, if it failed."""
+
+    @abc.abstractmethod
+    def serialize(
+        self,
+        arrays: Sequence[Array],
+        tensorstore_specs: Sequence[Spec],
+        *,
+        on_commit_callback: Callable[[], None],
+    ) -> None:
+        """Start to write arrays."""
+
+    @abc.abstractmethod
+    def deserialize(
+        self,
+        shardings: Sequence[Place],
+        tensorstore_specs: Sequence[Spec],
+        global_shapes: Sequence[Sequence[int]] | None = None,
+        dtypes: Sequence[DTypeLike] | None = None,
+    ) -> list[Array]:
+        """Read arrays."""
+
+
+class AsyncManager:
+    """Waits in a thread until futures are done, in all processes, and calls a function then.
+
+    Args:
+      timeout_secs: how long processes wait for each other.
+    """
+
+    def __init__(self, timeout_secs: float = 300):
+        self._timeout_secs = timeout_secs
+        self._futures: list[Any] = []
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def __del__(self):
+        thread: threading.Thread | None = getattr(self, "_thread", None)
+        if thread is not None and thread.is_alive():
+            logger.warning("wait_until_finished was not called: arrays may not be on disk yet.")
+
+    def _add_futures(self, futures: Sequence[Any]) -> None:
+        """Wait for these as well in the next commit."""
+        self._futures.extend(futures)
+
+    def _start_async_commit(self, on_commit_callback: Callable[[], None] | None) -> None:
+        """Start to wait, then call the function, in the first process alone."""
+        futures, self._futures = self._futures, []
+        arguments = (Barriers(self._timeout_secs), futures, on_commit_callback)
+        self._thread = threading.Thread(target=self._commit, args=arguments, daemon=True)
+        self._thread.start()
+
+    def _commit(
+        self,
+        barriers: Barriers,
+        futures: Sequence[Any],
+        on_commit_callback: Callable[[], None] | None,
+    ) -> None:
+        try:
+            for future in futures:
+                future.result()
+            logger.info("%d writes of process %d are on disk.", len(futures), process_index())
+            barriers.wait("written")
+            if process_index() == 0 and on_commit_callback is not None:
+                on_commit_callback()
+            barriers.wait("done")
+        except Exception as error:  # noqa: BLE001 - raised in the thread that waits
+            self._error = error
+
+    def check_for_errors(self) -> None:
+        """Raise the error of what was started before, if it failed; once."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def wait_until_finished(self) -> None:
+        """Wait until what was started is on disk in all processes, and the callback has returned.
+
+        Raises:
+          BarrierTimeoutError: if other processes take too long.
+        """
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self.check_for_errors()
+
+
+class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
+    """Writes and reads arrays by their specifications.
+
+    ``serialize`` returns when the arrays are no longer needed, so that they may be donated, and
+    the rest is done while the program goes on.
+
+    Args:
+      timeout_secs: how long processes wait for each other.
+    """
+
+    def serialize(
+        self,
+        arrays: Sequence[Array],
+        tensorstore_specs: Sequence[Spec],
+        *,
+        on_commit_callback: Callable[[], None] | None = None,
+        transaction: Any | None = None,
+    ) -> None:
+        """Start to write arrays.
+
+        Args:
+          arrays: the arrays.
+          tensorstore_specs: where each is kept.
+          on_commit_callback: called in the first process when all processes have written.
+          transaction: one of TensorStore's; the arrays are on disk when it is committed, which this
+            does not wait for.
+
+        Raises:
+          ValueError: if these differ in number, or TensorStore refuses.
+        """
+        if len(arrays) != len(tensorstore_specs):
+            raise ValueError(
+                f"serialize: {len(arrays)} arrays and {len(tensorstore_specs)} tensorstore_specs; "
+                "give one for each."
+            )
+        self.wait_until_finished()
+        futures: list[Any] = []
+
+        async def write() -> None:
+            rows = zip(arrays, tensorstore_specs, strict=True)
+            await all_of(
+                async_serialize(x, spec, futures, transaction=transaction) for x, spec in rows
+            )
+
+        run(write())
+        self._add_futures(futures if transaction is None else [])
+        self._start_async_commit(on_commit_callback)
+
+    def serialize_with_paths(
+        self,
+        arrays: Sequence[Array],
+        paths: Sequence[str],
+        *,
+        on_commit_callback: Callable[[], None] | None = None,
+        transaction: Any | None = None,
+    ) -> None:
+        """Start to write arrays to paths, each a folder in the format zarr.
+
+        Args:
+          arrays, on_commit_callback, transaction: as for ``serialize``.
+          paths: the path of each.
+        """
+        self.serialize(
+            arrays,
+            list(map(zarr_spec, paths)),
+            on_commit_callback=on_commit_callback,
+            transaction=transaction,
+        )
+
+    def deserialize(
+        self,
+        shardings: Sequence[Place],
+        tensorstore_specs: Sequence[Spec],
+        global_shapes: Sequence[Sequence[int]] | None = None,
+        dtypes: Sequence[DTypeLike] | None = None,
+        concurrent_gb: int = 32,
+    ) -> list[Array]:
+        """Read arrays, once what was started is on disk.
+
+        Args:
+          shardings: the sharding of each, or a format, or a ``ShapeDtypeStruct`` with either.
+          tensorstore_specs: where each is kept.
+          global_shapes: the shape of each, if not as it is kept: what is beyond is left out, what
+            is missing is zero.
+          dtypes: the dtype of each, if not as it is kept.
+          concurrent_gb: how many gigabytes are read at a time.
+        """
+        self.wait_until_finished()
+        return run_deserialization(
+            shardings, tensorstore_specs, global_shapes, dtypes, concurrent_gb
+        )
+
+    def deserialize_with_paths(
+        self,
+        shardings: Sequence[Place],
+        paths: Sequence[str],
+        global_shapes: Sequence[Sequence[int]] | None = None,
+        dtypes: Sequence[DTypeLike] | None = None,
+        concurrent_gb: int = 32,
+    ) -> list[Array]:
+        """Read arrays that ``serialize_with_paths`` has written.
+
+        Args:
+          shardings, global_shapes, dtypes, concurrent_gb: as for ``deserialize``.
+          paths: the path of each.
+        """
+        return self.deserialize(
+            shardings, list(map(zarr_spec, paths)), global_shapes, dtypes, concurrent_gb
+        )
