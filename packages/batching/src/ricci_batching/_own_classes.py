@@ -85,7 +85,9 @@ def is_spec(x: object) -> bool:
 
     An integer is an axis of arrays as well, also for a class that takes integers.
     """
-    return not isinstance(x, int) and any(isinstance(x, own.spec_type) for own in own_classes.values())
+    return not isinstance(x, int) and any(
+        isinstance(x, own.spec_type) for own in own_classes.values()
+    )
 
 
 def _is_axis(x: object) -> bool:

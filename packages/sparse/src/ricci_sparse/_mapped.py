@@ -33,9 +33,7 @@ def _example(cont: Callable[..., Any], index: Any, batch: BCOO | BCSR, axis: int
     return type(batch).tree_unflatten(known | {"shape": shape}, found)
 
 
-def _batch(
-    cont: Callable[..., Any], axis_size: Any, element: BCOO | BCSR, axis: int | None
-) -> Any:
+def _batch(cont: Callable[..., Any], axis_size: Any, element: BCOO | BCSR, axis: int | None) -> Any:
     """The batch of a sparse array that a mapped function has returned.
 
     Raises:
