@@ -41,6 +41,7 @@ def both():
     return [results(running) for running in both]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(find_interpreter() is None, reason="no oracle: run nox -s oracle")
 @pytest.mark.parametrize("job", JOBS)
 def test_a_job_gives_the_same_with_no_more_work(job, both):

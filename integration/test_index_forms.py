@@ -92,6 +92,7 @@ STATIC = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(90)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("source", CASES)
 def test_selects_what_jax_selects(source, wide):

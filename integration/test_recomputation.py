@@ -155,6 +155,7 @@ FEWER = {
 }
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(("program", "place"), CHOSEN)
 def test_computes_again_what_jax_does(oracle, program, place):
     source = f"{PREAMBLE}\ncounts({program!r}, {place!r})"
@@ -167,6 +168,7 @@ def test_computes_again_what_jax_does(oracle, program, place):
         compare(ours[:, column] - fewer, theirs[:, column], err_msg=f"{name}, by policy")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("program", [p for p, place in CHOSEN if place == "alone"])
 def test_policies_change_no_gradient(program):
     source = f"{PREAMBLE}\nvalues({program!r}, 'in the middle')"

@@ -52,8 +52,12 @@ class Environment:
         return file.is_file() and file.read_text() == key
 
     def install(self, arguments: Sequence[str]) -> None:
-        """Run one `pip install` command line in it."""
+        """Run one `pip install` command line in it.
+
+        Bytecode is written when a module is first imported: most of a large package never is.
+        """
         pip = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip.append("--no-compile")
         subprocess.run([*pip, *arguments], check=True, cwd=ROOT)
 
     def make(self, recipe: Sequence[Sequence[str]], files: Iterable[Path] = ()) -> bool:
