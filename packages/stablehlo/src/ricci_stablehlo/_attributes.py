@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ _BARE = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
 _INT64 = range(-(2**63), 2**63)
 
 
-def attribute(value: Any) -> str:
+def attribute(value: object) -> str:
     """The text of an attribute.
 
     A Python number is an ``i64`` or an ``f64``, a NumPy scalar has its own dtype, an array is

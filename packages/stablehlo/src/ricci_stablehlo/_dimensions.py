@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    DTypeLike,
     Jaxpr,
     ShapedArray,
     SymbolicDimension,
@@ -22,6 +23,7 @@ from ricci_ir import (
 
 from ._types import string, tensor_type
 from ._values import Value
+from ._writer import Writer
 
 __all__ = ["derive_dimensions", "dimension_value", "dimension_variables", "shape_value"]
 
@@ -54,7 +56,7 @@ def _inside(value: Any) -> set[str]:
     return set()
 
 
-def _size(ctx: Any, x: Any) -> Value:
+def _size(ctx: Writer, x: int | Value) -> Value:
     return ctx.constant(x, _SIZE) if isinstance(x, int) else x
 
 
@@ -67,7 +69,7 @@ _multiply, _divide = _binary("stablehlo.multiply"), _binary("stablehlo.divide")
 _maximum, _minimum = _binary("stablehlo.maximum"), _binary("stablehlo.minimum")
 
 
-def _compare(ctx: Any, direction: str, x: Value, y: Value) -> Value:
+def _compare(ctx: Writer, direction: str, x: Value, y: Value) -> Value:
     name = ctx.new_name()
     ctx.write(
         f"{name} = stablehlo.compare {direction}, {x}, {y}, SIGNED : "
@@ -76,7 +78,7 @@ def _compare(ctx: Any, direction: str, x: Value, y: Value) -> Value:
     return Value(name, _FLAG)
 
 
-def _floor_divide(ctx: Any, x: Any, y: Any) -> Value:
+def _floor_divide(ctx: Writer, x: int | Value, y: int | Value) -> Value:
     """Division that rounds down; StableHLO's rounds to zero."""
     x, y, zero = _size(ctx, x), _size(ctx, y), _size(ctx, 0)
     quotient = _divide(ctx, x, y)
@@ -91,7 +93,7 @@ def _floor_divide(ctx: Any, x: Any, y: Any) -> Value:
     return Value(name, _SIZE)
 
 
-def _modulo(ctx: Any, x: Any, y: Any) -> Value:
+def _modulo(ctx: Writer, x: int | Value, y: int | Value) -> Value:
     return _subtract(ctx, x, _multiply(ctx, _floor_divide(ctx, x, y), y))
 
 
@@ -105,11 +107,11 @@ _operations: dict[str, Callable[[Any, Any, Any], Value]] = {
 }
 
 
-def _bound(ctx: Any) -> dict[str, Callable[[Any, Any], Value]]:
+def _bound(ctx: Writer) -> dict[str, Callable[[Any, Any], Value]]:
     return {name: lambda x, y, write=write: write(ctx, x, y) for name, write in _operations.items()}
 
 
-def dimension_value(ctx: Any, dimension: int | SymbolicDimension) -> Value:
+def dimension_value(ctx: Writer, dimension: int | SymbolicDimension) -> Value:
     """A size as a scalar of type ``i32``.
 
     Raises:
@@ -129,7 +131,9 @@ def dimension_value(ctx: Any, dimension: int | SymbolicDimension) -> Value:
     return found
 
 
-def shape_value(ctx: Any, sizes: Sequence[int | SymbolicDimension], dtype: Any = _INT32) -> Value:
+def shape_value(
+    ctx: Writer, sizes: Sequence[int | SymbolicDimension], dtype: DTypeLike = _INT32
+) -> Value:
     """Sizes as a vector of integers."""
     sizes = tuple(sizes)
     if is_static_shape(sizes):
@@ -159,7 +163,7 @@ def shape_value(ctx: Any, sizes: Sequence[int | SymbolicDimension], dtype: Any =
 class _Written:
     """Carries out the plan that finds dimension variables, by writing operations."""
 
-    def __init__(self, ctx: Any, arguments: Sequence[Value]):
+    def __init__(self, ctx: Writer, arguments: Sequence[Value]):
         self.ctx = ctx
         self.arguments = arguments
         self.operations = _bound(ctx)
@@ -190,7 +194,7 @@ class _Written:
         )
 
 
-def derive_dimensions(ctx: Any, arguments: Sequence[Value], names: Sequence[str] = ()) -> None:
+def derive_dimensions(ctx: Writer, arguments: Sequence[Value], names: Sequence[str] = ()) -> None:
     """Write the operations that find the dimension variables from arguments, and check these.
 
     Args:

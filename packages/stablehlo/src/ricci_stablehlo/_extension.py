@@ -92,7 +92,7 @@ class TracedRule:
     def jaxpr(self, avals: Sequence[AbstractValue], params: dict[str, Any]) -> Jaxpr:
         """The program of the function for operands of these types."""
 
-        def flat(*args: Any) -> Sequence[Any]:
+        def flat(*args: object) -> Sequence[Any]:
             result = self.fun(*args, **params)
             return result if self.multiple_results else [result]
 

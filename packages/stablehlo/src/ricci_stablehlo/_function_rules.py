@@ -18,10 +18,10 @@ def traced(fun: Callable[..., Any]) -> LoweringRule:
         call it, see ``of_function``.
     """
 
-    def lower(ctx: Lowering, *operands: Value, **params: Any) -> Any:
+    def lower(ctx: Lowering, *operands: Value, **params: object) -> Any:
         many = True
 
-        def flat(*xs: Any) -> Sequence[Any]:
+        def flat(*xs: object) -> Sequence[Any]:
             nonlocal many
             result = fun(*xs, **params)
             many = isinstance(result, list | tuple)

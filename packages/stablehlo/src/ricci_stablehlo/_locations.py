@@ -72,7 +72,7 @@ class _Scope(str):
 class _Unkept(dict[_Key, _Names]):
     """Says that nothing was found, so that a location is made for each equation."""
 
-    def get(self, key: object, default: Any = None) -> Any:
+    def get(self, key: object, default: object = None) -> Any:
         return default
 
 

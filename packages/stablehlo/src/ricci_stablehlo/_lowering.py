@@ -15,6 +15,7 @@ from ricci_ir import (
     ArrayLike,
     Atom,
     AxisNames,
+    DTypeLike,
     ExtendedDType,
     Jaxpr,
     Literal,
@@ -215,7 +216,7 @@ class Lowering:
         array = np.asarray(value, aval.dtype)
         return self.broadcast_to(self.constant(array, aval.update(shape=array.shape)), aval.shape)
 
-    def integers(self, values: Sequence[int], dtype: Any) -> Value:
+    def integers(self, values: Sequence[int], dtype: DTypeLike) -> Value:
         """A vector of integers, which may be symbolic dimensions."""
         return shape_value(self, values, np.dtype(dtype))
 
@@ -417,7 +418,7 @@ class Lowering:
 def _annotating(rule: Callable[..., Any], metadata: Metadata) -> Callable[..., Any]:
     """A lowering rule whose operations have attributes for the compiler."""
 
-    def annotating(ctx: Lowering, *operands: Value, **params: Any) -> Any:
+    def annotating(ctx: Lowering, *operands: Value, **params: object) -> Any:
         start = len(ctx.lines)
         result = rule(ctx, *operands, **params)
         annotate(ctx.lines, start, ctx.indent, metadata)

@@ -6,13 +6,13 @@ is needed, so that lowering rules do not have to know.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from ricci_ir import ShapedArray, is_static_shape
 
 from ._dimensions import shape_value
 from ._types import int_array, int_list, tensor_type
 from ._values import Value
+from ._writer import Writer
 
 __all__ = [
     "write_broadcast",
@@ -25,14 +25,14 @@ __all__ = [
 ]
 
 
-def _write(ctx: Any, text: str, operands: Sequence[Value], out: ShapedArray) -> Value:
+def _write(ctx: Writer, text: str, operands: Sequence[Value], out: ShapedArray) -> Value:
     name = ctx.new_name()
     types = ", ".join([tensor_type(x.aval) for x in operands])
     ctx.write(f"{name} = {text} : ({types}) -> {tensor_type(out)}")
     return Value(name, out)
 
 
-def write_broadcast(ctx: Any, x: Value, dims: Sequence[int], out: ShapedArray) -> Value:
+def write_broadcast(ctx: Writer, x: Value, dims: Sequence[int], out: ShapedArray) -> Value:
     """Write ``broadcast_in_dim``: dimension ``i`` of ``x`` becomes dimension ``dims[i]``."""
     if not ctx.module.symbolic or is_static_shape(out.shape):
         return _write(ctx, f"stablehlo.broadcast_in_dim {x}, dims = {int_list(dims)}", [x], out)
@@ -41,7 +41,7 @@ def write_broadcast(ctx: Any, x: Value, dims: Sequence[int], out: ShapedArray) -
     return _write(ctx, text, [x, shape], out)
 
 
-def write_reshape(ctx: Any, x: Value, out: ShapedArray) -> Value:
+def write_reshape(ctx: Writer, x: Value, out: ShapedArray) -> Value:
     """Write ``reshape``."""
     if not ctx.module.symbolic or is_static_shape(out.shape):
         return _write(ctx, f"stablehlo.reshape {x}", [x], out)
@@ -49,7 +49,7 @@ def write_reshape(ctx: Any, x: Value, out: ShapedArray) -> Value:
     return _write(ctx, f"stablehlo.dynamic_reshape {x}, {shape}", [x, shape], out)
 
 
-def write_iota(ctx: Any, dimension: int, out: ShapedArray) -> Value:
+def write_iota(ctx: Writer, dimension: int, out: ShapedArray) -> Value:
     """Write ``iota``."""
     if not ctx.module.symbolic or is_static_shape(out.shape):
         name = ctx.new_name()
@@ -60,7 +60,7 @@ def write_iota(ctx: Any, dimension: int, out: ShapedArray) -> Value:
 
 
 def write_slice(
-    ctx: Any,
+    ctx: Writer,
     x: Value,
     starts: Sequence[int],
     limits: Sequence[int],
@@ -80,7 +80,7 @@ def write_slice(
 
 
 def write_dynamic_slice(
-    ctx: Any, x: Value, indices: Sequence[Value], sizes: Sequence[int], out: ShapedArray
+    ctx: Writer, x: Value, indices: Sequence[Value], sizes: Sequence[int], out: ShapedArray
 ) -> Value:
     """Write ``dynamic_slice``, which moves positions so that the part lies within ``x``."""
     if not ctx.module.symbolic or is_static_shape(sizes):
@@ -100,7 +100,7 @@ def write_dynamic_slice(
 
 
 def write_pad(
-    ctx: Any,
+    ctx: Writer,
     x: Value,
     value: Value,
     config: Sequence[tuple[int, int, int]],
@@ -120,7 +120,7 @@ def write_pad(
 
 
 def write_gather(
-    ctx: Any,
+    ctx: Writer,
     x: Value,
     indices: Value,
     numbers: str,
