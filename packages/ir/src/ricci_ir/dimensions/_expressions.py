@@ -179,7 +179,7 @@ class SymbolicDimension:
 
     # Arithmetic. With an array, a dimension is an array.
 
-    def _operand(self, other: Any, name: str) -> Any:
+    def _operand(self, other: object, name: str) -> Any:
         """Another operand as an int or a dimension; ``None`` if it is neither."""
         kind = type(other)
         if kind is int:
@@ -198,7 +198,7 @@ class SymbolicDimension:
 
     dimension_as_value = __jax_array__
 
-    def _with_array(self, operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    def _with_array(self, operation: Callable[[Any, Any], Any], x: object, y: object) -> Any:
         other = y if x is self else x
         known = isinstance(other, int | float | complex | SymbolicDimension)
         if not (known or hasattr(other, "dtype")):
@@ -212,25 +212,25 @@ class SymbolicDimension:
             terms[monomial] = terms.get(monomial, 0) + sign * c
         return self.scope.interned(terms)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         found = self._operand(other, "+")
         if found is None:
             return self._with_array(operator.add, self, other)
         return self._plus(found, 1)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> Any:
         found = self._operand(other, "+")
         if found is None:
             return self._with_array(operator.add, other, self)
         return self._plus(found, 1)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         found = self._operand(other, "-")
         if found is None:
             return self._with_array(operator.sub, self, other)
         return self._plus(found, -1)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         found = self._operand(other, "-")
         if found is None:
             return self._with_array(operator.sub, other, self)
@@ -253,19 +253,19 @@ class SymbolicDimension:
                 terms[monomial] = terms.get(monomial, 0) + c * d
         return self.scope.interned(terms)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         found = self._operand(other, "*")
         if found is None:
             return self._with_array(operator.mul, self, other)
         return self._product(found)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: object) -> Any:
         found = self._operand(other, "*")
         if found is None:
             return self._with_array(operator.mul, other, self)
         return self._product(found)
 
-    def __pow__(self, power: Any) -> Any:
+    def __pow__(self, power: object) -> Any:
         if not isinstance(power, int | np.integer) or isinstance(power, bool):
             return self._with_array(operator.pow, self, power)
         if power < 0:
@@ -278,43 +278,43 @@ class SymbolicDimension:
             result = self * result
         return result
 
-    def __rpow__(self, base: Any) -> Any:
+    def __rpow__(self, base: object) -> Any:
         return self._with_array(operator.pow, base, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         return self._with_array(operator.truediv, self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: object) -> Any:
         return self._with_array(operator.truediv, other, self)
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: object) -> Any:
         found = self._operand(other, "divmod")
         if found is None:
             return self._with_array(divmod, self, other)
         return self.scope.divided(self, found)
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: object) -> Any:
         found = self._operand(other, "divmod")
         if found is None:
             return self._with_array(divmod, other, self)
         return self.scope.divided(found, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: object) -> Any:
         if self._operand(other, "//") is None:
             return self._with_array(operator.floordiv, self, other)
         return divmod(self, other)[0]
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: object) -> Any:
         if self._operand(other, "//") is None:
             return self._with_array(operator.floordiv, other, self)
         return divmod(other, self)[0]
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: object) -> Any:
         if self._operand(other, "%") is None:
             return self._with_array(operator.mod, self, other)
         return divmod(self, other)[1]
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: object) -> Any:
         if self._operand(other, "%") is None:
             return self._with_array(operator.mod, other, self)
         return divmod(other, self)[1]
@@ -344,28 +344,30 @@ class SymbolicDimension:
             return equal
         return not equal if isinstance(equal, bool) else self._with_array(operator.ne, self, other)
 
-    def _compared(self, comparison: str, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+    def _compared(
+        self, comparison: str, operation: Callable[[Any, Any], Any], other: object
+    ) -> Any:
         found = self._operand(other, comparison)
         if found is None:
             return self._with_array(operation, self, other)
         return self.scope.holds(comparison, self, found)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Any:
         if isinstance(other, float):  # infinity, say
             return self.scope.holds(">=", self, other)
         return self._compared(">=", operator.ge, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Any:
         if isinstance(other, float):
             return self.scope.holds(">", self, other)
         return self._compared(">", operator.gt, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Any:
         if isinstance(other, float):
             return self.scope.holds("<=", self, other)
         return self._compared("<=", operator.le, other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Any:
         if isinstance(other, float):
             return self.scope.holds("<", self, other)
         return self._compared("<", operator.lt, other)
@@ -398,7 +400,7 @@ class SymbolicDimension:
     def __copy__(self) -> "SymbolicDimension":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "SymbolicDimension":
+    def __deepcopy__(self, memo: object) -> "SymbolicDimension":
         return self
 
     def __reduce__(self) -> Any:

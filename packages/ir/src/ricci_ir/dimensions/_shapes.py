@@ -94,7 +94,7 @@ def symbolic_dim_bounds(dimension: Size | SupportsIndex) -> tuple[float, float]:
     return index(dimension), index(dimension)
 
 
-def min_dim(d1: Any, d2: Any) -> Any:
+def min_dim(d1: int | SymbolicDimension, d2: int | SymbolicDimension) -> int:
     """The smaller of two sizes, which may be symbolic.
 
     Example:
@@ -105,7 +105,7 @@ def min_dim(d1: Any, d2: Any) -> Any:
     return _extreme("min", d1, d2)
 
 
-def max_dim(d1: Any, d2: Any) -> Any:
+def max_dim(d1: int | SymbolicDimension, d2: int | SymbolicDimension) -> int:
     """The larger of two sizes, which may be symbolic."""
     return _extreme("max", d1, d2)
 
@@ -157,7 +157,7 @@ def surely_at_most(x: Any, most: int) -> bool:
     return symbolic_dim_bounds(x)[1] <= most if type(x) is SymbolicDimension else x <= most
 
 
-def slice_positions(part: slice, size: Any) -> tuple[Any, Any, Any, Any]:
+def slice_positions(part: slice, size: int) -> tuple[Any, Any, Any, Any]:
     """The first position, the number of positions, the step and the limit of a slice.
 
     Args:
@@ -184,7 +184,7 @@ def slice_positions(part: slice, size: Any) -> tuple[Any, Any, Any, Any]:
     return start, max_dim(-((start - stop) // step), 0), step, stop
 
 
-def _position(x: Any, size: Any, low: Any, high: Any) -> Any:
+def _position(x: Any, size: object, low: Any, high: Any) -> Any:
     return min_dim(x, high) if x >= 0 else max_dim(x + size, low)
 
 

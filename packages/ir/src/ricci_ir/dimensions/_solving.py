@@ -55,7 +55,7 @@ class _Problem:
                 described.append(f"{name}.shape = ({', '.join(map(str, shape))}{comma})")
         self.description = "; ".join(described)
 
-    def require(self, value: Any, zero: bool, message: str, *values: Any) -> None:
+    def require(self, value: object, zero: bool, message: str, *values: object) -> None:
         shown = list(values)
         parts = []
         for variable, (place, _, size) in self.sources.items():
@@ -73,7 +73,7 @@ class _Problem:
             return x
         return x.evaluate(self.found, self.how.operations)
 
-    def less(self, x: Any, y: Any) -> Any:
+    def less(self, x: object, y: object) -> Any:
         operations = self.how.operations
         if isinstance(y, int):
             return operations["add"](x, -y) if y else x
@@ -108,7 +108,7 @@ class _Problem:
         return None
 
     def _assign(
-        self, name: str, coefficient: int, rest: Size, place: str, spec: Any, size: Any
+        self, name: str, coefficient: int, rest: Size, place: str, spec: object, size: int
     ) -> None:
         operations = self.how.operations
         value = self.less(size, self.value(rest))

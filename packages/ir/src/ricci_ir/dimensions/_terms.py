@@ -64,7 +64,7 @@ def _operand_key(x: Any) -> tuple[Any, ...]:
     return ((monomial_key(()), x),) if isinstance(x, int) else x.key
 
 
-def _operand_text(x: Any) -> str:
+def _operand_text(x: object) -> str:
     return f"- {-x}" if isinstance(x, int) and x < 0 else str(x)
 
 

@@ -13,8 +13,8 @@ __all__ = ["symbolic_args_specs"]
 
 
 def symbolic_args_specs(
-    args: Any,
-    shapes_specs: Any,
+    args: object,
+    shapes_specs: object,
     constraints: Sequence[str] = (),
     scope: SymbolicScope | None = None,
 ) -> Any:

@@ -92,7 +92,7 @@ class ShardingForms:
         self.read = read
 
 
-def _no_reader(ndim: int, sharding: Any) -> TypeSharding | None:
+def _no_reader(ndim: int, sharding: object) -> TypeSharding | None:
     raise TypeError("a type can have a sharding where ricci_xla is imported")
 
 
@@ -129,7 +129,7 @@ class ShapedArray(AbstractValue):
     type_sharding: TypeSharding | None
 
     def __new__(
-        cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False, *, sharding: Any = None
+        cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False, *, sharding: object = None
     ) -> "ShapedArray":
         if sharding is not None:
             shape = tuple(shape)
@@ -148,7 +148,7 @@ class ShapedArray(AbstractValue):
     def __copy__(self) -> "ShapedArray":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "ShapedArray":
+    def __deepcopy__(self, memo: object) -> "ShapedArray":
         return self
 
     @property
@@ -196,7 +196,7 @@ class ShapedArray(AbstractValue):
     def update(
         self,
         shape: Iterable[Any] | None = None,
-        dtype: Any = None,
+        dtype: object = None,
         weak_type: bool | None = None,
     ) -> "ShapedArray":
         """This type with some parts replaced.
@@ -265,7 +265,7 @@ class ShapedArray(AbstractValue):
         return f"ShapedArray({self._text(_name(self.dtype))}{weak})"
 
 
-def _name(dtype: Any) -> str:
+def _name(dtype: object) -> str:
     if isinstance(dtype, np.dtype):
         return "float0" if dtype == float0 else dtype.name
     return str(dtype)
@@ -280,7 +280,7 @@ def _intern(shape, dtype, weak_type) -> ShapedArray:
 
 
 def _intern_sharded(
-    shape: tuple[Any, ...], dtype: Any, weak_type: bool, sharding: TypeSharding
+    shape: tuple[Any, ...], dtype: object, weak_type: bool, sharding: TypeSharding
 ) -> ShapedArray:
     if len(sharding.parts) != len(shape):
         raise ValueError(
@@ -296,7 +296,7 @@ def _find(key: tuple[Any, ...], sharding: TypeSharding | None) -> ShapedArray:
     return _interned.add(key, _living_type(key, sharding)) if found is None else found
 
 
-def _restored(shape: Any, dtype: Any, weak_type: bool, sharding: Any) -> ShapedArray:
+def _restored(shape: Any, dtype: object, weak_type: bool, sharding: Any) -> ShapedArray:
     return ShapedArray(shape, dtype, weak_type, sharding=sharding)
 
 

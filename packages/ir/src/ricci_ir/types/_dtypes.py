@@ -218,7 +218,7 @@ _canonical: dict[bool, dict[Any, np.dtype]] = {
 _INT_LIMIT = {False: 2**31, True: 2**63}
 
 
-def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any:
     """The dtype that an array of ``dtype`` gets: a 32-bit one while 64-bit dtypes are off.
 
     Args:
@@ -239,7 +239,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
         return _canonicalize(dtype, allow_extended_dtype)
 
 
-def _canonicalize(dtype: Any, allow_extended_dtype: bool) -> Any:
+def _canonicalize(dtype: object, allow_extended_dtype: bool) -> Any:
     if is_extended(dtype):
         if not allow_extended_dtype:
             raise ValueError(f"{dtype} is an extended dtype: there is no NumPy dtype for it")
@@ -416,7 +416,7 @@ def itemsize_bits(dtype: Any) -> int:
     return _BITS[found] if found in _BITS else found.itemsize * 8
 
 
-def scalar_type_of(x: Any) -> type:
+def scalar_type_of(x: object) -> type:
     """The Python type of the scalars of an array, a scalar or a dtype.
 
     Raises:
@@ -444,7 +444,7 @@ _SCALARS = (
 )
 
 
-def to_tangent_dtype(primal_dtype: Any) -> Any:
+def to_tangent_dtype(primal_dtype: np.dtype | ExtendedDType) -> Any:
     """The dtype of tangents of values of a dtype: its own, or ``float0`` if it is discrete."""
     return primal_dtype if issubdtype(primal_dtype, np.inexact) else float0
 
@@ -479,7 +479,7 @@ def instead_of(dtype: object) -> str:
     return f" {_INSTEAD[kind]}" if kind in _INSTEAD else ""
 
 
-def coerce_to_array_dtype(x: Any) -> Any:
+def coerce_to_array_dtype(x: object) -> Any:
     """The dtype of the array that ``x``, a scalar or an array, becomes.
 
     Raises:
@@ -505,7 +505,7 @@ def coerce_to_array_dtype(x: Any) -> Any:
 _short_names: dict[Any, str] = {float0: "float0"}  # as many as there are dtypes
 
 
-def short_name(dtype: Any) -> str:
+def short_name(dtype: np.dtype | ExtendedDType) -> str:
     """The name of a dtype in printed programs.
 
     Example:

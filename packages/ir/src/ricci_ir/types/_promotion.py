@@ -89,7 +89,7 @@ _STRICT: dict[Any, tuple] = {
 def _upper_bounds(edges: dict[Any, tuple]) -> dict[Any, frozenset]:
     bounds: dict[Any, frozenset] = {}
 
-    def above(node: Any) -> frozenset:
+    def above(node: object) -> frozenset:
         if node not in bounds:
             bounds[node] = frozenset((node,)).union(*map(above, edges.get(node, ())))
         return bounds[node]
@@ -134,7 +134,7 @@ def _no_path(nodes: frozenset, mode: NumpyDtypePromotion) -> str:
     return f"{found}: {kind} never are unasked. Cast them first, as in x.astype({cast!r})"
 
 
-def _kind(dtype: Any) -> type | None:
+def _kind(dtype: object) -> type | None:
     """The Python type of the weak dtypes of this kind; ``None`` for what cannot be weak."""
     if dtype in array_dtypes:
         if issubdtype(dtype, np.integer):
@@ -187,7 +187,7 @@ def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool
     return _weak_result(node) if isinstance(node, type) else (canonicalize_dtype(node), False)
 
 
-def _weak_result(node: Any) -> tuple[Any, bool]:
+def _weak_result(node: object) -> tuple[Any, bool]:
     """The default dtype of a node's kind, as a weak result; unsigned ints are a kind here."""
     if node in UINTS:
         return canonicalize_dtype(_U64), True
@@ -259,7 +259,7 @@ def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
     return (found, weak) if return_weak_type_flag else found
 
 
-def promote_types(a: Any, b: Any) -> np.dtype:
+def promote_types(a: object, b: object) -> np.dtype:
     """The dtype that two dtypes promote to; 64-bit dtypes are not narrowed while they are off.
 
     Args:

@@ -108,7 +108,7 @@ class ShapeDtypeStruct:
         sharding = getattr(x, "sharding", None)
         return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
-    def update(self, **changes: Any) -> "ShapeDtypeStruct":
+    def update(self, **changes: object) -> "ShapeDtypeStruct":
         """A copy with some of the fields replaced."""
         fields = dict(zip(_fields, self._key(), strict=True))
         return ShapeDtypeStruct(**{**fields, **changes})
@@ -167,7 +167,7 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct({', '.join(parts)})"
 
 
-def described_type(aval: ShapedArray, sharding: Any = None) -> ShapeDtypeStruct:
+def described_type(aval: ShapedArray, sharding: object = None) -> ShapeDtypeStruct:
     """The description of arrays of a type.
 
     Args:

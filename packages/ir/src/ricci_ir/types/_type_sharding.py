@@ -38,7 +38,7 @@ class TypeSharding:
 
     def __init__(
         self,
-        mesh: Any,
+        mesh: object,
         parts: Parts,
         varying: AxisNames = no_axes,
         unreduced: AxisNames = no_axes,
