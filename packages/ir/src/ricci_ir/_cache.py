@@ -13,7 +13,7 @@ but finding an entry writes nothing.
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 __all__ = [
     "Cache",
@@ -135,7 +135,7 @@ class Cache[K, V]:
         self._dropped = 0
         register_cache(self)
 
-    def make(self, key: K, build: Callable[..., V], *args: Any) -> V:
+    def make(self, key: K, build: Callable[..., V], *args: object) -> V:
         """The kept value of a key, else ``build(*args)``, which is kept from now on.
 
         If several threads build at the same time, all get the value that was finished first.

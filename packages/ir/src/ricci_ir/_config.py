@@ -85,7 +85,7 @@ class Config:
         except KeyError:
             raise self._unknown(name) from None
 
-    def update(self, name: str, val: Any) -> None:
+    def update(self, name: str, val: object) -> None:
         """Set the global value of an option.
 
         Raises:
@@ -106,9 +106,9 @@ class Config:
         self,
         name: str,
         holder: State,
-        opt_type: Any = None,
-        meta_args: Any = (),
-        meta_kwargs: Any = None,
+        opt_type: object = None,
+        meta_args: object = (),
+        meta_kwargs: object = None,
     ) -> None:
         """Add a ``State`` under a name; the other arguments are not used."""
         if name in self._states:
@@ -179,7 +179,7 @@ class Config:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self.state(name).value
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"options are set with config.update({name!r}, {value!r})")
 
     def __copy__(self) -> "Config":
@@ -226,7 +226,7 @@ def from_environment(name: str, kind: Kind, environ: Mapping[str, str]) -> Any:
 
 
 def define_option(
-    name: str, kind: Kind, default: Any, *, traced: bool = False, held: bool = False
+    name: str, kind: Kind, default: object, *, traced: bool = False, held: bool = False
 ) -> State:
     """Add an option to ``config``; its first value may come from the environment."""
     state = State(name, kind, default, traced, held)

@@ -69,7 +69,7 @@ def _canonical(x: Any) -> np.ndarray:
 canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = {np.ndarray: _canonical}
 
 
-def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
+def apply_primitive(prim: Primitive, *args: object, **params: object) -> Any:
     """Evaluate one primitive on arrays, with the current backend.
 
     Raises:
@@ -170,7 +170,7 @@ class set_current_trace(ContextBlock):
 
     trace: Any
 
-    def __init__(self, trace: Any, check_leaks: bool = False):
+    def __init__(self, trace: Trace, check_leaks: bool = False):
         super().__init__()
         self.trace = trace
 
@@ -231,7 +231,7 @@ def valid_jaxtype(x: object) -> bool:
     return True
 
 
-def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+def concrete_or_error(force: Callable[[Any], Any] | None, val: object, context: str = "") -> Any:
     """A concrete value, converted by ``force`` if that is given.
 
     Raises:

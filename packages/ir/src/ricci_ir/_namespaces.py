@@ -24,7 +24,7 @@ def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> li
     listed = namespace.get("__all__", namespace)
     inside = f"{namespace['__name__']}."
 
-    def is_public(name: str, value: Any) -> bool:
+    def is_public(name: str, value: object) -> bool:
         if name.startswith("_"):
             return name.startswith("__")
         return name in listed or (

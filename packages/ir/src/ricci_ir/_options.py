@@ -67,25 +67,25 @@ class Option(NamedTuple):
     held: bool = False
 
 
-def _honoured(kind: Kind, default: Any, note: str) -> Option:
+def _honoured(kind: Kind, default: object, note: str) -> Option:
     return Option(kind, default, Status.HONOURED, note)
 
 
-def _traced(kind: Kind, default: Any, note: str) -> Option:
+def _traced(kind: Kind, default: object, note: str) -> Option:
     """An honoured option on whose value traced programs depend."""
     return Option(kind, default, Status.HONOURED, note, traced=True)
 
 
-def _held(kind: Kind, default: Any, note: str) -> Option:
+def _held(kind: Kind, default: object, note: str) -> Option:
     """An option that is read also when an operation is lowered, batched or transposed."""
     return Option(kind, default, Status.HONOURED, note, traced=True, held=True)
 
 
-def _meaningless(kind: Kind, default: Any, note: str) -> Option:
+def _meaningless(kind: Kind, default: object, note: str) -> Option:
     return Option(kind, default, Status.MEANINGLESS, note)
 
 
-def _unsupported(kind: Kind, default: Any, note: str) -> Option:
+def _unsupported(kind: Kind, default: object, note: str) -> Option:
     return Option(kind, default, Status.UNSUPPORTED, note)
 
 

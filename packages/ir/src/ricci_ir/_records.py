@@ -32,7 +32,7 @@ class Record:
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args: object, **kwargs: object):
         fields = self._fields
         values = dict(zip(fields, args, strict=False))
         if len(args) > len(fields) or not (kwargs.keys() <= set(fields[len(args) :])):
@@ -48,7 +48,7 @@ class Record:
     def _values(self) -> tuple[Any, ...]:
         return tuple([getattr(self, field) for field in self._fields])
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be assigned to.")
 
     def __delattr__(self, name: str) -> None:

@@ -62,7 +62,7 @@ class State:
         self,
         name: str,
         kind: Kind | None,
-        default: Any,
+        default: object,
         traced: bool = False,
         held: bool = False,
     ):
@@ -135,7 +135,7 @@ class State:
         """Call ``callback(value, local)`` after each change, but not now; see ``on_change``."""
         self._hooks.append(callback)
 
-    def __call__(self, new_val: Any = UNSET) -> "Override":
+    def __call__(self, new_val: object = UNSET) -> "Override":
         if new_val is UNSET:
             if not isinstance(self.kind, Bool):
                 raise TypeError(f"{self.name}: say which value to use, as in {self.name}(value)")
@@ -182,7 +182,7 @@ class State:
                 _keys.count_overrides(-ended)
         self._changed_here(stack[-1].value if stack else UNSET)
 
-    def swap(self, value: Any) -> Any:
+    def swap(self, value: object) -> Any:
         """Set the value of this thread, as a plain statement does, until it is swapped again.
 
         Within a block that overrides the setting, the value holds until the block is left. A value
@@ -217,7 +217,7 @@ class Override:
 
     __slots__ = ("state", "value")
 
-    def __init__(self, state: State, value: Any):
+    def __init__(self, state: State, value: object):
         self.state: State = state
         self.value: Any = value
 
@@ -407,7 +407,7 @@ class SettingsSwitch:
                 self._entered.append(override)
 
 
-def define_context(name: str, default: Any = None, held: bool = False) -> State:
+def define_context(name: str, default: object = None, held: bool = False) -> State:
     """A thread-local setting that affects tracing but is not an option, such as the current mesh.
 
     Args:
@@ -429,7 +429,7 @@ class UserContext:
 
     __slots__ = ("_state",)
 
-    def __init__(self, default: Any):
+    def __init__(self, default: object):
         self._state = define_context("user_context", default)
 
     @property
@@ -437,11 +437,11 @@ class UserContext:
         """The value in this thread."""
         return self._state.value
 
-    def __call__(self, value: Any) -> Override:
+    def __call__(self, value: object) -> Override:
         return self._state(value)
 
 
-def make_user_context(default_value: Any = None) -> UserContext:
+def make_user_context(default_value: object = None) -> UserContext:
     """Define a setting of the user's; jitted functions are traced once for each value of it.
 
     Args:

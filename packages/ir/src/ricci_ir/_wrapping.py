@@ -19,7 +19,7 @@ def check_callable(transformation: str, fun: object) -> None:
         )
 
 
-def looks_like(fun: Any) -> Callable[[Callable[..., Any]], Any]:
+def looks_like(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
     """A decorator: the function gets the name, documentation and attributes of a callable.
 
     Like ``functools.wraps``, for any callable: an object that is called has its attributes copied,

@@ -25,7 +25,7 @@ _most_partials = 1024
 _lock = threading.RLock()
 
 
-def owner_and_key(fun: Any) -> tuple[Any, Hashable]:
+def owner_and_key(fun: object) -> tuple[Any, Hashable]:
     """The object that owns a function's programs, and the function's key among those it owns.
 
     The programs are dropped with their owner. A bound method is a new object at each access, so its

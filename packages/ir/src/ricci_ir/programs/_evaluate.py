@@ -22,7 +22,7 @@ __all__ = [
 
 
 def eval_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
+    jaxpr: Jaxpr, consts: Sequence[Any], *args: object, propagate_source_info: bool = True
 ) -> list[Any]:
     """Apply a jaxpr to arguments in the current trace.
 
@@ -81,12 +81,12 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[Any, Any]) -> None:
         context.name_stack, context.origin = outer, origin
 
 
-def jaxpr_as_fun(jaxpr: Jaxpr, *args: Any) -> list[Any]:
+def jaxpr_as_fun(jaxpr: Jaxpr, *args: object) -> list[Any]:
     """Apply a jaxpr closed over its own constants."""
     return eval_jaxpr(jaxpr, jaxpr.consts, *args)
 
 
-def jaxpr_function(closed_jaxpr: Jaxpr, *args: Any) -> Callable[..., list[Any]]:
+def jaxpr_function(closed_jaxpr: Jaxpr, *args: object) -> Callable[..., list[Any]]:
     """A jaxpr, closed over its own constants, as a function; ``args`` are its first arguments."""
     return partial(jaxpr_as_fun, closed_jaxpr, *args)
 

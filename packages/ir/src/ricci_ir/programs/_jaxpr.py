@@ -36,7 +36,7 @@ class Var:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any):
+    def __init__(self, aval: AbstractValue):
         self.aval: Any = aval
 
     def __repr__(self) -> str:
@@ -57,7 +57,7 @@ class Literal:
 
     __slots__ = ("aval", "val")
 
-    def __init__(self, val: Any, aval: Any):
+    def __init__(self, val: object, aval: AbstractValue):
         self.val: Any = val
         self.aval: Any = aval
 
@@ -129,7 +129,7 @@ class JaxprEqn:
 
     source_info = source
 
-    def replace(self, **changes: Any) -> "JaxprEqn":
+    def replace(self, **changes: object) -> "JaxprEqn":
         """A copy with some of the fields replaced."""
         fields = {name: getattr(self, name) for name in JaxprEqn.__slots__}
         return JaxprEqn(**{**fields, **changes}).under(self.settings)
@@ -268,7 +268,7 @@ class Jaxpr:
         if self._derived is not None:
             self._derived.clear()
 
-    def replace(self, **changes: Any) -> "Jaxpr":
+    def replace(self, **changes: object) -> "Jaxpr":
         """A copy with some of the fields replaced."""
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "consts")
         return Jaxpr(**{**{name: getattr(self, name) for name in names}, **changes})
@@ -287,7 +287,7 @@ class Jaxpr:
         print_effects: bool = False,
         use_color: bool = False,
         width: int = 80,
-        **ignored: Any,
+        **ignored: object,
     ) -> str:
         """The program as text.
 

@@ -90,7 +90,7 @@ def make_jaxpr(
     axes = None if axis_env is None else [(name, size) for name, size in axis_env]
 
     @api_boundary
-    def jaxpr_fun(*args: Any, **kwargs: Any) -> Any:
+    def jaxpr_fun(*args: object, **kwargs: object) -> Any:
         if axes is None:
             jaxpr, out_tree = _trace(fun, static, args, kwargs)
         else:
@@ -105,7 +105,7 @@ def make_jaxpr(
 
 
 @api_boundary
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """The shapes and dtypes of the results of ``fun(*args, **kwargs)``, without computing them.
 
     Args:
@@ -145,7 +145,7 @@ def _trace(
     avals = _argument_avals(leaves, paths, fun)
     out_tree: Any = None
 
-    def flat_fun(*flat: Any) -> list[Any]:
+    def flat_fun(*flat: object) -> list[Any]:
         nonlocal out_tree
         given, options = tree_unflatten(tree, flat)
         if fixed:

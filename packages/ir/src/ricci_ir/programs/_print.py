@@ -47,7 +47,7 @@ _in = Styled("in ", *_bold_blue)
 _address = re.compile(r" at 0x[0-9a-f]+")
 
 
-def hides(**defaults: Any) -> Callable[..., dict[str, Any]]:
+def hides(**defaults: object) -> Callable[..., dict[str, Any]]:
     """A ``shown`` rule that omits parameters with these default values.
 
     Example:
@@ -60,7 +60,7 @@ def hides(**defaults: Any) -> Callable[..., dict[str, Any]]:
         # None is compared by identity, since NumPy considers it equal to the dtype float64.
         return value is default if default is None else value == default
 
-    def shown(**params: Any) -> dict[str, Any]:
+    def shown(**params: object) -> dict[str, Any]:
         return {
             name: value
             for name, value in params.items()

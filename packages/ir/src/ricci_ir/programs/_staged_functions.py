@@ -16,6 +16,7 @@ from ricci_ir._settings import trace_key
 from ricci_ir._source import no_origin
 from ricci_ir.traces._backend import Applied, Backend, backend
 from ricci_ir.traces._trace import context, eval_trace
+from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import get_aval
 
 from ._jaxpr import DebugInfo, Jaxpr, convert_constvars
@@ -108,7 +109,7 @@ class Composite[R](Applied):
         return Step(jaxpr, convert_constvars(jaxpr), single)
 
 
-def _as_array(x: Any) -> Any:
+def _as_array(x: ArrayLike) -> Any:
     """``x`` as an array, so that the function sees a typed value as it does in tracing."""
     if x is None or hasattr(type(x), "aval"):
         return x

@@ -249,7 +249,7 @@ class JaxprTrace(Trace):
             env[theirs] = StagedTracer(self, ours.aval, ours)
         return True
 
-    def lift(self, value: Any) -> "StagedTracer":
+    def lift(self, value: object) -> "StagedTracer":
         """A tracer for a value from outside the program."""
         atom: Any = self.constant(value)
         return StagedTracer(self, atom.aval, atom)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ricci_ir.traces._primitive import RuleTable, rule_table
+from ricci_ir.traces._typing import ArrayLike
 
 from ._jaxpr import Jaxpr, JaxprEqn
 
@@ -36,7 +37,7 @@ class Steps(Protocol):
         """Take note of the results of an equation that the caller computed itself."""
         ...
 
-    def made(self, array: Any, *sources: Any) -> Any:
+    def made(self, array: ArrayLike, *sources: object) -> Any:
         """Return ``array``, noting that its values come from ``sources`` without computation."""
         ...
 

@@ -119,7 +119,7 @@ class WrappedFun:
     def __name__(self) -> str:
         return getattr(self.f, "__name__", type(self.f).__name__)
 
-    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+    def call_wrapped(self, *args: object, **kwargs: object) -> Any:
         """Call the function through its transformations."""
         return self._call(*args, **kwargs)
 
@@ -197,7 +197,7 @@ def transformation2(
         returns a function of them, so that this can be used as a decorator.
     """
 
-    def around(fun: WrappedFun, *static: Any) -> WrappedFun:
+    def around(fun: WrappedFun, *static: object) -> WrappedFun:
         call = lambda *args, **kwargs: gen(fun.call_wrapped, *static, *args, **kwargs)
         return fun.wrap(gen, static, call)
 
@@ -225,7 +225,7 @@ def transformation_with_aux2(
 
     def around(
         fun: WrappedFun,
-        *gen_static_args: Any,
+        *gen_static_args: object,
         use_eq_store: bool = use_eq_store,
         unk_names: bool = False,
     ) -> tuple[WrappedFun, Callable[[], Any]]:
@@ -261,7 +261,7 @@ def transformation(
       [21]
     """
 
-    def around(fun: WrappedFun, *static: Any) -> WrappedFun:
+    def around(fun: WrappedFun, *static: object) -> WrappedFun:
         call = lambda *args, **kwargs: _through(gen(*static, *args, **kwargs), fun.call_wrapped)
         return fun.wrap(gen, static, call)
 
@@ -277,10 +277,10 @@ def transformation_with_aux(
       The transformed function, and a function that returns ``aux`` after a call of it.
     """
 
-    def around(fun: WrappedFun, *static: Any) -> tuple[WrappedFun, Callable[[], Any]]:
+    def around(fun: WrappedFun, *static: object) -> tuple[WrappedFun, Callable[[], Any]]:
         store = Store()
 
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             result, aux = _through(gen(*static, *args, **kwargs), fun.call_wrapped)
             store.store(aux)
             return result
@@ -311,7 +311,7 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
 
 
 @transformation_with_aux2
-def flatten_fun(f: Callable, store: Store, in_tree: PyTreeDef, *leaves: Any) -> list[Any]:
+def flatten_fun(f: Callable, store: Store, in_tree: PyTreeDef, *leaves: object) -> list[Any]:
     """``flatten_fun(fun, in_tree)`` gives a function of the leaves of ``(args, kwargs)``.
 
     The second result of it returns the tree of the function's result after a call.
@@ -323,7 +323,9 @@ def flatten_fun(f: Callable, store: Store, in_tree: PyTreeDef, *leaves: Any) -> 
 
 
 @transformation_with_aux2
-def flatten_fun_nokwargs(f: Callable, store: Store, in_tree: PyTreeDef, *leaves: Any) -> list[Any]:
+def flatten_fun_nokwargs(
+    f: Callable, store: Store, in_tree: PyTreeDef, *leaves: object
+) -> list[Any]:
     """``flatten_fun_nokwargs(fun, in_tree)`` gives a function of the leaves of ``args``.
 
     The second result of it returns the tree of the function's result after a call.

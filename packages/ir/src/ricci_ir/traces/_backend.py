@@ -8,6 +8,7 @@ import numpy as np
 
 from ricci_ir._cache import Cache
 from ricci_ir._settings import Override, State
+from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import ShapedArray, get_aval
 from ricci_ir.types._dtypes import float0
 
@@ -67,7 +68,7 @@ class Backend(Protocol):
         """An array of this backend holding a NumPy array's values, with the given type."""
         ...
 
-    def from_dlpack(self, x: Any, device: object, copy: bool | None) -> Any:
+    def from_dlpack(self, x: object, device: object, copy: bool | None) -> Any:
         """An array of this backend made from another library's array, by the DLPack protocol."""
         ...
 
@@ -189,7 +190,7 @@ def use_backend(new: Backend) -> Override:
     return _state(new)
 
 
-def as_array(x: Any) -> Any:
+def as_array(x: ArrayLike) -> Any:
     """``x`` as an array of the current backend if it is a NumPy array or a Python scalar.
 
     Inside a trace, and for values of dtype ``float0``, ``x`` itself.

@@ -29,7 +29,7 @@ class Operation(Applied):
         self.primitive: Primitive = primitive
         self.params: dict[str, Any] = params
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         trace = context.trace
         if trace is not eval_trace:
             return trace.process(self.primitive, args, {**self.params})

@@ -80,7 +80,7 @@ class Primitive:
         self.impl: Callable[..., Any] | None = None
         self.makes_sharding: bool = False
 
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, *args: object, **params: object) -> Any:
         """Apply the primitive in the current trace."""
         return context.trace.process(self, args, params)
 
@@ -152,7 +152,7 @@ class Primitive:
         """
         found: set[Any] = set()
 
-        def abstract_eval(*avals: Any, **params: Any) -> Any:
+        def abstract_eval(*avals: object, **params: object) -> Any:
             result, effects = rule(*avals, **params)
             found.update(effects)
             return result
@@ -187,7 +187,7 @@ class unsupported:
         self.error: type[Exception] = error
         self.name: str = ""
 
-    def __call__(self, *args: Any, **params: Any) -> NoReturn:
+    def __call__(self, *args: object, **params: object) -> NoReturn:
         raise self.error(f"{self.name}: {self.reason}")
 
 
@@ -209,7 +209,7 @@ class RuleTable(dict[Primitive, Any]):
         super().__init__()
         self.kind = kind
 
-    def define(self, primitive: Primitive, rule: Any) -> None:
+    def define(self, primitive: Primitive, rule: object) -> None:
         """Set the rule of a primitive, completing one that is ``derived`` or ``unsupported``."""
         if isinstance(rule, derived):
             rule = rule.make(primitive)
@@ -319,7 +319,7 @@ def define(
     multiple_results: bool = False,
     effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None,
     memo: bool = True,
-    **rules: Any,
+    **rules: object,
 ) -> Primitive:
     """Define a primitive with all its rules.
 

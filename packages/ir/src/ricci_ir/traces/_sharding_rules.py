@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 from ricci_ir._config import auto_pcast
 from ricci_ir._current_mesh import lenient_sharding
 from ricci_ir._errors import ShardingTypeError
+from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import AbstractValue, ShapedArray, get_aval
 from ricci_ir.types._type_sharding import (
     AxisNames,
@@ -136,7 +137,7 @@ class VaryingCast:
     def __init__(self):
         self.primitive: Any = None
 
-    def register(self, primitive: Any) -> None:
+    def register(self, primitive: object) -> None:
         """Set the primitive, whose parameter ``axes`` is a tuple of names."""
         self.primitive = primitive
 
@@ -144,12 +145,12 @@ class VaryingCast:
 varying_cast: VaryingCast = VaryingCast()
 
 
-def cast_varying(x: Any, axes: AxisNames) -> Any:
+def cast_varying(x: ArrayLike, axes: AxisNames) -> Any:
     """An array that varies along ``axes`` as well, if it does not yet."""
     return vary(context.trace, x, get_aval(x), axes)
 
 
-def vary(trace: Trace, x: Any, aval: AbstractValue, axes: AxisNames) -> Any:
+def vary(trace: Trace, x: ArrayLike, aval: AbstractValue, axes: AxisNames) -> Any:
     """``x`` varying along ``axes`` as well, cast in a trace."""
     missing = axes - varying(aval)
     if not missing:
@@ -345,7 +346,7 @@ def _propagate(
     avals: Sequence[AbstractValue],
     results: Sequence[AbstractValue],
     map_: FactorMap,
-    mesh: Any,
+    mesh: object,
 ) -> list[Parts]:
     """The parts of the results."""
     lenient = lenient_sharding.value
@@ -445,7 +446,7 @@ def _dims(aval: AbstractValue) -> Factors:
     return tuple(range(getattr(aval, "ndim", 0)))
 
 
-def same_dimensions(*avals: Any, **params: Any) -> FactorMap:
+def same_dimensions(*avals: Any, **params: object) -> FactorMap:
     """The factor map of an operation whose result has the dimensions of its operand."""
     return FactorMap(tuple(map(_dims, avals)), (max(map(_dims, avals), key=len, default=()),))
 
@@ -457,7 +458,7 @@ def except_dimension(name: str) -> factors:
       name: the parameter that gives the dimension.
     """
 
-    def make(*avals: Any, **params: Any) -> FactorMap:
+    def make(*avals: Any, **params: object) -> FactorMap:
         axis = params[name]
         dims = tuple(None if i == axis else i for i in range(avals[0].ndim))
         return FactorMap((dims,) * len(avals), (dims,))
@@ -466,13 +467,13 @@ def except_dimension(name: str) -> factors:
 
 
 def _each_its_own(
-    avals: Sequence[AbstractValue], results: Sequence[AbstractValue], **params: Any
+    avals: Sequence[AbstractValue], results: Sequence[AbstractValue], **params: object
 ) -> list[TypeSharding | None]:
     return [aval.type_sharding for aval in avals]
 
 
 def _says_nothing(
-    avals: Sequence[AbstractValue], results: Sequence[AbstractValue], **params: Any
+    avals: Sequence[AbstractValue], results: Sequence[AbstractValue], **params: object
 ) -> list[TypeSharding | None]:
     return [None] * len(results)
 

@@ -92,7 +92,7 @@ class Trace:
         """See ``process``."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it applies primitives")
 
-    def lift(self, value: Any) -> Any:
+    def lift(self, value: object) -> Any:
         """The tracer for a constant in the program being recorded; the value itself without one."""
         return value if self.parent is None else self.parent.lift(value)
 
@@ -188,7 +188,7 @@ class Tracer(_Base):
             raise error(self)
         return value
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         raise TracerArrayConversionError(self)
 
     def __copy__(self) -> "Tracer":
@@ -202,7 +202,7 @@ class Tracer(_Base):
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         raise TypeError(
             f"a traced array of type {self.aval.str_short()} cannot be assigned to: arrays are "
             "immutable. Use x = x.at[index].set(value), which returns an updated copy."
@@ -284,7 +284,7 @@ class ContextBlock:
     def __init__(self):
         self._entered: list[tuple[int, Any]] = []
 
-    def _enter(self, previous: Any) -> None:
+    def _enter(self, previous: object) -> None:
         """Note what is to be put back; not ``None``."""
         self._entered.append((get_ident(), previous))
 

@@ -44,7 +44,7 @@ def values_of(tracer: Tracer, asked: str) -> Any:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    def method(self: Tracer, *args: Any, **options: Any) -> Any:
+    def method(self: Tracer, *args: object, **options: object) -> Any:
         return getattr(values_of(self, name), name)(*args, **options)
 
     method.__name__ = name
