@@ -114,34 +114,34 @@ if TYPE_CHECKING:
     @overload
     def linearize[R](
         fun: Callable[..., R],
-        *primals: Any,
+        *primals: object,
         has_aux: Literal[False] = False,
-        in_nzs: Any = None,
+        in_nzs: object = None,
     ) -> tuple[R, Callable[..., R]]: ...
     @overload
     def linearize[R, Aux](
         fun: Callable[..., tuple[R, Aux]],
-        *primals: Any,
+        *primals: object,
         has_aux: Literal[True],
-        in_nzs: Any = None,
+        in_nzs: object = None,
     ) -> tuple[R, Callable[..., R], Aux]: ...
     @overload
     def vjp[R](
         fun: Callable[..., R],
-        *primals: Any,
+        *primals: object,
         has_aux: Literal[False] = False,
         reduce_axes: Sequence[Any] = (),
-        saveable_args: Any = True,
-        in_nzs: Any = None,
+        saveable_args: object = True,
+        in_nzs: object = None,
     ) -> tuple[R, Pullback]: ...
     @overload
     def vjp[R, Aux](
         fun: Callable[..., tuple[R, Aux]],
-        *primals: Any,
+        *primals: object,
         has_aux: Literal[True],
         reduce_axes: Sequence[Any] = (),
-        saveable_args: Any = True,
-        in_nzs: Any = None,
+        saveable_args: object = True,
+        in_nzs: object = None,
     ) -> tuple[R, Pullback, Aux]: ...
 
 
@@ -193,7 +193,7 @@ def jvp(
 
 @api_boundary
 def linearize(
-    fun: Callable, *primals: Any, has_aux: bool = False, in_nzs: Any = None
+    fun: Callable, *primals: object, has_aux: bool = False, in_nzs: object = None
 ) -> tuple[Any, ...]:
     """The value of a function and its derivative as a linear function.
 
@@ -216,11 +216,11 @@ def linearize(
 @api_boundary
 def vjp(
     fun: Callable,
-    *primals: Any,
+    *primals: object,
     has_aux: bool = False,
     reduce_axes: Sequence[Any] = (),
-    saveable_args: Any = True,
-    in_nzs: Any = None,
+    saveable_args: object = True,
+    in_nzs: object = None,
 ) -> tuple[Any, ...]:
     """The value of a function and its pullback, by reverse-mode differentiation.
 
@@ -285,7 +285,7 @@ def _linearized(
 
 @api_boundary
 def linear_transpose(
-    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+    fun: Callable[..., Any], *primals: object, reduce_axes: Sequence[Any] = ()
 ) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a function that is promised to be linear.
 

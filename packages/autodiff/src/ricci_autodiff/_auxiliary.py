@@ -22,7 +22,7 @@ class Auxiliary:
         self._tree: Any = None
         self.count: int = 0
 
-    def take(self, value: Any) -> list[Tracer]:
+    def take(self, value: object) -> list[Tracer]:
         """Keep the data but for its traced arrays, which are returned."""
         leaves, self._tree = tree_flatten(value)
         found = [x for x in leaves if isinstance(x, Tracer)]

@@ -35,7 +35,7 @@ from ._transpose import transpose_flat
 
 
 def _adapted_transpose(rule: TransposeRule) -> TransposeRule:
-    def transpose(ct: Any, *operands: Any, **params: Any) -> Any:
+    def transpose(ct: object, *operands: object, **params: object) -> Any:
         # Cotangents may be Python or NumPy scalars here; such rules read shapes and call methods.
         several = isinstance(ct, list | tuple)
         given = [_as_array(c) for c in ct] if several else _as_array(ct)
@@ -122,7 +122,9 @@ def defbilinear(
       rhs_rule: the same for ``y``.
     """
 
-    def transpose(ct: ArrayLike, x: Any, y: Any, **params: Any) -> tuple[Tangent | None, ...]:
+    def transpose(
+        ct: ArrayLike, x: object, y: object, **params: object
+    ) -> tuple[Tangent | None, ...]:
         if is_undefined_primal(x):
             return lhs_rule(ct, x, y, **params), None
         return None, rhs_rule(ct, x, y, **params)

@@ -8,6 +8,7 @@ import numpy as np
 from ricci_ir import (
     Array,
     ArrayLike,
+    ShapedArray,
     api_boundary,
     as_array,
     backend,
@@ -141,7 +142,7 @@ def grad(
 
     @looks_like(fun)
     @api_boundary
-    def grad_fun(*args: Any, **kwargs: Any) -> Any:
+    def grad_fun(*args: object, **kwargs: object) -> Any:
         value, gradient = value_and_grad_fun(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
@@ -168,7 +169,7 @@ def value_and_grad(
 
     @looks_like(fun)
     @api_boundary
-    def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
+    def value_and_grad_fun(*args: object, **kwargs: object) -> Any:
         wanted = [_normalize(p, len(args), fun) for p in positions]
         leaves, tree = tree_flatten(tuple(args[p] for p in wanted))
         paths = _Paths(fun, args, kwargs, wanted)
@@ -310,7 +311,7 @@ def _check_input(
     )
 
 
-def _check_pair(out: Any, fun: Callable[..., Any]) -> tuple[Any, Any]:
+def _check_pair(out: object, fun: Callable[..., Any]) -> tuple[Any, Any]:
     if not isinstance(out, tuple | list) or len(out) != 2:
         length = f" of length {len(out)}" if isinstance(out, tuple | list) else ""
         raise TypeError(
@@ -357,7 +358,7 @@ def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> Array
     return seed
 
 
-def _one(aval: Any) -> ArrayLike:
+def _one(aval: ShapedArray) -> ArrayLike:
     if aval.weak_type:
         value = 1.0 if aval.dtype.kind == "f" else 1.0 + 0.0j
         if aval.dtype == get_aval(value).dtype:

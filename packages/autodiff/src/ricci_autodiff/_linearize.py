@@ -411,7 +411,7 @@ def split_by_linearizing(
       rule: the linearize rule.
     """
 
-    def split(tape: Tape, args: Sequence[ArrayLike], **params: Any) -> list[Array]:
+    def split(tape: Tape, args: Sequence[ArrayLike], **params: object) -> list[Array]:
         primals = [instantiate(Zero(x.aval)) if tape.has(x) else x for x in args]
         tangents = [x if tape.has(x) else Zero.from_primal(x) for x in args]
         params = params_without_rules(params)

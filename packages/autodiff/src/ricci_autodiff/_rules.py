@@ -87,7 +87,7 @@ def _per_operand_rule(
     primitive: Primitive, rules: Sequence[Callable[..., ArrayLike] | None], with_result: bool
 ) -> JvpRule:
     def jvp(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Any, Tangent]:
         result = primitive.bind(*primals, **params)
         operands = (result, *primals) if with_result else primals
@@ -103,7 +103,7 @@ def _per_operand_rule(
 
 def _linear_jvp(primitive: Primitive) -> JvpRule:
     def jvp(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Any, Any]:
         result = primitive.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
@@ -155,7 +155,7 @@ def bilinear(lhs: Callable[..., ArrayLike], rhs: Callable[..., ArrayLike]) -> di
 
 def _zero_jvp(primitive: Primitive) -> JvpRule:
     def jvp(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Any, Any]:
         result = primitive.bind(*primals, **params)
         return result, _zeros_like_result(primitive, result)
@@ -169,7 +169,7 @@ zero_derivative: derived = derived(_zero_jvp)
 
 
 def _not_linear(primitive: Primitive) -> TransposeRule:
-    def transpose(ct: Any, *args: Any, **params: Any) -> Sequence[Tangent | None]:
+    def transpose(ct: object, *args: object, **params: object) -> Sequence[Tangent | None]:
         raise NotImplementedError(
             f"The transpose of {primitive.name!r} is not defined: the operation is not linear."
         )

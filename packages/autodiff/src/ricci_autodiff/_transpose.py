@@ -97,7 +97,7 @@ def _pull_back(
                 cotangents[atom] = result if earlier is None else add_tangents(earlier, result)
 
 
-def _transposed_on_mesh(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> Sequence[Any]:
+def _transposed_on_mesh(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) -> Sequence[Any]:
     """The cotangents of an equation's operands, whose types say how they lie on a mesh.
 
     A cotangent is divided as its operand is. So an operation of the rule need not say how its
@@ -110,7 +110,7 @@ def _transposed_on_mesh(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> Sequ
     return _transposed_as_operands(eqn, ct, operands)
 
 
-def _transposed_as_operands(eqn: JaxprEqn, ct: Any, operands: Sequence[Any]) -> Sequence[Any]:
+def _transposed_as_operands(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) -> Sequence[Any]:
     """The cotangents of an equation's operands, with the operands' shardings."""
     results = transpose_rules[eqn.primitive](ct, *operands, **eqn.params)
     return [

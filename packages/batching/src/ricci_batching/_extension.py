@@ -69,7 +69,7 @@ def defreducer(prim: Primitive) -> None:
         dims: Sequence[int],
         *,
         axes: Sequence[int],
-        **params: Any,
+        **params: object,
     ) -> tuple[Any, int]:
         (x,), (dim,) = args, dims
         shifted = tuple(a + (a >= dim) for a in axes)

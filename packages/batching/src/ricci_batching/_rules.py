@@ -184,7 +184,7 @@ def _elementwise_rule(primitive: Primitive) -> BatchRule:
     bind = primitive.bind
 
     def batch(
-        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
+        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: object
     ) -> tuple[Any, int | None]:
         if len(args) == 1:
             return bind(args[0], **params), dims[0]
@@ -218,7 +218,7 @@ elementwise: derived = derived(_elementwise_rule)
 
 def _leading_dims_rule(primitive: Primitive) -> BatchRule:
     def batch(
-        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
+        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: object
     ) -> tuple[Any, Any]:
         operands = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True)]
         result = primitive.bind(*operands, **params)

@@ -1,6 +1,6 @@
 """The batching trace, and ``vmap``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ricci_ir import (
@@ -10,6 +10,7 @@ from ricci_ir import (
     Cache,
     Jaxpr,
     Primitive,
+    PyTree,
     ShapedArray,
     Trace,
     Tracer,
@@ -299,11 +300,11 @@ def _batch_jaxpr(
 
 def vmap[**P, R](
     fun: Callable[P, R],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    axis_name: Any = None,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
+    axis_name: Hashable = None,
     axis_size: int | None = None,
-    spmd_axis_name: Any = None,
+    spmd_axis_name: Hashable = None,
     sum_match: bool = False,
 ) -> Callable[P, R]:
     """Vectorize a function: apply it to every example of a batch at once.
@@ -417,7 +418,7 @@ def _with_own_classes(
 
 
 def _sharding_of(
-    leaves: Sequence[ArrayLike], dims: Sequence[int | None], spmd_name: Any
+    leaves: Sequence[ArrayLike], dims: Sequence[int | None], spmd_name: Hashable
 ) -> TypeSharding | None:
     """How the types of the mapped arguments divide the mapped axis; ``None`` if they do not.
 
