@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -238,7 +237,7 @@ def _transpose_lhs(
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
-    **params: Any,
+    **params: object,
 ) -> Array:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     spatial = rhs_spec[2:]
@@ -291,7 +290,7 @@ def _transpose_rhs(
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
-    **params: Any,
+    **params: object,
 ) -> Array:
     if 0 in shape_of(ct):
         return zeros_of(rhs)
@@ -338,7 +337,7 @@ def _conv_batch(
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
-    **params: Any,
+    **params: object,
 ) -> tuple[Array, int]:
     (lhs, rhs), (lhs_dim, rhs_dim), size = args, dims, axis.size
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -468,7 +467,7 @@ def _padded(ctx: Lowering, lhs: Value, spec: Shape, padding: Padding, dilation: 
 
 
 def _complex_conv(
-    x: Array, y: Array, *, preferred_element_type: np.dtype | None, **params: Any
+    x: Array, y: Array, *, preferred_element_type: np.dtype | None, **params: object
 ) -> Array:
     """Three real convolutions instead of four, after Gauss."""
     dtype = preferred_element_type
@@ -486,7 +485,7 @@ def _complex_conv(
 
 
 def _conv_factors(
-    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: ConvDimensionNumbers, **params: Any
+    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: ConvDimensionNumbers, **params: object
 ) -> FactorMap:
     """Batches and the features of the result may be divided."""
     numbers = dimension_numbers

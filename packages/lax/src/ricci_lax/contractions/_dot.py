@@ -164,7 +164,7 @@ def _transpose_lhs(
     *,
     dimension_numbers: DotDimensionNumbers,
     swap: bool = False,
-    **params: Any,
+    **params: object,
 ) -> Array:
     """The cotangent of the left operand ``x``; with ``swap``, ``x`` is the right operand."""
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
@@ -197,7 +197,7 @@ def _transpose_rhs(
     y: ShapedArray,
     *,
     dimension_numbers: DotDimensionNumbers,
-    **params: Any,
+    **params: object,
 ) -> Array:
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
     swapped = ((y_contracting, x_contracting), (y_batch, x_batch))
@@ -279,7 +279,9 @@ def _converted(ctx: Lowering, x: Value, dtype: DTypeLike) -> Value:
 _dot_general_usual = hides(out_sharding=None, precision=None, preferred_element_type=None)
 
 
-def _dot_general_shown(*, dimension_numbers: DotDimensionNumbers, **params: Any) -> dict[str, Any]:
+def _dot_general_shown(
+    *, dimension_numbers: DotDimensionNumbers, **params: object
+) -> dict[str, Any]:
     lists = tuple(tuple(map(list, pair)) for pair in dimension_numbers)
     return {"dimension_numbers": lists, **_dot_general_usual(**params)}
 
@@ -289,7 +291,7 @@ def _dot_general_factors(
     rhs: ShapedArray,
     *,
     dimension_numbers: DotDimensionNumbers,
-    **params: Any,
+    **params: object,
 ) -> FactorMap:
     """The factors are the dimensions of ``lhs`` followed by those of ``rhs`` that it lacks."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers

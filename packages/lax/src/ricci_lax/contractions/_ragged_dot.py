@@ -316,7 +316,7 @@ def _ragged_jvp(primals, tangents, **params):
     return result, terms[0] if len(terms) == 1 else add(*terms)
 
 
-def _ragged_shown(*, preferred_element_type: np.dtype | None, **params: Any) -> dict[str, Any]:
+def _ragged_shown(*, preferred_element_type: np.dtype | None, **params: object) -> dict[str, Any]:
     if preferred_element_type is not None:
         return {"preferred_element_type": preferred_element_type.type, **params}
     return {"preferred_element_type": None, **params}

@@ -1,7 +1,7 @@
 """Changes of dtype."""
 
 from operator import index
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
     return [converted(ct, x.aval.dtype, x.aval.weak_type)]
 
 
-def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: Any) -> Value:
+def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: object) -> Value:
     out = ctx.out
     if issubdtype(x.dtype, np.complexfloating) and not issubdtype(new_dtype, np.complexfloating):
         x = ctx.emit("stablehlo.real", [x], x.aval.update(dtype=real_part(x.dtype)))
@@ -81,7 +81,7 @@ def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: An
     return ctx.emit("stablehlo.convert", [x], out)
 
 
-def _convert_sums(x: ShapedArray, *, new_dtype: np.dtype, **params: Any) -> SumsRule | None:
+def _convert_sums(x: ShapedArray, *, new_dtype: np.dtype, **params: object) -> SumsRule | None:
     """Terms may be converted, but not to what cuts off their fractions, or asks if they are 0.
 
     Nor if it takes two operations, see ``SumsRule``.

@@ -161,7 +161,7 @@ def nary_aval(
       result_dtype: maps the operands' dtype to the result's, if that is another.
     """
 
-    def abstract_eval(*avals: ShapedArray, **params: Any) -> ShapedArray:
+    def abstract_eval(*avals: ShapedArray, **params: object) -> ShapedArray:
         for aval in avals:
             check_dtype(name, aval, accepted)
         check_same_dtype(name, *avals)
@@ -208,7 +208,7 @@ def lower_to(op: str) -> Callable[..., Value]:
     if not op.startswith("chlo."):
         return lambda ctx, *xs, **_: ctx.emit(op, in_full_shape(ctx, xs), ctx.out)
 
-    def lower(ctx: Lowering, *xs: Value, **params: Any) -> Value:
+    def lower(ctx: Lowering, *xs: Value, **params: object) -> Value:
         out = ctx.out
         full = in_full_shape(ctx, xs)
         name = ctx.new_name()
@@ -227,7 +227,7 @@ def _without_params(rule: Callable[..., ArrayLike] | None) -> Callable[..., Arra
 def _composed(fun: Callable[..., ArrayLike]) -> Callable[..., np.ndarray]:
     """The reference rule, for backends without a compiler, of a function of other primitives."""
 
-    def rule(*operands: ArrayLike, **params: Any) -> np.ndarray:
+    def rule(*operands: ArrayLike, **params: object) -> np.ndarray:
         with set_trace(eval_trace):
             return np.asarray(fun(*operands, **params))
 

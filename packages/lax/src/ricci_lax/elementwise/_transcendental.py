@@ -160,7 +160,7 @@ def _accurate(
     op: str | Callable[..., Value],
     accepted: Sequence[type],
     *derivative: Callable[..., ArrayLike],
-    **rules: Any,
+    **rules: object,
 ) -> Primitive:
     """A primitive with a parameter ``accuracy`` and ``derivative(t, result, x)``.
 

@@ -106,7 +106,7 @@ def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sh
 
 
 def _broadcast_in_dim_lower(
-    ctx: Lowering, x: Value, *, broadcast_dimensions: Shape, **params: Any
+    ctx: Lowering, x: Value, *, broadcast_dimensions: Shape, **params: object
 ) -> Value:
     return write_broadcast(ctx, x, broadcast_dimensions, ctx.out)
 
@@ -114,12 +114,12 @@ def _broadcast_in_dim_lower(
 _broadcast_in_dim_usual = hides(broadcast_dimensions=(), sharding=None)
 
 
-def _broadcast_in_dim_shown(*, shape: Shape, **params: Any) -> dict[str, Any]:
+def _broadcast_in_dim_shown(*, shape: Shape, **params: object) -> dict[str, Any]:
     return _broadcast_in_dim_usual(**params)  # the result's type says the shape
 
 
 def _broadcast_in_dim_factors(
-    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape, **params: Any
+    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape, **params: object
 ) -> FactorMap:
     dims: list[int | None] = [None] * len(shape)
     for i, d in enumerate(broadcast_dimensions):
@@ -257,7 +257,7 @@ def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
     return reduce_sum_p.bind(args[0], axes=axes, out_sharding=out_sharding), dim
 
 
-def reduction_factors(*avals: ShapedArray, axes: Shape, **params: Any) -> FactorMap:
+def reduction_factors(*avals: ShapedArray, axes: Shape, **params: object) -> FactorMap:
     """The factor map of a reduction over axes, which may be divided."""
     dims = tuple(range(avals[0].ndim))
     kept = tuple(i for i in dims if i not in axes)

@@ -1,7 +1,6 @@
 """Arrays made without operands: ``iota``, which counts along an axis, and constant arrays."""
 
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -58,11 +57,11 @@ def _iota_aval(*, dtype: np.dtype, shape: Shape, dimension: int, sharding) -> Sh
     return aval
 
 
-def _iota_lower(ctx: Lowering, *, dimension: int, **params: Any) -> Value:
+def _iota_lower(ctx: Lowering, *, dimension: int, **params: object) -> Value:
     return write_iota(ctx, dimension, ctx.out)
 
 
-def _iota_factors(*, shape: Shape, **params: Any) -> FactorMap:
+def _iota_factors(*, shape: Shape, **params: object) -> FactorMap:
     return FactorMap((), ((None,) * len(shape),))
 
 

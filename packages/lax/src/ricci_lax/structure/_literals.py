@@ -1,7 +1,6 @@
 """Values brought into a program: staged scalars, arrays of any content, shapes as arrays."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -78,7 +77,7 @@ def _empty_aval(*, shape: Shape, dtype: np.dtype, out_sharding) -> ShapedArray:
     return ShapedArray(shape, dtype)
 
 
-def _empty_lower(ctx: Lowering, **params: Any) -> Value:
+def _empty_lower(ctx: Lowering, **params: object) -> Value:
     out = ctx.out
     return ctx.broadcast_to(ctx.constant(0, ShapedArray((), out.dtype)), out.shape)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
 
 from ricci_autodiff import linear
 from ricci_batching import move_dim
@@ -77,14 +76,14 @@ def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
     return reshape_p.bind(x, new_sizes=sizes, dimensions=dimensions, sharding=sharding), 0
 
 
-def _reshape_lower(ctx: Lowering, x: Value, *, dimensions: Shape | None, **params: Any) -> Value:
+def _reshape_lower(ctx: Lowering, x: Value, *, dimensions: Shape | None, **params: object) -> Value:
     out = ctx.out
     if dimensions is not None:
         x = lower_transpose(ctx, x, dimensions)
     return write_reshape(ctx, x, out)
 
 
-def _reshape_factors(x: ShapedArray, *, new_sizes: Shape, **params: Any) -> FactorMap:
+def _reshape_factors(x: ShapedArray, *, new_sizes: Shape, **params: object) -> FactorMap:
     """Dimensions that are merged bring their axes along; one that is split leaves its to the first.
 
     Dimensions of size 1 are left out. The others are grouped so that each group of the operand has

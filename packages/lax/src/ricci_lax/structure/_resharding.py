@@ -39,7 +39,7 @@ def _resharded(
     results: Sequence[ShapedArray],
     *,
     sharding: TypeSharding | None,
-    mesh: Any,
+    mesh: object,
 ) -> list[TypeSharding | None]:
     (aval,) = avals
     found = aval.type_sharding
@@ -64,7 +64,7 @@ def _reshard_batch(
     dims: Sequence[int | None],
     *,
     sharding: TypeSharding | None,
-    mesh: Any,
+    mesh: object,
 ) -> tuple[Array, int | None]:
     (x,), (dim,) = args, dims
     aval = _aval(x)
@@ -81,7 +81,9 @@ def _reshard_batch(
     return reshard_p.bind(x, sharding=batched, mesh=mesh), dim
 
 
-def _reshard_lower(ctx: Lowering, x: Value, *, sharding: TypeSharding | None, mesh: Any) -> Value:
+def _reshard_lower(
+    ctx: Lowering, x: Value, *, sharding: TypeSharding | None, mesh: object
+) -> Value:
     """Write the constraint. The compiler may divide further over axes that it decides about."""
     if mesh is None:
         return x
@@ -96,7 +98,7 @@ def _reshard_lower(ctx: Lowering, x: Value, *, sharding: TypeSharding | None, me
 
 
 def _reshard_transpose(
-    ct: Array, x: UndefinedPrimal, *, sharding: TypeSharding | None, mesh: Any
+    ct: Array, x: UndefinedPrimal, *, sharding: TypeSharding | None, mesh: object
 ) -> list[ArrayLike]:
     """The transpose rule: a cotangent is moved to where the operand's are.
 
@@ -146,7 +148,7 @@ def reshard_to(x: ArrayLike, sharding: TypeSharding | None) -> ArrayLike:
     return reshard_p.bind(x, sharding=sharding, mesh=mesh)
 
 
-def resolved_by[R](out_sharding: Any, apply: Callable[[], R]) -> R:
+def resolved_by[R](out_sharding: object, apply: Callable[[], R]) -> R:
     """What ``apply()`` returns, moved to a sharding.
 
     Where it is ambiguous how a result on the way is divided, that is decided, not refused.
@@ -163,7 +165,7 @@ def resolved_by[R](out_sharding: Any, apply: Callable[[], R]) -> R:
     return placement.constrain(result, wanted)  # pyright: ignore
 
 
-def as_typed(x: ArrayLike, aval: Any) -> Any:
+def as_typed(x: ArrayLike, aval: ShapedArray) -> Any:
     """A value of the sharding of another type, and varying along its axes at least."""
     wanted = aval.type_sharding
     if wanted is _aval(x).type_sharding:
