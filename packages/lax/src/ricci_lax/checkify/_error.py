@@ -88,7 +88,7 @@ class Error:
         """
         bind_check(self)
 
-    def _replace(self, **changes: Any) -> "Error":
+    def _replace(self, **changes: object) -> "Error":
         return replace(self, **changes)
 
     def __str__(self) -> str:

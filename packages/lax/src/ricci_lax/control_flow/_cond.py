@@ -453,7 +453,7 @@ def bind_branches(
     bodies: Sequence[Body],
     leaves: Sequence[Any],
     backwards: bool = False,
-    **params: Any,
+    **params: object,
 ) -> PyTree:
     """Bind the primitive to traced branches and their operands; returns their pytree.
 

@@ -186,7 +186,7 @@ def live_branches(params: dict[str, Any], needed: tuple[bool, ...], final: bool)
 
 
 def saved_in_branches(
-    branches: Branches, policy: Policy, needed: Flags, **params: Any
+    branches: Branches, policy: Policy, needed: Flags, **params: object
 ) -> Saving | None:
     """Run the branches twice, around what a policy saves of each.
 
@@ -244,7 +244,7 @@ def saved_in_branches(
     )
 
 
-def _saves(plan: SavedValues, atom: Any) -> bool:
+def _saves(plan: SavedValues, atom: object) -> bool:
     return any(v is atom for v in plan.saved)
 
 
@@ -253,7 +253,7 @@ def _variable(plan: SavedValues, atom: Any) -> Var:
     return atom if _saves(plan, atom) else Var(atom.aval)
 
 
-def _is_constant(branch: Jaxpr, atom: Any) -> bool:
+def _is_constant(branch: Jaxpr, atom: object) -> bool:
     """Whether a result of a branch is a literal, or filled with one."""
     if type(atom) is Literal:
         return True

@@ -260,7 +260,7 @@ def check_logs(name: str, result: object) -> PyTree:
     return cts
 
 
-def split_inline(tape: Tape, args: Sequence[ArrayLike], *, call_jaxpr: Jaxpr, **_: Any) -> list:
+def split_inline(tape: Tape, args: Sequence[ArrayLike], *, call_jaxpr: Jaxpr, **_: object) -> list:
     """The split rule: a function that is applied to tangents is linear, and needs no rule.
 
     A rule may apply its own function to the tangents. Following the rule once more would never end.
@@ -270,7 +270,10 @@ def split_inline(tape: Tape, args: Sequence[ArrayLike], *, call_jaxpr: Jaxpr, **
 
 
 def transpose_inline(
-    cts: Sequence[ArrayLike | Zero], *args: ArrayLike | UndefinedPrimal, call_jaxpr: Jaxpr, **_: Any
+    cts: Sequence[ArrayLike | Zero],
+    *args: ArrayLike | UndefinedPrimal,
+    call_jaxpr: Jaxpr,
+    **_: object,
 ) -> list[ArrayLike | Zero | None]:
     """The transpose of a function that is linear: that of its operations."""
     linear = list(map(is_undefined_primal, args))
@@ -278,7 +281,9 @@ def transpose_inline(
     return [next(found) if lin else None for lin in linear]
 
 
-def lower_inline(ctx: Lowering, *operands: Value, call_jaxpr: Jaxpr, **params: Any) -> list[Value]:
+def lower_inline(
+    ctx: Lowering, *operands: Value, call_jaxpr: Jaxpr, **params: object
+) -> list[Value]:
     """Lower a custom function as its body: only transformations use its rule."""
     return ctx.inline(call_jaxpr, operands)
 

@@ -92,7 +92,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         return partial(custom_gradient, with_logs=with_logs)
     name = getattr(fun, "__name__", type(fun).__name__)
 
-    def value(*args: Any, **kwargs: Any) -> Any:
+    def value(*args: object, **kwargs: object) -> Any:
         return _pair(name, fun(*args, **kwargs))[0]
 
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):

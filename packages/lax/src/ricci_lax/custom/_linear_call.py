@@ -304,7 +304,7 @@ def _batch(axis, args, dims, *, callee, num_callee_consts, num_res, transpose_th
     return outs, results
 
 
-def _lower(ctx: Lowering, *operands: Value, callee: Jaxpr, **params: Any) -> list[Value]:
+def _lower(ctx: Lowering, *operands: Value, callee: Jaxpr, **params: object) -> list[Value]:
     return lower_inline(ctx, *operands, call_jaxpr=callee)
 
 

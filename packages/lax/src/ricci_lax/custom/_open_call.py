@@ -42,7 +42,7 @@ class OpenCall:
         self.trace: Callable[[], Trace | None] = weakref.ref(trace)
         self.out_tree: PyTreeDef | None = None
 
-    def __call__(self, *flat: Any) -> list[Any]:
+    def __call__(self, *flat: object) -> list[Any]:
         """The leaves of the result."""
         leaves, self.out_tree = tree_flatten(self.fun(*flat))
         return leaves
@@ -92,7 +92,7 @@ def is_open() -> bool:
     return True
 
 
-def _run(*operands: Any, call: OpenCall, **params: Any) -> list[Any]:
+def _run(*operands: object, call: OpenCall, **params: object) -> list[Any]:
     """Evaluate an open call."""
     outs = call(*operands)
     if any(isinstance(out, Tracer) for out in outs):

@@ -148,7 +148,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         """
 
         @wraps(bwd)
-        def without_logs(*args: Any) -> PyTree:
+        def without_logs(*args: object) -> PyTree:
             return check_logs(self.name, bwd(*args))
 
         self.defvjp(fwd, without_logs, symbolic_zeros, optimize_remat)

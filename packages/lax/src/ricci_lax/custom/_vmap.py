@@ -198,7 +198,7 @@ class TangentRule:
             batched.append(flag)
         out_flags: list[bool] = []
 
-        def run(*xs: Any) -> list[Any]:
+        def run(*xs: object) -> list[Any]:
             nonlocal out_flags
             outs, out_flags = self.rule(size, batched, xs)
             return outs
@@ -373,7 +373,7 @@ def _batch(axis, args, dims, *, call, in_tree, out_tree, rule):
     return outs, [0 if flag else None for flag in flags]
 
 
-def _lower(ctx: Lowering, *operands: Value, call: Jaxpr, **params: Any) -> list[Value]:
+def _lower(ctx: Lowering, *operands: Value, call: Jaxpr, **params: object) -> list[Value]:
     return lower_inline(ctx, *operands, call_jaxpr=call)
 
 

@@ -138,7 +138,7 @@ def _with_policy(jaxpr: Jaxpr, policy: Policy) -> Jaxpr | None:
     return None if eqns == jaxpr.eqns else jaxpr.replace(eqns=eqns)
 
 
-def _each(value: Any, policy: Policy) -> Any:
+def _each(value: object, policy: Policy) -> Any:
     """A parameter whose programs save what a policy does."""
     if isinstance(value, Jaxpr):
         return _also_saving(value, policy)

@@ -68,7 +68,7 @@ def fwd_and_bwd(
 
     @wraps(fun)
     @api_boundary
-    def fwd(*args: PyTree, **kwargs: Any) -> tuple[Any, ...]:
+    def fwd(*args: PyTree, **kwargs: object) -> tuple[Any, ...]:
         for position in positions:
             if not -len(args) <= position < len(args):
                 raise ValueError(

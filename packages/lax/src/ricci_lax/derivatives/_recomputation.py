@@ -35,7 +35,7 @@ class Differentiated:
     def look(self, fun: _Flat) -> _Flat:
         """The function, which is looked at when it is called."""
 
-        def run(*leaves: Any) -> Sequence[Any]:
+        def run(*leaves: object) -> Sequence[Any]:
             self.count += 1
             jaxpr, consts = _traced(fun, leaves)
             self._read(jaxpr)
@@ -60,7 +60,7 @@ def recomputed(fun: _Flat, policy: Policy | None) -> _Flat:
 def recomputed_in_scans(fun: _Flat, policy: Policy | None) -> _Flat:
     """A flat function with a checkpoint around the body of each of its scans."""
 
-    def run(*leaves: Any) -> Sequence[Any]:
+    def run(*leaves: object) -> Sequence[Any]:
         jaxpr, consts = _traced(fun, leaves)
         jaxpr = _in_scans(jaxpr, policy)
         return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
@@ -86,7 +86,7 @@ def _in_scans(jaxpr: Jaxpr, policy: Policy | None) -> Jaxpr:
     return jaxpr if eqns == jaxpr.eqns else jaxpr.replace(eqns=eqns)
 
 
-def _changed(value: Any, is_scan: bool, policy: Policy | None) -> Any:
+def _changed(value: object, is_scan: bool, policy: Policy | None) -> Any:
     """A parameter of an equation, with its programs changed."""
     if type(value) is tuple and value and all(isinstance(item, Jaxpr) for item in value):
         changed = tuple(_changed(item, is_scan, policy) for item in value)

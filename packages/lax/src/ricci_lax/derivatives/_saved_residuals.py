@@ -30,7 +30,7 @@ __all__ = [
 
 
 def saved_residuals(
-    f: Callable[..., Any], *args: PyTree, **kwargs: Any
+    f: Callable[..., Any], *args: PyTree, **kwargs: object
 ) -> list[tuple[AbstractValue, str]]:
     """The residuals that are stored for the backward pass, by type and origin.
 
@@ -87,7 +87,7 @@ def _origin(jaxpr: Jaxpr, atom: Atom, names: list[str]) -> tuple[int, str]:
     return -1, "from a constant"
 
 
-def print_saved_residuals(f: Callable[..., Any], *args: PyTree, **kwargs: Any) -> None:
+def print_saved_residuals(f: Callable[..., Any], *args: PyTree, **kwargs: object) -> None:
     """Print the residuals of a function, one per line: the type, and what it is.
 
     Args:
