@@ -87,12 +87,12 @@ def _decision(
     )
 
 
-def everything_saveable(*_: Primitive | AbstractValue, **__: Any) -> bool:
+def everything_saveable(*_: Primitive | AbstractValue, **__: object) -> bool:
     """Keep everything, as without ``checkpoint``."""
     return True
 
 
-def nothing_saveable(*_: Primitive | AbstractValue, **__: Any) -> bool:
+def nothing_saveable(*_: Primitive | AbstractValue, **__: object) -> bool:
     """Keep the arguments alone."""
     return False
 
@@ -106,7 +106,7 @@ class DotsSaveable(Record):
 
     only_if_no_batch_dims: bool = False
 
-    def __call__(self, prim: Primitive, *args: AbstractValue, **params: Any) -> bool:
+    def __call__(self, prim: Primitive, *args: AbstractValue, **params: object) -> bool:
         if prim is conv_general_dilated_p:
             return not self.only_if_no_batch_dims
         return prim is dot_general_p and not (self.only_if_no_batch_dims and _batched(params))
@@ -129,7 +129,7 @@ class OffloadDotWithNoBatchDims(Record):
     offload_src: str
     offload_dst: str
 
-    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: Any) -> Decision:
+    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: object) -> Decision:
         if primitive is dot_general_p and not _batched(params):
             return Offloadable(self.offload_src, self.offload_dst)
         return Recompute
@@ -145,7 +145,7 @@ class SaveOnlyTheseNames(Record):
 
     saveable_names: frozenset[str]
 
-    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: object) -> bool:
         return primitive.name == "name" and params["name"] in self.saveable_names
 
 
@@ -154,7 +154,7 @@ class SaveAnyNamesButThese(Record):
 
     names: frozenset[str]
 
-    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: object) -> bool:
         return primitive.name == "name" and params["name"] not in self.names
 
 
@@ -163,7 +163,7 @@ class SaveAnythingExceptTheseNames(Record):
 
     names: frozenset[str]
 
-    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: object) -> bool:
         return not (primitive.name == "name" and params["name"] in self.names)
 
 
@@ -175,7 +175,7 @@ class SaveAndOffloadOnlyTheseNames(Record):
     offload_src: str
     offload_dst: str
 
-    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: Any) -> Decision:
+    def __call__(self, primitive: Primitive, *_: AbstractValue, **params: object) -> Decision:
         if primitive.name != "name":
             return Recompute
         if params["name"] in self.names_which_can_be_saved:
@@ -192,7 +192,7 @@ class SaveFromBothPolicies(Record):
     second: Policy
 
     def __call__(
-        self, primitive: Primitive, *avals: AbstractValue, **params: Any
+        self, primitive: Primitive, *avals: AbstractValue, **params: object
     ) -> bool | Offloadable:
         answer = _decision(self.first, primitive, avals, params)
         return answer or _decision(self.second, primitive, avals, params)
@@ -203,7 +203,7 @@ class SaveInPlace(Record):
 
     policy: Policy
 
-    def __call__(self, primitive: Primitive, *avals: AbstractValue, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *avals: AbstractValue, **params: object) -> bool:
         return _decision(self.policy, primitive, avals, params) is not False
 
 

@@ -12,7 +12,7 @@ from ricci_autodiff import (
     transpose_call,
 )
 from ricci_batching import batch_jaxpr
-from ricci_ir import Primitive, by_program, define, live_call, looks_like
+from ricci_ir import Jaxpr, Primitive, by_program, define, live_call, looks_like
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
@@ -37,7 +37,9 @@ def annotated_call(
         those of the call that is differentiated.
     """
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, **params: Any) -> Any:
+    def jvp(
+        primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: object
+    ) -> Any:
         pushed, nonzeros = jvp_jaxpr(jaxpr, [type(t) is not Zero for t in tangents])
         given = [t for t in tangents if type(t) is not Zero]
         outs = primitive.bind(*primals, *given, jaxpr=pushed, **params)
@@ -45,7 +47,12 @@ def annotated_call(
         return results, join_tangents(nonzeros, found, results)
 
     def linearize(
-        tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, **params: Any
+        tape: Any,
+        primals: Sequence[Any],
+        tangents: Sequence[Any],
+        *,
+        jaxpr: Jaxpr,
+        **params: object,
     ) -> Any:
         plan = linearize_jaxpr(jaxpr, tuple(type(t) is not Zero for t in tangents))
         outputs = primitive.bind(*primals, jaxpr=plan.forward, **params)
@@ -59,11 +66,11 @@ def annotated_call(
             recorded = tape.record(primitive, (*residuals, *given), more)
         return results, join_tangents(plan.nonzeros, recorded, results)
 
-    def transpose(cts: Sequence[Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
+    def transpose(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, **params: object) -> Any:
         apply = lambda program, operands: primitive.bind(*operands, jaxpr=program, **params)
         return transpose_call(cts, args, jaxpr, apply)
 
-    def batch(axis: Any, args: Sequence[Any], dims: Any, *, jaxpr: Any, **params: Any) -> Any:
+    def batch(axis: Any, args: Sequence[Any], dims: Any, *, jaxpr: Any, **params: object) -> Any:
         batched, out_dims = batch_jaxpr(jaxpr, axis, dims)
         return primitive.bind(*args, jaxpr=batched, **params), out_dims
 
@@ -88,7 +95,7 @@ def annotated_call(
     return primitive
 
 
-def call_annotated(primitive: Primitive, fun: Callable[..., Any], **params: Any) -> Any:
+def call_annotated(primitive: Primitive, fun: Callable[..., Any], **params: object) -> Any:
     """A function that calls ``fun`` by a primitive of ``annotated_call``.
 
     Args:
@@ -100,7 +107,7 @@ def call_annotated(primitive: Primitive, fun: Callable[..., Any], **params: Any)
     unpacked = looks_like(fun)(unpacked)
 
     @looks_like(fun)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: object, **options: object) -> Any:
         leaves, tree = tree_flatten((args, options))
         paths = lambda: argument_paths(args, options, fun)
         avals = leaf_avals(primitive.name, paths, leaves)

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 from ricci_autodiff import linear
 from ricci_batching import elementwise
-from ricci_ir import Primitive, Tracer, by_element, define, get_aval, operation_metadata
+from ricci_ir import Jaxpr, Primitive, Tracer, by_element, define, get_aval, operation_metadata
 from ricci_lax.rules._law_examples import ANY, samples
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Metadata, Value, annotate_value, merged_metadata
@@ -56,7 +56,7 @@ xla_metadata_value_p: Primitive = define(
 
 
 def _call_lower(
-    ctx: Lowering, *operands: Value, jaxpr: Any, xla_metadata: Metadata, ad_metadata: Any
+    ctx: Lowering, *operands: Value, jaxpr: Jaxpr, xla_metadata: Metadata, ad_metadata: object
 ) -> list[Value]:
     # The operations inside have only the attributes that they were traced with.
     return ctx.call(jaxpr, "xla_metadata_call", operands, xla_metadata)
@@ -73,10 +73,10 @@ xla_metadata_call_p: Primitive = annotated_call("xla_metadata_call", _call_lower
 
 
 @overload
-def set_xla_metadata(x: None = None, **kwargs: Any) -> Any: ...
+def set_xla_metadata(x: None = None, **kwargs: object) -> Any: ...
 @overload
-def set_xla_metadata[T](x: T, **kwargs: Any) -> T: ...
-def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
+def set_xla_metadata[T](x: T, **kwargs: object) -> T: ...
+def set_xla_metadata(x: object = None, **kwargs: Any) -> Any:
     """Give operations attributes that XLA reads: its ``frontend_attributes``.
 
     Attributes do not change results.
@@ -101,7 +101,7 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     if x is None:
         return _setting(metadata)
 
-    def annotate(leaf: Any) -> Any:
+    def annotate(leaf: object) -> Any:
         get_aval(leaf)
         if not metadata or not isinstance(leaf, Tracer):
             return leaf  # it is computed already
@@ -116,7 +116,7 @@ def _setting(metadata: Metadata) -> Iterator[None]:
         yield
 
 
-def xla_metadata_call(f: Callable[..., Any] | None = None, /, **meta: Any) -> Any:
+def xla_metadata_call(f: Callable[..., Any] | None = None, /, **meta: object) -> Any:
     """A function whose calls have attributes that XLA reads, and so have those of its derivatives.
 
     Args:

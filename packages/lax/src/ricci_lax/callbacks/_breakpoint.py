@@ -23,7 +23,7 @@ def debug_breakpoint(
     num_frames: int | None = None,
     ordered: bool = False,
     token: object = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Open a Python prompt on the terminal each time a program reaches this call.
 

@@ -138,7 +138,7 @@ def _runner(what: str) -> Callable[..., list[Any]]:
     """Make the host rule, which calls the function at once."""
 
     def run(
-        *args: ArrayLike, callback: FlatCallback, result_avals: tuple, **params: Any
+        *args: ArrayLike, callback: FlatCallback, result_avals: tuple, **params: object
     ) -> list[Any]:
         try:
             out = callback(*map(_strong, host_arrays(args)))
@@ -165,9 +165,9 @@ def _writer(what: str) -> Callable[..., list[Value]]:
         *operands: Value,
         callback: FlatCallback,
         result_avals: tuple,
-        sharding: Any,
+        sharding: object,
         ordered: bool = False,
-        **params: Any,
+        **params: object,
     ) -> list[Value]:
         outs = list(ctx.outs)
         effectful = what == "io_callback"
@@ -320,9 +320,9 @@ def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: PyTree,
     *args: PyTree,
-    sharding: Any = None,
+    sharding: object = None,
     vmap_method: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> PyTree:
     """Call a pure Python function from a program.
 
@@ -371,9 +371,9 @@ def io_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: PyTree,
     *args: PyTree,
-    sharding: Any = None,
+    sharding: object = None,
     ordered: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> PyTree:
     """Call a Python function with side effects from a program, once in each run of the program.
 
@@ -411,7 +411,7 @@ def io_callback(
     return tree_unflatten(out_tree, outs)
 
 
-def _checked_sharding(what: str, sharding: Any) -> Any:
+def _checked_sharding(what: str, sharding: object) -> Any:
     if sharding is None or len(getattr(sharding, "device_set", ())) == 1:
         return sharding
     raise NotImplementedError(

@@ -47,7 +47,7 @@ logger = logging.getLogger("ricci.debug")
 
 
 def _jvp_of(primitive: Primitive) -> Callable[..., Any]:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list, list]:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: object) -> tuple[list, list]:
         primitive.bind(*primals, **params)
         return [], []
 
@@ -55,7 +55,7 @@ def _jvp_of(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _linearize_of(primitive: Primitive) -> Callable[..., Any]:
-    def linearize(tape: Tape, primals: Sequence[Any], tangents: Sequence[Any], **params: Any):
+    def linearize(tape: Tape, primals: Sequence[Any], tangents: Sequence[Any], **params: object):
         primitive.bind(*primals, **params)
         return [], []
 
@@ -63,7 +63,7 @@ def _linearize_of(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _batch_of(primitive: Primitive) -> Callable[..., Any]:
-    def batch(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any):
+    def batch(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: object):
         unrolled(axis, args, dims, partial(primitive.bind, **params))
         return [], []
 
@@ -107,7 +107,7 @@ _shared: dict[str, Any] = {
 # Callbacks
 
 
-def _run_callback(*args: ArrayLike, callback: FlatCallback, **params: Any) -> list[Any]:
+def _run_callback(*args: ArrayLike, callback: FlatCallback, **params: object) -> list[Any]:
     callback(*host_arrays(args))
     return []
 
@@ -131,7 +131,7 @@ if TYPE_CHECKING:
         *args: PyTree,
         ordered: bool = False,
         partitioned: bool = False,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None: ...
     @overload
     def debug_callback(
@@ -145,7 +145,7 @@ def debug_callback(
     *args: PyTree,
     ordered: bool = False,
     partitioned: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Call a Python function each time a program reaches this call, with the values at this point.
 
@@ -338,7 +338,7 @@ def debug_print(
     partitioned: bool = False,
     skip_format_check: bool = False,
     _use_logging: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Print values each time a program reaches this call.
 
@@ -428,7 +428,7 @@ def debug_log(
     partitioned: bool = False,
     skip_format_check: bool = False,
     _use_logging: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Log values each time a program reaches this call: ``debug.print`` to a logger.
 

@@ -14,9 +14,9 @@ __all__ = [
 
 
 def emit_python_callback(
-    ctx: Any,
+    ctx: object,
     callback: Callable[..., Sequence[Any]],
-    token: Any,
+    token: object,
     operands: Sequence[Any],
     operand_avals: Sequence[ShapedArray],
     result_avals: Sequence[ShapedArray],
@@ -24,7 +24,7 @@ def emit_python_callback(
     has_side_effect: bool,
     returns_token: bool = True,
     partitioned: bool = False,
-    sharding: Any = None,
+    sharding: object = None,
 ) -> tuple[list[Any], None, None]:
     """Write a call of a Python function into the program that a lowering rule builds.
 

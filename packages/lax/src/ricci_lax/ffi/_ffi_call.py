@@ -54,7 +54,7 @@ _TYPED = 4
 # The rules
 
 
-def _no_derivative(*args: Any, target_name: str, **params: Any) -> Any:
+def _no_derivative(*args: object, target_name: str, **params: object) -> Any:
     raise ValueError(
         f"The FFI call to {target_name!r} cannot be differentiated: what it computes is not known. "
         "Wrap the function that makes the call in custom_jvp or custom_vjp, and give its "
@@ -62,7 +62,7 @@ def _no_derivative(*args: Any, target_name: str, **params: Any) -> Any:
     )
 
 
-def _sharding(avals: Sequence[Any], results: Sequence[Any], **params: Any) -> list[Any]:
+def _sharding(avals: Sequence[Any], results: Sequence[Any], **params: object) -> list[Any]:
     """Results vary along the axes of the operands, and are divided as ``result_avals`` says."""
     said = [aval.type_sharding for aval in avals if aval.type_sharding is not None]
     for sharding in said:
@@ -95,7 +95,7 @@ def _batch(axis, args, dims, *, result_avals, batch_rank, **params):
     arrays = all(isinstance(t, ShapedArray) for t in (*map(get_aval, args), *result_avals))
     whole = arrays and (method == "broadcast_all" or None not in dims)
 
-    def apply(avals: Sequence[Any], has_batch: Sequence[bool], *operands: Any) -> list[Any]:
+    def apply(avals: Sequence[Any], has_batch: Sequence[bool], *operands: object) -> list[Any]:
         options = {**params, "result_avals": avals, "batch_rank": batch_rank}
         if has_batch:
             _check_aliases(params["input_output_aliases"], list(map(get_aval, operands)), avals)
@@ -130,7 +130,7 @@ def _lower(
     legacy_backend_config: str | None,
     output_layouts: tuple[MinorToMajor, ...],
     batch_rank: int,
-    **params: Any,
+    **params: object,
 ) -> list[Value]:
     outs = list(ctx.outs)
     typed = custom_call_api_version >= _TYPED
@@ -249,7 +249,7 @@ def _check_aliases(
             )
 
 
-def _operand_type(position: int, x: Any) -> AbstractValue:
+def _operand_type(position: int, x: object) -> AbstractValue:
     try:
         return get_aval(x)
     except TypeError:
@@ -262,7 +262,7 @@ def _operand_type(position: int, x: Any) -> AbstractValue:
 @api_boundary
 def ffi_call(
     target_name: str,
-    result_shape_dtypes: Any,
+    result_shape_dtypes: object,
     *,
     has_side_effect: bool = False,
     vmap_method: str | None = None,
@@ -313,7 +313,7 @@ def ffi_call(
     out_layouts = output_layouts if several or output_layouts is None else (output_layouts,)
 
     @api_boundary
-    def call(*operands: ArrayLike, **attributes: Any) -> Any:
+    def call(*operands: ArrayLike, **attributes: object) -> Any:
         """Call the registered function."""
         if attributes and custom_call_api_version < _TYPED:
             raise ValueError(

@@ -46,7 +46,7 @@ def static_attributes(target: str, given: Mapping[str, Any]) -> tuple[tuple[str,
     return tuple((name, _read(target, name, given[name])) for name in sorted(given))
 
 
-def _read(target: str, name: str, value: Any) -> Attribute:
+def _read(target: str, name: str, value: object) -> Attribute:
     if isinstance(value, np.ndarray):
         value = value.copy()  # it is read again when the program is printed
     try:
@@ -55,7 +55,7 @@ def _read(target: str, name: str, value: Any) -> Attribute:
         raise type(error)(_message(target, name, value, error)) from None
 
 
-def _message(target: str, name: str, value: Any, error: Exception) -> str:
+def _message(target: str, name: str, value: object, error: Exception) -> str:
     head = f"ffi_call: the attribute {name!r} of {target!r} cannot be written into the program: "
     if isinstance(value, Tracer):
         return (

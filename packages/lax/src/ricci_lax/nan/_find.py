@@ -70,7 +70,7 @@ def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFi
 
 @api_boundary
 def find_nan(
-    fun: Callable[..., Any], *args: PyTree, inf: bool = False, **kwargs: Any
+    fun: Callable[..., Any], *args: PyTree, inf: bool = False, **kwargs: object
 ) -> NonFinite | None:
     """Run a function operation by operation, and find the one that made its NaN.
 

@@ -1,7 +1,6 @@
 """Random numbers from the generators that are part of the compiler."""
 
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 
@@ -92,7 +91,7 @@ def _rng_bit_generator_batch(axis, args, dims, *, shape, **params):
 
 
 def _rng_bit_generator_lower(
-    ctx: Lowering, key: Value, *, algorithm: RandomAlgorithm, **params: Any
+    ctx: Lowering, key: Value, *, algorithm: RandomAlgorithm, **params: object
 ) -> list[Value]:
     key_aval, bits = ctx.outs
     state = ShapedArray((2,), np.dtype(np.uint64))

@@ -140,7 +140,7 @@ def _reduction(
       message: the error message for a dtype that is not accepted.
     """
 
-    def abstract_eval(x: ShapedArray, *, axes: Shape, **params: Any) -> ShapedArray:
+    def abstract_eval(x: ShapedArray, *, axes: Shape, **params: object) -> ShapedArray:
         if message is not None and not any(issubdtype(x.dtype, kind) for kind in accepted):
             raise TypeError(f"{message}, got {x.dtype}.")
         check_dtype(name, x, accepted)
@@ -150,7 +150,7 @@ def _reduction(
         axes, dim = batched_axes(axes, dims[0])
         return primitive.bind(args[0], axes=axes, **params), dim
 
-    def lower(ctx: Lowering, x: Value, *, axes: Shape, **params: Any) -> Value:
+    def lower(ctx: Lowering, x: Value, *, axes: Shape, **params: object) -> Value:
         if not issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":
             return lower_reduce(ctx, op, x, identity(x.dtype), axes)
         scalar = ShapedArray((), x.dtype)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -98,7 +97,7 @@ def _cumulative(
     name: str,
     combine: Callable[[Array, Array], Array],
     identity: Callable[[np.dtype], ArrayLike],
-    **rules: Any,
+    **rules: object,
 ) -> Primitive:
     """A primitive whose element ``i`` combines the operand's elements up to ``i``.
 

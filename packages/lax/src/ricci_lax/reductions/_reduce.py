@@ -220,7 +220,7 @@ def _reduce_lower(
     return lower_variadic_reduce(ctx, operands, inits, dimensions, jaxpr)
 
 
-def _reduce_factors(*avals: ShapedArray, dimensions: Shape, **params: Any) -> FactorMap:
+def _reduce_factors(*avals: ShapedArray, dimensions: Shape, **params: object) -> FactorMap:
     operands, inits = _halves(avals)
     dims = tuple(range(operands[0].ndim))
     kept = tuple(i for i in dims if i not in dimensions)

@@ -250,7 +250,7 @@ def _general_aval(
     window_dimensions: Shape,
     window_strides: Shape,
     padding: Padding,
-    **params: Any,
+    **params: object,
 ) -> ShapedArray:
     name = "select_and_scatter"
     check_same_dtype(name, operand, source, init_value)

@@ -85,11 +85,11 @@ def _windowed(
     combine: Callable[[Array, Array], Array],
     accepted: Sequence[type],
     identity: Callable[[np.dtype], ArrayLike],
-    **rules: Any,
+    **rules: object,
 ) -> Primitive:
     """A primitive that combines the elements of each window with one operation."""
 
-    def abstract_eval(x: ShapedArray, **window: Any) -> ShapedArray:
+    def abstract_eval(x: ShapedArray, **window: object) -> ShapedArray:
         check_dtype(name, x, accepted)
         return _window_aval(name, x, window)
 
@@ -192,7 +192,7 @@ def _halves[T](values: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
 
 
 def _reduce_window_aval(
-    *avals: ShapedArray, jaxpr: Jaxpr, consts: Sequence[Array], **window: Any
+    *avals: ShapedArray, jaxpr: Jaxpr, consts: Sequence[Array], **window: object
 ) -> list[ShapedArray]:
     operands, inits = _halves(avals)
     check_initial_values("reduce_window", operands, inits)
@@ -294,7 +294,7 @@ def _reduce_window_lower(
     return lower_reduce_window(ctx, operands, inits, jaxpr, **window)
 
 
-def _reduce_window_factors(*avals: ShapedArray, **window: Any) -> FactorMap:
+def _reduce_window_factors(*avals: ShapedArray, **window: object) -> FactorMap:
     operands, inits = _halves(avals)
     dims = tuple(range(operands[0].ndim))
     return FactorMap((*(dims,) * len(operands), *((),) * len(inits)), (dims,) * len(operands))

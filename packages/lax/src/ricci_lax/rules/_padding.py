@@ -27,7 +27,7 @@ class PaddedSite(Protocol):
     ins: list[Any]
     outs: list[Any]
 
-    def bind(self, *operands: Any, **changes: Any) -> Any:
+    def bind(self, *operands: object, **changes: object) -> Any:
         """Apply the primitive to padded arrays, with parameters of their sizes."""
         ...
 
@@ -36,6 +36,6 @@ class PaddedSite(Protocol):
         ...
 
 
-def padding_stays(site: PaddedSite, *operands: Any) -> Any:
+def padding_stays(site: PaddedSite, *operands: object) -> Any:
     """The rule of operations whose results have the padding of their operands."""
     return site.bind(*operands)

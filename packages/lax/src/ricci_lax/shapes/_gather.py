@@ -108,7 +108,7 @@ def _gather_aval(
     *,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Shape,
-    **params: Any,
+    **params: object,
 ) -> ShapedArray:
     dims = dimension_numbers
     _check_gather(operand, indices, dims, slice_sizes)
@@ -255,7 +255,7 @@ def _gather_factors(
     *,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Shape,
-    **params: Any,
+    **params: object,
 ) -> FactorMap:
     """Dimensions that are taken whole, or are batches, may be divided."""
     dims = dimension_numbers
@@ -290,7 +290,7 @@ gather_p: Primitive = define(
 )
 
 
-def _default_fill(dtype: Any) -> float | bool:
+def _default_fill(dtype: object) -> float | bool:
     if isinstance(dtype, ExtendedDType):  # the numbers behind the elements
         dtype = dtype.physical_aval(ShapedArray((), dtype)).dtype
     if issubdtype(dtype, np.inexact):

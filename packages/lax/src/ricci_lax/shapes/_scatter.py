@@ -243,7 +243,7 @@ def _scatter_factors(
     updates: ShapedArray,
     *,
     dimension_numbers: ScatterDimensionNumbers,
-    **params: Any,
+    **params: object,
 ) -> FactorMap:
     """Dimensions that updates cover whole, or that are batches, may be divided."""
     dims = dimension_numbers
