@@ -95,7 +95,7 @@ def scalar_of(x: ArrayLike, value: int) -> np.number:
     return get_aval(x).dtype.type(value)
 
 
-def axes_of(*, axes: AxisNames, **_: Any) -> AxisNames:
+def axes_of(*, axes: AxisNames, **_: object) -> AxisNames:
     """The ``axis_names`` rule of primitives with a parameter ``axes``."""
     return axes
 
@@ -112,7 +112,7 @@ def reduced_type(name: str, accepted: Sequence[type]) -> Callable[..., ShapedArr
     return abstract_eval
 
 
-def _psum_transpose(ct: ArrayLike, x: Any, **params: Any) -> list[Array]:
+def _psum_transpose(ct: ArrayLike, x: object, **params: object) -> list[Array]:
     return [psum_p.bind(ct, **params)]
 
 

@@ -68,7 +68,7 @@ def _lower(
 
 
 def _transpose(
-    ct: ArrayLike, x: Any, *, split_axis: int, concat_axis: int, **params: Any
+    ct: ArrayLike, x: object, *, split_axis: int, concat_axis: int, **params: object
 ) -> list[Array]:
     return [all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
 

@@ -95,7 +95,9 @@ def _gather_lower(
     return ctx.generic("stablehlo.all_gather", [x], [out], attributes)[0]
 
 
-def _gather_batch(primitive: Primitive, axis: Axis, x: Any, dim: int | None, params: Any) -> Any:
+def _gather_batch(
+    primitive: Primitive, axis: Axis, x: Array, dim: int | None, params: dict[str, Any]
+) -> Any:
     names, place, tiled = params["axis_name"], params["all_gather_dimension"], params["tiled"]
     if axis.name in names:
         return _gather_examples(primitive, axis, x, dim, params)
@@ -106,7 +108,7 @@ def _gather_batch(primitive: Primitive, axis: Axis, x: Any, dim: int | None, par
 
 
 def _gather_examples(
-    primitive: Primitive, axis: Axis, x: Any, dim: int | None, params: dict[str, Any]
+    primitive: Primitive, axis: Axis, x: ArrayLike, dim: int | None, params: dict[str, Any]
 ) -> tuple[Array, int | None]:
     """Gather over the mapped axis, and maybe others: the result is the same for all examples."""
     names, place, tiled = params["axis_name"], params["all_gather_dimension"], params["tiled"]
@@ -132,13 +134,13 @@ def _gather_examples(
 
 
 def _gather_transpose(
-    ct: ArrayLike, x: Any, *, all_gather_dimension: int, **params: Any
+    ct: ArrayLike, x: object, *, all_gather_dimension: int, **params: object
 ) -> list[Array]:
     return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
 def _gather(
-    name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: Any
+    name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: object
 ) -> Primitive:
     """``all_gather``, by what its result counts as."""
     primitive = define(
@@ -165,7 +167,7 @@ all_gather_p: Primitive = _gather("all_gather", _gather_transpose, gathers, gath
 
 def _invariant_transpose(
     ct: ArrayLike,
-    x: Any,
+    x: Array,
     *,
     all_gather_dimension: int,
     axis_name: AxisNames,
@@ -184,7 +186,7 @@ def _invariant_transpose(
 
 
 def _reduced_transpose(
-    ct: ArrayLike, x: Any, *, all_gather_dimension: int, **params: Any
+    ct: ArrayLike, x: object, *, all_gather_dimension: int, **params: object
 ) -> list[Array]:
     """The members' cotangents are terms of a sum, of which each member gets its part."""
     return [unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
@@ -291,19 +293,19 @@ def _scatter_examples(
 
 
 def _scatter_transpose(
-    ct: ArrayLike, x: Any, *, scatter_dimension: int, **params: Any
+    ct: ArrayLike, x: object, *, scatter_dimension: int, **params: object
 ) -> list[Array]:
     return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
 
 def _unreduced_transpose(
-    ct: ArrayLike, x: Any, *, scatter_dimension: int, **params: Any
+    ct: ArrayLike, x: object, *, scatter_dimension: int, **params: object
 ) -> list[Array]:
     return [all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
 
 def _scatter(
-    name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: Any
+    name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: object
 ) -> Primitive:
     """The sum over the members, of which each gets its part along a dimension."""
     return define(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import bfloat16
+from ricci_ir import DTypeLike, bfloat16
 from ricci_lax.authoring import OverAxes
 
 # A row of examples: the operands, and the parameters.
@@ -20,7 +20,7 @@ _GROUPS = ((2, 0), (1, 3))
 _UNEVEN = ((2, 0, 3), (1,))
 
 
-def _values(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+def _values(*shape: int, dtype: DTypeLike = np.float32) -> np.ndarray:
     count = int(np.prod(shape))
     values = (np.arange(count) * 37 % 101 - 50) / 25
     if np.dtype(dtype).kind in "iu":
@@ -50,7 +50,9 @@ reduction_examples: Sequence[OverAxes] = (
 )
 
 
-def _over(names: tuple[str, ...], size: int, groups: Any = None, **params: Any) -> dict[str, Any]:
+def _over(
+    names: tuple[str, ...], size: int, groups: object = None, **params: object
+) -> dict[str, Any]:
     return {"axis_index_groups": groups, "axis_name": names, "axis_size": size, **params}
 
 

@@ -82,7 +82,7 @@ def on_words(lower: Callable[..., Value]) -> Callable[..., Value]:
     those of the array, which the collective moves along.
     """
 
-    def rule(ctx: Lowering, *operands: Value, **params: Any) -> Value:
+    def rule(ctx: Lowering, *operands: Value, **params: object) -> Value:
         (out,) = ctx.outs
         ctx.outs = [physical_aval(out)]
         result = lower(ctx, *(Value(x.name, physical_aval(x.aval)) for x in operands), **params)

@@ -94,7 +94,7 @@ def array_axis(what: str, axis: int, rank: int, shape: Sequence[int]) -> int:
         ) from None
 
 
-def named(*, axis_name: Any, **_: Any) -> AxisNames:
+def named(*, axis_name: object, **_: object) -> AxisNames:
     """The ``axis_names`` rule of primitives with a parameter ``axis_name``."""
     return axis_name if isinstance(axis_name, tuple) else (axis_name,)
 
@@ -105,7 +105,7 @@ def axes_over(params: dict[str, Any]) -> AxisNames:
     return names if isinstance(names, tuple) else (names,)
 
 
-def outside(*args: ArrayLike, **params: Any) -> NoReturn:
+def outside(*args: ArrayLike, **params: object) -> NoReturn:
     """The ``host`` rule of collectives: outside of ``vmap``, ``pmap`` and ``shard_map``.
 
     Raises:

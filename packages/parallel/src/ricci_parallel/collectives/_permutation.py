@@ -80,7 +80,7 @@ def as_pairs(what: str, names: AxisNames, perm: Sequence[Any]) -> Pairs:
     return found
 
 
-def _same_type(aval: ShapedArray, **_: Any) -> ShapedArray:
+def _same_type(aval: ShapedArray, **_: object) -> ShapedArray:
     return aval
 
 
@@ -91,7 +91,9 @@ def _permute_lower(ctx: Lowering, x: Value, *, axis_name: AxisNames, perm: Pairs
     return ctx.generic("stablehlo.collective_permute", [x], [x.aval], attributes)[0]
 
 
-def _permute_transpose(ct: ArrayLike, x: Any, *, axis_name: AxisNames, perm: Pairs) -> list[Array]:
+def _permute_transpose(
+    ct: ArrayLike, x: object, *, axis_name: AxisNames, perm: Pairs
+) -> list[Array]:
     back = tuple((target, source) for source, target in perm)
     return [ppermute_p.bind(ct, axis_name=axis_name, perm=back)]
 
@@ -254,7 +256,9 @@ def _broadcast_lower(ctx: Lowering, x: Value, *, axis_name: Hashable, source: in
     return ctx.emit("stablehlo.reshape", [part], x.aval)
 
 
-def _broadcast_transpose(ct: ArrayLike, x: Any, *, axis_name: Hashable, source: int) -> list[Array]:
+def _broadcast_transpose(
+    ct: ArrayLike, x: object, *, axis_name: Hashable, source: int
+) -> list[Array]:
     """The source gets the sum of all cotangents, the other members none."""
     names = named(axis_name=axis_name)
     total = psum_p.bind(ct, axes=names, axis_index_groups=None)

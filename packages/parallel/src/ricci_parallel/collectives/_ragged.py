@@ -182,7 +182,9 @@ def _lower(
     return ctx.custom_call("ragged_all_to_all", operands, [ctx.out], backend_config=config)[0]
 
 
-def _jvp(primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any) -> tuple[Array, Any]:
+def _jvp(
+    primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: object
+) -> tuple[Array, Any]:
     result = ragged_all_to_all_p.bind(*primals, **params)
     moved = tangents[:2]
     if all(type(t) is Zero for t in moved):
@@ -193,7 +195,7 @@ def _jvp(primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any) -
 
 def _transpose(
     ct: ArrayLike,
-    operand: Any,
+    operand: ArrayLike,
     output: Any,
     input_offsets: ArrayLike,
     send_sizes: ArrayLike,

@@ -126,7 +126,7 @@ def psend(
 
 @api_boundary
 def precv(
-    token: Any,
+    token: object,
     out_shape: Any,
     axis_name: Hashable | Sequence[Hashable],
     perm: Sequence[tuple[int, int]],

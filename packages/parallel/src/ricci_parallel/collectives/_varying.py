@@ -40,7 +40,7 @@ def typed_axes(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
     return tuple(filter(manual_axes().__contains__, names)) if varying_axes.value else ()
 
 
-def state_of(aval: Any, name: Hashable) -> str:
+def state_of(aval: ShapedArray, name: Hashable) -> str:
     """The state of a type along an axis: ``varying``, ``unreduced``, ``reduced``, ``invarying``."""
     found = aval.type_sharding
     states = ("varying", "unreduced", "reduced") if found is not None else ()
@@ -55,7 +55,7 @@ def state_change(old: str, new: str) -> own_sharding:
     """
 
     def make(
-        avals: Sequence[ShapedArray], results: Sequence[Any], **params: Any
+        avals: Sequence[ShapedArray], results: Sequence[Any], **params: object
     ) -> list[TypeSharding | None]:
         return [_changed(avals[0], axes_over(params), old, new)]
 
@@ -88,7 +88,7 @@ def exchanges(
     """
 
     def make(
-        avals: Sequence[ShapedArray], results: Sequence[Any], **params: Any
+        avals: Sequence[ShapedArray], results: Sequence[Any], **params: object
     ) -> list[TypeSharding | None]:
         aval, names = avals[0], axes_over(params)
         if old == "varying":
@@ -118,7 +118,7 @@ def require_varying(aval: ShapedArray, names: Sequence[Hashable]) -> None:
 
 
 def _extremum_states(
-    avals: Sequence[ShapedArray], results: Sequence[Any], **params: Any
+    avals: Sequence[ShapedArray], results: Sequence[Any], **params: object
 ) -> list[TypeSharding | None]:
     require_varying(avals[0], axes_over(params))
     shared = params["axis_index_groups"] is None
@@ -126,13 +126,13 @@ def _extremum_states(
 
 
 def _made(
-    avals: Sequence[ShapedArray], results: Sequence[Any], **params: Any
+    avals: Sequence[ShapedArray], results: Sequence[Any], **params: object
 ) -> list[TypeSharding | None]:
     axes = typed_axes(axes_over(params))
     return [make_type_sharding(None, ((),) * result.ndim, axes) for result in results]
 
 
-def _gathered(rank: int, *, all_gather_dimension: int, tiled: bool, **_: Any) -> Places:
+def _gathered(rank: int, *, all_gather_dimension: int, tiled: bool, **_: object) -> Places:
     places: list[int | None] = list(range(rank))
     if tiled:
         places[all_gather_dimension] = None
@@ -141,7 +141,7 @@ def _gathered(rank: int, *, all_gather_dimension: int, tiled: bool, **_: Any) ->
     return places
 
 
-def _scattered(rank: int, *, scatter_dimension: int, tiled: bool, **_: Any) -> Places:
+def _scattered(rank: int, *, scatter_dimension: int, tiled: bool, **_: object) -> Places:
     places: list[int | None] = list(range(rank))
     if tiled:
         places[scatter_dimension] = None
@@ -150,12 +150,12 @@ def _scattered(rank: int, *, scatter_dimension: int, tiled: bool, **_: Any) -> P
     return places
 
 
-def _exchanged(rank: int, *, split_axis: int, concat_axis: int, **_: Any) -> Places:
+def _exchanged(rank: int, *, split_axis: int, concat_axis: int, **_: object) -> Places:
     return [None if i in (split_axis, concat_axis) else i for i in range(rank)]
 
 
 def _ragged_states(
-    avals: Sequence[ShapedArray], results: Sequence[Any], **params: Any
+    avals: Sequence[ShapedArray], results: Sequence[Any], **params: object
 ) -> list[TypeSharding | None]:
     for aval in avals:
         require_varying(aval, axes_over(params))

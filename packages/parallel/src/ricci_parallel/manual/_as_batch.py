@@ -21,7 +21,7 @@ def as_batch(
     mesh: AnyMesh,
     newly_manual_axes: AxisNames,
     out_specs: Specs,
-    **params: Any,
+    **params: object,
 ) -> list[Array]:
     """The results of ``shard_map``, computed on whole arrays; the parameters are those of it."""
     sizes = {name: n for name, n in mesh.shape.items() if name in newly_manual_axes}

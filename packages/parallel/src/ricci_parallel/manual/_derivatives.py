@@ -23,6 +23,7 @@ from ricci_autodiff import (
 )
 from ricci_autodiff import is_undefined_primal as is_linear
 from ricci_ir import (
+    AbstractValue,
     Array,
     ArrayLike,
     AxisNames,
@@ -206,7 +207,7 @@ def _lacks_dimension(aval: Any) -> bool:
     return not aval.shape or (aval.type_sharding is not None and bool(aval.type_sharding.parts[0]))
 
 
-def _residual_spec(aval: Any, shards: Shards) -> PartitionSpec:
+def _residual_spec(aval: AbstractValue, shards: Shards) -> PartitionSpec:
     if not isinstance(aval, ShapedArray):
         return PartitionSpec()
     axes = shards.manual
@@ -306,7 +307,7 @@ def _collected(x: Array, spec: PartitionSpec, shards: Shards) -> Array:
     return psum_p.bind(x, axes=axes, axis_index_groups=None) if axes else x
 
 
-def _axes_to_sum(aval: Any, named: AxisNames, shards: Shards) -> tuple[Hashable, ...]:
+def _axes_to_sum(aval: AbstractValue, named: AxisNames, shards: Shards) -> tuple[Hashable, ...]:
     """The axes along which a cotangent varies and its argument does not."""
     found = aval.type_sharding
     extra = no_axes if found is None else (found.varying & shards.manual) - named

@@ -152,7 +152,7 @@ def shard_map(
 
     @looks_like(fun)
     @api_boundary
-    def on_mesh(*args: Any) -> Any:
+    def on_mesh(*args: object) -> Any:
         where, manual = _mesh_and_axes(name, mesh, _as_axes(name, axis_names))
         leaves, tree = tree_flatten(args)
         avals, names = _types_of(name, fun, args, leaves)
