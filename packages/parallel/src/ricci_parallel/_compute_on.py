@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from ricci_ir import Primitive, PyTree, looks_like, operation_metadata
+from ricci_ir import Jaxpr, Primitive, PyTree, looks_like, operation_metadata
 from ricci_lax import annotated_call, call_annotated
 from ricci_pytree import flatten_axes, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Metadata, Value, merged_metadata
@@ -44,7 +44,7 @@ def _metadata(compute_type: str) -> Metadata:
 def _lower(
     ctx: Lowering,
     *operands: Value,
-    jaxpr: Any,
+    jaxpr: Jaxpr,
     compute_type: str,
     compiler_options_json: str | None,
 ) -> list[Value]:
@@ -104,7 +104,7 @@ def compute_on(
     call = call_annotated(compute_on_p, f, compute_type=compute_type, compiler_options_json=options)
 
     @looks_like(f)
-    def computed(*args: Any, **kwargs: Any) -> Any:
+    def computed(*args: object, **kwargs: object) -> Any:
         around = operation_metadata.value
         kind, outer = dict(metadata).get(_KIND), dict(around).get(_KIND)
         if outer is not None and kind != outer:

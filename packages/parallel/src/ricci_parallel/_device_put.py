@@ -110,7 +110,7 @@ def _device_put_linearize(
 
 def _device_put_transpose(
     cts: Sequence[Any],
-    *args: Any,
+    *args: object,
     devices: _Places,
     srcs: _Places,
     copy_semantics: _CopySemantics,
@@ -149,7 +149,7 @@ def _placed(ctx: Lowering, x: Value, place: _Place) -> Value:
 
 
 def _device_put_lower(
-    ctx: Lowering, *operands: Value, devices: _Places, **params: Any
+    ctx: Lowering, *operands: Value, devices: _Places, **params: object
 ) -> list[Value]:
     return [_placed(ctx, x, device) for x, device in zip(operands, devices, strict=True)]
 
@@ -164,7 +164,7 @@ def _device_put_eager(
 
 
 def _device_put_memory(
-    on_host: Sequence[bool], *, devices: _Places, **params: Any
+    on_host: Sequence[bool], *, devices: _Places, **params: object
 ) -> tuple[bool, ...]:
     """Which results are in the host's memory."""
     return tuple(
@@ -175,13 +175,13 @@ def _device_put_memory(
     )
 
 
-def _device_put_mesh(*, devices: _Places, **params: Any) -> Mesh | None:
+def _device_put_mesh(*, devices: _Places, **params: object) -> Mesh | None:
     meshes = (mesh_of_sharding(d) for d in devices if isinstance(d, Sharding))
     return next((mesh for mesh in meshes if mesh is not None), None)
 
 
 def _device_put_types(
-    avals: Sequence[Any], results: Sequence[Any], *, devices: _Places, **params: Any
+    avals: Sequence[Any], results: Sequence[Any], *, devices: _Places, **params: object
 ) -> list[TypeSharding | None]:
     """A value that stays where it is keeps its type; one with a place has that of the place."""
     return [

@@ -48,12 +48,12 @@ def _scaled(shape: Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: bool
     return tuple(sizes)
 
 
-def ltg_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
+def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
     """The type of a global array, from that of this process's part."""
     return ShapedArray(_scaled(arr.shape, global_mesh, pspec, False), arr.dtype)
 
 
-def gtl_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
+def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
     """The type of this process's part of a global array."""
     return ShapedArray(_scaled(arr.shape, global_mesh, pspec, True), arr.dtype)
 
@@ -95,7 +95,12 @@ def _rewrapped(array: Any, shape: Shape, sharding: NamedSharding) -> Array:
 
 def _batch(which: Callable[[], Primitive]) -> Callable[..., tuple[Array, int]]:
     def rule(
-        axis: Any, args: Sequence[Any], dims: Sequence[int], *, pspec: PartitionSpec, **params: Any
+        axis: Any,
+        args: Sequence[Any],
+        dims: Sequence[int],
+        *,
+        pspec: PartitionSpec,
+        **params: object,
     ) -> tuple[Array, int]:
         (x,), (dim,) = args, dims
         entries = [*pspec.partitions, *[None] * (np.ndim(x) - 1 - len(pspec.partitions))]
@@ -107,7 +112,7 @@ def _batch(which: Callable[[], Primitive]) -> Callable[..., tuple[Array, int]]:
 
 def ltg_batcher(
     insert_axis: bool,
-    axis_data: Any,
+    axis_data: object,
     vals_in: Sequence[Any],
     dims_in: Sequence[int],
     global_mesh: Mesh,

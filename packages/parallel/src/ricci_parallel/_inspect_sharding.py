@@ -29,20 +29,20 @@ _inspectors: dict[_Callback, list[ShardingInspector]] = {}
 
 
 def _jvp(
-    primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
+    primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: object
 ) -> tuple[list[Any], list[Any]]:
     inspect_sharding_p.bind(*primals, **params)
     return [], []
 
 
 def _linearize(
-    tape: Tape, primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
+    tape: Tape, primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: object
 ) -> tuple[list[Any], list[Any]]:
     return _jvp(primals, tangents, **params)
 
 
 def _batch(
-    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
+    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: object
 ) -> tuple[list[Any], list[Any]]:
     inspect_sharding_p.bind(*args, **params)
     return [], []

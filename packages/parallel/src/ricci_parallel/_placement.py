@@ -47,7 +47,7 @@ def _within(x: Array, sharding: Sharding) -> Array:
     return constrain(x, sharding.update(spec=PartitionSpec(*parts)))
 
 
-def _among(part: Any, axes: frozenset[Any]) -> Any:
+def _among(part: object, axes: frozenset[Any]) -> Any:
     """An entry of a spec with some of its axes alone."""
     if isinstance(part, tuple):
         return tuple(name for name in part if name in axes) or None

@@ -119,7 +119,7 @@ def pmap[**P, R](
         names = lambda: argument_paths(dynamic, kwargs, None if static else fun)
         return _Cut(leaves, tree, dims, static, names)
 
-    def on_slices(available: Sequence[Device] | None, *args: Any, **kwargs: Any) -> Any:
+    def on_slices(available: Sequence[Device] | None, *args: object, **kwargs: object) -> Any:
         leaves, tree, dims, static, names = cut(args, kwargs)
         # Over several processes the arguments have been joined, and have the size of the whole.
         expected = axis_size if available is None else None

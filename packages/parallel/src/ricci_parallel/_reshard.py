@@ -52,7 +52,7 @@ from ._device_put import device_put
 from ._sharding_constraint import is_typed
 
 
-def as_out_sharding(given: Any, what: str = "out_sharding") -> NamedSharding:
+def as_out_sharding(given: object, what: str = "out_sharding") -> NamedSharding:
     """The sharding that a user asks for a result to have.
 
     Args:
@@ -125,7 +125,7 @@ def _moved_tree(what: str, xs: PyTree, out_shardings: PyTree) -> PyTree:
     return tree_unflatten(tree, moved)
 
 
-def _moved(what: str, x: ArrayLike, sharding: Any) -> ArrayLike:
+def _moved(what: str, x: ArrayLike, sharding: object) -> ArrayLike:
     sharding = as_out_sharding(sharding, "reshard: out_shardings")
     aval = _type_of(x)
     if len(getattr(sharding, "spec", ())) > aval.ndim or is_typed(sharding):
@@ -183,7 +183,7 @@ def auto_axes(
 
     @looks_like(f)
     @api_boundary
-    def under_auto(*args: Any, **kwargs: Any) -> Any:
+    def under_auto(*args: object, **kwargs: object) -> Any:
         out = kwargs.pop("out_sharding", out_sharding)
         if out is None:
             raise TypeError(
@@ -239,7 +239,7 @@ def explicit_axes(
 
     @looks_like(f)
     @api_boundary
-    def under_explicit(*args: Any, **kwargs: Any) -> Any:
+    def under_explicit(*args: object, **kwargs: object) -> Any:
         given = kwargs.pop("in_sharding", in_sharding)
         if given is None:
             raise TypeError(

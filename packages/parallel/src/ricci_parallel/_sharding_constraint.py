@@ -100,7 +100,7 @@ def _constraint_batch(
     *,
     sharding: Sharding,
     unconstrained_dims: frozenset[int],
-    **params: Any,
+    **params: object,
 ) -> tuple[Array, int]:
     (x,), (dim,) = args, dims
     aval = get_aval(x)
@@ -117,7 +117,7 @@ def _constraint_batch(
     return result, dim
 
 
-def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: Any) -> Value:
+def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: object) -> Value:
     ndim = physical_aval(x.aval).ndim
     if isinstance(sharding, NamedSharding):
         if isinstance(sharding.mesh, AbstractMesh):
@@ -141,7 +141,7 @@ def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: 
     return Value(name, x.aval)
 
 
-def _dimension_text(part: Any, own: Sequence[Hashable]) -> str:
+def _dimension_text(part: object, own: Sequence[Hashable]) -> str:
     names = [string(str(n)) for n in (*own, *_names(part))]
     return f"{{{', '.join([*names, '?'] if part is UNCONSTRAINED else names)}}}"
 

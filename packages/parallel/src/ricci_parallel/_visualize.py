@@ -6,7 +6,7 @@ from math import gcd
 from types import SimpleNamespace
 from typing import Any
 
-from ricci_ir import api_boundary, get_aval
+from ricci_ir import Array, api_boundary, get_aval
 from ricci_xla import Device, Mesh, NamedSharding, Sharding
 
 from ._inspect_sharding import inspect_array_sharding
@@ -161,7 +161,7 @@ def visualize_sharding(
 
 
 @api_boundary
-def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
+def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     """Print a drawing of the parts of an array, with their devices; see ``visualize_sharding``.
 
     Inside ``jit`` it is printed when the function is compiled, with the sharding that the compiler

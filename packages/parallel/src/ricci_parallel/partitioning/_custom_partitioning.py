@@ -108,7 +108,7 @@ def _divide(
         for aval, sharding in zip(avals, [*arg_shardings, *result_shardings], strict=True)
     ]
 
-    def flat(*xs: Any) -> list[Any]:
+    def flat(*xs: object) -> list[Any]:
         found, tree = tree_flatten(part(*tree_unflatten(in_tree, xs)))
         if tree != out_tree:
             raise ValueError(
@@ -354,7 +354,7 @@ class custom_partitioning[**P, R]:
                 )
         out_tree: Any = None
 
-        def flat(*xs: Any) -> list[Any]:
+        def flat(*xs: object) -> list[Any]:
             nonlocal out_tree
             arrays = iter(tree_unflatten(in_tree, xs))
             full = (x if i in static else next(arrays) for i, x in enumerate(args))

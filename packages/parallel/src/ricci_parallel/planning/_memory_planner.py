@@ -19,7 +19,7 @@ __all__ = ["memory_plan"]
 
 
 def memory_plan(
-    f: Callable[..., Any], *args: Any, remedies: bool = True, **kwargs: Any
+    f: Callable[..., Any], *args: object, remedies: bool = True, **kwargs: object
 ) -> MemoryPlan:
     """What a function takes of each device's memory when it takes most, and which lines own it.
 

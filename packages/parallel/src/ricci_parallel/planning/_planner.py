@@ -34,9 +34,9 @@ __all__ = ["plan"]
 
 def plan(
     f: Callable[..., Any],
-    *args: Any,
+    *args: object,
     topology: TopologyDescription | str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Plan:
     """Compile a function for devices that need not be here, and say what it takes of each.
 
@@ -122,10 +122,10 @@ def _read(program: LocatedProgram, name: str) -> Plan:
     )
 
 
-def _on_device(arguments: Any, device: Device) -> Any:
+def _on_device(arguments: object, device: Device) -> Any:
     """Descriptions of arguments on a device, for those that have no sharding."""
 
-    def describe(leaf: Any) -> Any:
+    def describe(leaf: object) -> Any:
         shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
         if shape is None or dtype is None or _devices(leaf):
             return leaf
@@ -134,13 +134,13 @@ def _on_device(arguments: Any, device: Device) -> Any:
     return tree_map(describe, arguments)
 
 
-def _devices(leaf: Any) -> frozenset[Device]:
+def _devices(leaf: object) -> frozenset[Device]:
     sharding = getattr(leaf, "sharding", None)
     return frozenset(sharding.device_set) if isinstance(sharding, Sharding) else frozenset()
 
 
 def _check_devices(
-    devices: Sequence[Device], topology: TopologyDescription, arguments: Any, name: str
+    devices: Sequence[Device], topology: TopologyDescription, arguments: object, name: str
 ) -> None:
     if set(devices) <= set(topology.devices):
         return

@@ -176,7 +176,7 @@ def require_equal(
     )
 
 
-def host_value(x: Any) -> np.ndarray:
+def host_value(x: object) -> np.ndarray:
     """A leaf as a NumPy array of the dtype that an array of it would have.
 
     Raises:
@@ -198,7 +198,7 @@ def _digest(x: Any) -> str:
     return type_text(x) + hashlib.blake2b(data.view(np.uint8).data, digest_size=16).hexdigest()
 
 
-def type_text(x: Any) -> str:
+def type_text(x: object) -> str:
     """The dtype and shape of a leaf, such as ``float32[2]``."""
     aval: Any = get_aval(x)
     if not is_extended(aval.dtype):
@@ -206,12 +206,12 @@ def type_text(x: Any) -> str:
     return aval.str_short()
 
 
-def _preview(x: Any) -> str:
+def _preview(x: object) -> str:
     text = " ".join(str(x).split())
     return f"{type_text(x)} {text if len(text) <= _PREVIEW else text[:_PREVIEW] + '…'}"
 
 
-def _check_put(value: Any, sharding: Sharding) -> None:
+def _check_put(value: object, sharding: Sharding) -> None:
     """Raise ``AssertionError`` if processes put different values on devices that they share."""
     ranks = sorted({device.process_index for device in sharding.device_set})
     message = (

@@ -123,7 +123,7 @@ def _check_alike(user: str, leaves: Sequence[Any], is_source: bool) -> None:
         )
 
 
-def _is_shared(x: Any) -> bool:
+def _is_shared(x: object) -> bool:
     words = getattr(x, "physical", x)
     return not getattr(words, "is_fully_addressable", True)
 
@@ -136,12 +136,12 @@ def _whole(x: Any) -> Any:
     return x.dtype.from_physical(words) if is_extended(x.dtype) else np.asarray(words)
 
 
-def _bits_of(x: Any) -> np.ndarray:
+def _bits_of(x: object) -> np.ndarray:
     """The values of a leaf, on the host; of random keys the words."""
     return host_value(getattr(x, "physical", x))
 
 
-def _like(x: Any, values: np.ndarray) -> Any:
+def _like(x: object, values: np.ndarray) -> Any:
     """Values as what the leaf was: keys, or an array of NumPy."""
     dtype: Any = getattr(x, "dtype", None)
     return dtype.from_physical(device_put(values)) if is_extended(dtype) else values

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -166,6 +166,6 @@ def _is_ready(array: Array) -> bool:
         return True
 
 
-def _is_shared(array: Any) -> bool:
+def _is_shared(array: Array) -> bool:
     sharding = array.sharding
     return sharding.num_devices > 1 and not sharding.is_fully_addressable

@@ -112,7 +112,7 @@ def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
             f"communication expects a function, got {fun!r:.60} of type {type(fun).__name__}."
         )
 
-    def report(*args: Any, **kwargs: Any) -> Communication:
+    def report(*args: object, **kwargs: object) -> Communication:
         stage: Any = fun if hasattr(fun, "trace") else jit(fun)
         return communication_of(stage.trace(*args, **kwargs))
 
