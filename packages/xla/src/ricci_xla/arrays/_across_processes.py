@@ -26,7 +26,7 @@ def can_be_read(array: ArrayImpl) -> bool:
     return bool(sharding.is_fully_replicated and here)
 
 
-def _not_registered(*args: Any) -> Any:
+def _not_registered(*args: object) -> Any:
     raise RuntimeError("what moves arrays between processes is part of ricci_parallel: import it.")
 
 

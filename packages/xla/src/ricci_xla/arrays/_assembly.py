@@ -186,7 +186,7 @@ def make_array_from_callback(
     )
 
 
-def _part(user: str, value: Any, index: tuple[slice, ...]) -> Any:
+def _part(user: str, value: object, index: tuple[slice, ...]) -> Any:
     """What a callback returned, as an array."""
     try:
         aval: Any = get_aval(value)

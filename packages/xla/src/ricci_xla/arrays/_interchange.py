@@ -51,7 +51,7 @@ def _dlpack_device(self: ArrayImpl) -> tuple[int, int]:
 def _dlpack(
     self: ArrayImpl,
     *,
-    stream: Any = None,
+    stream: object = None,
     max_version: tuple[int, int] | None = None,
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,

@@ -58,7 +58,7 @@ class Layout:
             found.element_size_in_bits(),
         )
 
-    def update(self, **changes: Any) -> "Layout":
+    def update(self, **changes: object) -> "Layout":
         """This layout with some attributes replaced, given by name."""
         return replace(self, **changes)
 
@@ -176,7 +176,7 @@ def physical_layout(layout: Layout, aval: Any) -> Layout:
     return Layout((*order, *range(len(order), own)), layout.tiling)
 
 
-def special_layout(x: Any) -> Layout | None:
+def special_layout(x: object) -> Layout | None:
     """The layout of an array, if it is another than the order of its dimensions."""
     words = getattr(x, "physical", x)
     if not isinstance(words, ArrayImpl) or words.ndim < 2 or words.is_deleted():

@@ -326,7 +326,7 @@ def put_leaf(
     return array_from_host(value, aval, sharding, may_alias=bool(may_alias))
 
 
-def _check_equal(value: Any, sharding: Sharding) -> None:
+def _check_equal(value: object, sharding: Sharding) -> None:
     """Raise an error unless all processes put the same values on devices that they share."""
     here = sharding._internal_device_list.addressable_device_list
     if here and sharding.num_devices > len(here):
@@ -403,7 +403,7 @@ def device_put(
             end_explicit(mark)
 
 
-def _named(error: Exception, path: tuple[object, ...], leaf: Any) -> Exception:
+def _named(error: Exception, path: tuple[object, ...], leaf: object) -> Exception:
     """An error about a leaf that says which one it is."""
     text = str(error).removeprefix("device_put: ")
     shape = getattr(leaf, "shape", None)

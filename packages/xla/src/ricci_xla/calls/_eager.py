@@ -124,7 +124,7 @@ class XlaBackend:
         """A function that applies a composite, from C++ if its types are known."""
         return _composite_callable(composite)
 
-    def array(self, value: Any, aval: ShapedArray) -> Array:
+    def array(self, value: object, aval: ShapedArray) -> Array:
         """An array with a NumPy array's values, on the mesh that is set or the default device."""
         here = None if device_mesh.value is None else default_sharding()
         if not is_recording():
@@ -132,7 +132,7 @@ class XlaBackend:
         with unguarded():
             return array_from_host(np.asarray(value), aval, here)
 
-    def from_dlpack(self, x: Any, device: Any, copy: bool | None) -> Array:
+    def from_dlpack(self, x: object, device: Any, copy: bool | None) -> Array:
         """An array that shares memory with an array of another library, if it can."""
         return from_dlpack(x, device, copy)
 
@@ -180,7 +180,7 @@ def _on_host(
     return [array_from_host(x, aval, here) for x, aval in zip(results, avals, strict=True)]
 
 
-def _is_here(x: Any) -> bool:
+def _is_here(x: object) -> bool:
     """Whether all of a value's devices are this process's."""
     sharding = getattr(x, "sharding", None)
     return sharding is None or sharding.is_fully_addressable
@@ -199,7 +199,7 @@ def _callable_of(owner: Jaxpr, primitive: Primitive, params: dict[str, Any]) -> 
         return make()
 
 
-def _weak(value: Any) -> Any:
+def _weak(value: object) -> Any:
     """A parameter with weak references in place of jaxprs."""
     if type(value) is Jaxpr:
         return weakref.ref(value)
@@ -208,7 +208,7 @@ def _weak(value: Any) -> Any:
     return value
 
 
-def _strong(value: Any) -> Any:
+def _strong(value: object) -> Any:
     """The inverse of ``_weak``, as long as the jaxprs live."""
     if isinstance(value, weakref.ref):
         return value()
@@ -265,7 +265,7 @@ def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Callable[..., Any]:
 
 
 def _make_jaxpr_callable(owner: weakref.ref[Jaxpr], name: str) -> Callable[..., Any]:
-    def on_miss(*args: Any) -> tuple[Any, FastPath | None]:
+    def on_miss(*args: object) -> tuple[Any, FastPath | None]:
         jaxpr = owner()
         assert jaxpr is not None, "the caller has the jaxpr"
         trace = _trace_of(args, None)
@@ -283,7 +283,7 @@ def _make_jaxpr_callable(owner: weakref.ref[Jaxpr], name: str) -> Callable[..., 
 
 
 def _composite_callable(composite: OneStep) -> Callable[..., Any]:
-    def on_miss(static: tuple[tuple[str, Any], ...], *args: Any) -> tuple[Any, FastPath | None]:
+    def on_miss(static: tuple[tuple[str, Any], ...], *args: object) -> tuple[Any, FastPath | None]:
         settings = dict(static)
         trace = _trace_of(args, None)
         if trace is not None:

@@ -6,6 +6,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 
 from ricci_ir import (
+    Array,
     Cache,
     DonatingCall,
     PyTree,
@@ -297,7 +298,7 @@ def jit(
 
     across = getattr(in_shardings, "across", None)
 
-    def on_miss(*args: Any, **kwargs: Any) -> tuple[Any, FastPath | None]:
+    def on_miss(*args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
         if across is not None:
             done = across(args, kwargs)
             if done is not None:
@@ -455,7 +456,7 @@ register_described(runtime.PjitFunction, _eval_shape)
 _movers: Cache[Format, Callable[[Any], Any]] = Cache("layouts", 64)
 
 
-def _in_layout(array: Any, where: Format) -> Any:
+def _in_layout(array: Array, where: Format) -> Any:
     """An array in the layout of a format. It has the format's sharding."""
     return _movers.make(where, lambda: jit(lambda x: x, out_shardings=where))(array)
 
@@ -467,7 +468,7 @@ relayout.apply = _in_layout
 _dividers: Cache[Sharding, Callable[[Any], Any]] = Cache("divisions", 64)
 
 
-def _divided(array: Any, sharding: Sharding) -> Any:
+def _divided(array: Array, sharding: Sharding) -> Any:
     """An array over several processes with another sharding on the same devices."""
     make = lambda: jit(lambda x: x, out_shardings=sharding)
     return _dividers.make(sharding, make)(array)

@@ -85,15 +85,15 @@ class Wrapped[**P, R](Protocol):
         """Run the function, compiled for the arguments' types."""
         ...
 
-    def trace(self, *args: Any, **kwargs: Any) -> "Traced":
+    def trace(self, *args: object, **kwargs: object) -> "Traced":
         """Trace the function for arguments, or descriptions of arguments, of these types."""
         ...
 
-    def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
+    def lower(self, *args: object, **kwargs: object) -> "Lowered":
         """Trace the function, and lower the program to StableHLO."""
         ...
 
-    def eval_shape(self, *args: Any, **kwargs: Any) -> PyTree:
+    def eval_shape(self, *args: object, **kwargs: object) -> PyTree:
         """Trace the function, and describe its result by a pytree of ``ShapeDtypeStruct``."""
         ...
 
@@ -110,7 +110,7 @@ class ArgInfo:
     _aval: Any
     donated: bool
 
-    def __init__(self, _aval: Any, donated: bool):
+    def __init__(self, _aval: object, donated: bool):
         self._aval = _aval
         self.donated = donated
 
@@ -382,7 +382,7 @@ class Compiled(_Stage):
         return self._compiled.executable.out_avals
 
     @api_boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         leaves, tree = tree_flatten((args, kwargs))
         if tree != self.in_tree:
             raise TypeError(
@@ -408,7 +408,7 @@ class Compiled(_Stage):
         self._compiled.check_places(leaves)
         return run(self._compiled, leaves, self._options)[0]
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, *args: object, **kwargs: object) -> Any:
         """Call the compiled function: the same as ``compiled(*args, **kwargs)``."""
         return self(*args, **kwargs)
 

@@ -74,7 +74,7 @@ _PLATFORM_OPTIONS = ("jax_platforms", "jax_platform_name")
 _PLATFORMS = ("cpu", "tpu", *_ALIASES)
 
 
-def _check_default_device(value: Any, local: bool) -> None:
+def _check_default_device(value: object, local: bool) -> None:
     if isinstance(value, str) and value not in _PLATFORMS and value not in find_plugins():
         raise ValueError(
             f"option jax_default_device takes a device such as devices()[0], or the name of a "
@@ -212,7 +212,7 @@ def _keep_with_clients(name: str, strict: bool) -> None:
       strict: whether to raise an error; else it is a warning.
     """
 
-    def check(value: Any, local: bool) -> None:
+    def check(value: object, local: bool) -> None:
         if _clients.made is None or value is UNSET or value == _clients.options.get(name):
             return
         if name in _PLATFORM_OPTIONS and _is_default_platform(_wanted_platforms()):
@@ -300,7 +300,7 @@ def _cpu_cluster(distributed: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_distributed_client(
-    client: Any,
+    client: Client,
     process_id: int,
     num_processes: int,
     waiting: Callable[[], AbstractContextManager[object]] = nullcontext,

@@ -31,7 +31,7 @@ class Security(NamedTuple):
 
 
 def start_coordination_service(
-    address: str, num_processes: int, security: Security, **timeouts: Any
+    address: str, num_processes: int, security: Security, **timeouts: object
 ) -> Any:
     """Start the service, in rank 0.
 
@@ -47,7 +47,7 @@ def start_coordination_service(
 
 
 def connect_to_coordinator(
-    address: str, process_id: int, security: Security, **timeouts: Any
+    address: str, process_id: int, security: Security, **timeouts: object
 ) -> Any:
     """Connect this process to the service, and wait until all processes have.
 
@@ -72,7 +72,7 @@ def connect_to_coordinator(
     return client
 
 
-def start_preemption_service(client: Any) -> Any:
+def start_preemption_service(client: object) -> Any:
     """Let this process tell all others when it gets SIGTERM, and hear of those that do.
 
     Args:

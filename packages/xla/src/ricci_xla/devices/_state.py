@@ -61,7 +61,7 @@ def mirror(state: State, target: Any) -> None:
     state.on_change(update)
 
 
-def _trace_key_changed(value: Any, local: bool) -> None:
+def _trace_key_changed(value: object, local: bool) -> None:
     """Make the dispatcher miss its cache when what calls depend on changes."""
     key, everywhere, mesh = trace_key(), global_trace_key(), device_mesh.value
     if trace_key_state.get_global() is not everywhere:

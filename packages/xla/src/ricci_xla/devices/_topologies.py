@@ -71,7 +71,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 
 
 def get_topology_desc(
-    topology_name: str = "", platform: str | None = None, **kwargs: Any
+    topology_name: str = "", platform: str | None = None, **kwargs: object
 ) -> TopologyDescription:
     """Devices that need not be attached: programs can be compiled for them.
 
@@ -164,7 +164,7 @@ def cost_of_described(executable: Any) -> dict[str, Any]:
     return runtime.hlo_module_cost_analysis(_analysing_client(), executable.hlo_modules()[0])
 
 
-def cost_of_module(module: Any, device: Device) -> dict[str, Any]:
+def cost_of_module(module: object, device: Device) -> dict[str, Any]:
     """XLA's estimates of what an HLO module costs, as it is.
 
     Args:

@@ -1,9 +1,8 @@
 """The attributes by which a module says how its arguments and results are divided over devices."""
 
 from collections.abc import Hashable
-from typing import Any
 
-from ricci_ir import Jaxpr, ShapedArray, no_axes
+from ricci_ir import AbstractValue, Jaxpr, ShapedArray, no_axes
 from ricci_stablehlo import parts_text
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._mesh import Mesh
@@ -27,7 +26,7 @@ class Annotations:
         tiled = any(isinstance(s, GSPMDSharding) for s in placement.in_shardings)
         self.shardy = not tiled or mesh_of(jaxpr) is not None
 
-    def of(self, sharding: Sharding | None, aval: Any) -> list[str]:
+    def of(self, sharding: Sharding | None, aval: AbstractValue) -> list[str]:
         """The attributes of an argument or result with a sharding."""
         if not self.many or sharding is None:
             return []
@@ -39,7 +38,9 @@ class Annotations:
         text = shardy_text(sharding, buffer_rank(aval))
         return [f"sdy.sharding = #sdy.sharding<@{symbol}, {text}>"]
 
-    def of_result(self, sharding: Sharding | None, aval: Any, mesh: Mesh | None) -> list[str]:
+    def of_result(
+        self, sharding: Sharding | None, aval: AbstractValue, mesh: Mesh | None
+    ) -> list[str]:
         """The attributes of a result: with what its type says, where nothing else is known."""
         if sharding is not None or mesh is None or not (mesh.explicit_axes and mesh.auto_axes):
             return self.of(sharding, aval)

@@ -1,9 +1,8 @@
 """A warning about programs that close over large arrays (``jax_captured_constants_warn_bytes``)."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from ricci_ir import ArrayLike, Jaxpr, config, get_aval, warn_user
+from ricci_ir import ArrayLike, Jaxpr, ShapedArray, config, get_aval, warn_user
 
 _limit = config.state("jax_captured_constants_warn_bytes")
 _NAMED = 3  # the number of arrays that the warning describes, the largest first
@@ -36,7 +35,7 @@ def warn_captured(name: str, jaxpr: Jaxpr, consts: Sequence[ArrayLike]) -> None:
     )
 
 
-def _bytes(aval: Any) -> int:
+def _bytes(aval: ShapedArray) -> int:
     return aval.size * getattr(aval.dtype, "itemsize", 0)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ricci_ir import (
+    AbstractValue,
     Effect,
     ExtendedDType,
     ShapedArray,
@@ -145,7 +146,7 @@ def _compile_options(
 def get_compile_options(
     num_replicas: int,
     num_partitions: int,
-    device_assignment: Any = None,
+    device_assignment: object = None,
     env_options_overrides: Mapping[str, Any] | None = None,
     fdo_profile: bytes | None = None,
     detailed_logging: bool = True,
@@ -446,7 +447,7 @@ def _is_extended(aval: object) -> bool:
     return isinstance(dtype, ExtendedDType) or dtype == float0
 
 
-def buffer_rank(aval: Any) -> int:
+def buffer_rank(aval: AbstractValue) -> int:
     """The number of dimensions of the buffers that hold arrays of a type.
 
     Those of keys have the dimensions of a key's words as well; jaxlib's type of a token has none.

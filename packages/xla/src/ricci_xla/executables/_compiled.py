@@ -272,7 +272,9 @@ def _donations(
     return aliases, donors
 
 
-def _of_equal_parts(free: dict[Any, list[int]], aval: Any, here: Sharding) -> list[int] | None:
+def _of_equal_parts(
+    free: dict[Any, list[int]], aval: ShapedArray, here: Sharding
+) -> list[int] | None:
     """Results that are divided otherwise into parts of the same size, whose memory is as large."""
     size = math.prod(here.shard_shape(aval.shape))
     for (shape, dtype, where), positions in free.items():

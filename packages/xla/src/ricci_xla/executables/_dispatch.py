@@ -121,7 +121,7 @@ def shard_args(shardings: Sequence[Sharding], args: Sequence[Any]) -> list[Any]:
     return [shard_arg(x, sharding) for x, sharding in zip(args, shardings, strict=True)]
 
 
-def _shard_arg_fallback(x: Any, sharding: Sharding, layout: object) -> Any:
+def _shard_arg_fallback(x: object, sharding: Sharding, layout: object) -> Any:
     # C++ calls this for each argument that it cannot move itself: arrays on several devices, and
     # uncommitted arrays on another device.
     return shard_arg(x, sharding)
@@ -135,7 +135,7 @@ def make_fast_callable(
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
     cache_key: Hashable = (),
-    registry: Any = default_registry,
+    registry: object = default_registry,
     cache: PjitFunctionCache | None = None,
 ) -> Any:
     """A callable that runs known calls from C++, and calls a Python function for unknown ones.

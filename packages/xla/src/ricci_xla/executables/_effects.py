@@ -115,7 +115,7 @@ class RuntimeTokens(threading.local):
             token = array_from_host(np.zeros((0,), bool), token_buffer, sharding)
         return token
 
-    def _follow(self, token: Any) -> None:
+    def _follow(self, token: object) -> None:
         self.chain.pending.append(token)
         if len(self.chain.pending) > _PENDING:
             self.chain.pending.popleft().block_until_ready()

@@ -50,8 +50,8 @@ def xla_computation(
     fun: Callable[..., Any],
     static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[Any, int]] | None = None,
-    in_parts: Any = None,
-    out_parts: Any = None,
+    in_parts: object = None,
+    out_parts: object = None,
     backend: str | None = None,
     tuple_args: bool | None = False,
     instantiate_const_outputs: bool | None = None,
@@ -99,7 +99,7 @@ def xla_computation(
     axes = dict(axis_env or ())
 
     @api_boundary
-    def computation_of(*args: Any, **kwargs: Any) -> Any:
+    def computation_of(*args: object, **kwargs: object) -> Any:
         split = split_static(arguments, fun, args, kwargs)
         with extend_axes(axes.items()):
             # A program depends on the axes too, which are no part of the key: it is not kept.

@@ -34,7 +34,7 @@ def host_function(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
     avals: tuple[Any, ...] = in_avals[taken:]
 
     @explicit_transfer("explicit_device_put")
-    def call(*values: Any) -> tuple[Any, ...]:
+    def call(*values: object) -> tuple[Any, ...]:
         # jaxlib may make this call on a thread that is tracing; the function must not join in.
         with ensure_compile_time_eval(), runtime_tokens.inside_callback():
             sharding = single_device_sharding(get_backend("cpu").local_devices()[0])

@@ -94,7 +94,7 @@ class Partitioner:
         return found or Mesh(np.array(self._devices, object), ("devices",))
 
     def answer(
-        self, arguments: Sequence[HloSharding], result: HloSharding, result_shape: Any
+        self, arguments: Sequence[HloSharding], result: HloSharding, result_shape: object
     ) -> tuple[bytes, list[HloSharding], HloSharding]:
         """The program of a part, and the shardings of operands and results, as XLA wants them."""
         results = [result] if len(self._avals) == self._count + 1 else result.tuple_elements()
@@ -140,7 +140,7 @@ _partitioners: weakref.WeakValueDictionary[int, Partitioner] = weakref.WeakValue
 def _partition(
     arg_shapes: Sequence[Any],
     arg_shardings: Sequence[HloSharding],
-    result_shape: Any,
+    result_shape: object,
     result_sharding: HloSharding,
     config: bytes,
 ) -> tuple[bytes, list[HloSharding], HloSharding]:
@@ -152,7 +152,7 @@ def _partition(
         raise
 
 
-def _not_asked(*args: Any) -> Any:
+def _not_asked(*args: object) -> Any:
     raise NotImplementedError("sharding rules say how shardings pass through the operation")
 
 

@@ -220,7 +220,7 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
     return given
 
 
-def _check_same_everywhere(program: Program, i: int, x: Any, given: Sharding) -> None:
+def _check_same_everywhere(program: Program, i: int, x: object, given: Sharding) -> None:
     """Raise ``ValueError`` if a value of NumPy is to be divided over several processes.
 
     Whether it is the same in all of them, or each has its own part, cannot be told.
@@ -268,7 +268,7 @@ def _argument_layouts(program: Program, leaves: Sequence[Any], options: Options)
     return tuple(found) if any(layout is not None for layout in found) else ()
 
 
-def _described_sharding(x: Any) -> Sharding | None:
+def _described_sharding(x: object) -> Sharding | None:
     """The sharding of a ``ShapeDtypeStruct``, if it names devices; other values have none."""
     if type(x) is not ShapeDtypeStruct or not isinstance(x.sharding, Sharding):
         return None

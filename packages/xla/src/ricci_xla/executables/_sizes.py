@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
-from ricci_ir import Jaxpr, is_static_shape, jaxprs_in_params
+from ricci_ir import AbstractValue, Jaxpr, is_static_shape, jaxprs_in_params
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError, LoadedExecutable
 from ricci_xla.programs._program import Program
 
@@ -45,7 +45,7 @@ def check_sizes(program: Program, devices: Sequence[Device]) -> None:
 _LARGE = 2**34  # below that it is not worth asking how much memory there is
 
 
-def fills_memory(executable: Any) -> bool:
+def fills_memory(executable: object) -> bool:
     """Whether a program for CPUs may take more memory than there is.
 
     Such a program is waited for, so that its error comes from the call and not from whatever reads
@@ -68,7 +68,7 @@ def _bytes(aval: Any) -> int:
     return prod(shape) * aval.dtype.itemsize if shape else 0
 
 
-def _shown(aval: Any) -> str:
+def _shown(aval: AbstractValue) -> str:
     return aval.str_short()
 
 

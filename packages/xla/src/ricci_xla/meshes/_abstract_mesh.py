@@ -94,7 +94,7 @@ class AbstractMesh(Axes):
         axis_sizes: Sequence[int] | None = None,
         axis_names: str | Sequence[Hashable] | None = None,
         axis_types: AxisType | Sequence[AxisType] | None = None,
-        **changes: Any,
+        **changes: object,
     ) -> "AbstractMesh":
         """This mesh with some parts replaced; ``abstract_device`` is given by name."""
         return AbstractMesh(

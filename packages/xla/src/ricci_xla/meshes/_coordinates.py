@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def _coords(device: Any) -> tuple[int, int, int] | None:
+def _coords(device: object) -> tuple[int, int, int] | None:
     found = getattr(device, "coords", None)
     if found is None:
         return None
@@ -28,13 +28,13 @@ def bounds(devices: Sequence[Any]) -> tuple[int, int, int] | None:
 def by_coordinates(devices: Sequence[Any]) -> list[Any]:
     """Devices with coordinates, sorted by z, then y, then x, then the core on the chip."""
 
-    def place(device: Any) -> tuple[int, ...]:
+    def place(device: object) -> tuple[int, ...]:
         return (*reversed(_coords(device) or ()), _core(device))
 
     return sorted(devices, key=place)
 
 
-def _core(device: Any) -> int:
+def _core(device: object) -> int:
     return getattr(device, "core_on_chip", 0)
 
 

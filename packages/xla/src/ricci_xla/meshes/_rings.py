@@ -71,7 +71,7 @@ _RINGS = (
 
 
 def _on_rings(
-    kind: str, mesh_shape: Sequence[int], devices: Sequence[Any], **unused: Any
+    kind: str, mesh_shape: Sequence[int], devices: Sequence[Any], **unused: object
 ) -> np.ndarray | None:
     """Arrange devices of a kind by the rings that they form; ``None`` if there is no rule."""
     shape = tuple(mesh_shape)

@@ -1,7 +1,6 @@
 """Partition specs in the notation of the ``sdy`` dialect."""
 
 from collections.abc import Hashable
-from typing import Any
 
 from ricci_stablehlo import string
 
@@ -18,7 +17,7 @@ def shardy_text(sharding: NamedSharding, rank: int) -> str:
     return f"[{dims}]{sums}"
 
 
-def _axis_names(part: Any) -> tuple[Hashable, ...]:
+def _axis_names(part: object) -> tuple[Hashable, ...]:
     if part is None:
         return ()
     return part if isinstance(part, tuple) else (part,)

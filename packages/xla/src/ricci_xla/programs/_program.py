@@ -188,7 +188,7 @@ def qualified_name(fun: Callable[..., Any]) -> str:
     return f"{owner.__module__}.{owner.__qualname__}"
 
 
-def _shorten(x: Any) -> str:
+def _shorten(x: object) -> str:
     text = repr(x)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -321,7 +321,7 @@ def _trace(fun: Callable[..., Any], split: Split, avals: tuple[Any, ...]) -> Pro
     out_tree: Any = None
     result_info: tuple[str, ...] = ()
 
-    def flat_fun(*leaves: Any) -> list[Any]:
+    def flat_fun(*leaves: object) -> list[Any]:
         nonlocal out_tree, result_info
         dynamic_args, dynamic_kwargs = tree_unflatten(split.tree, leaves)
         full_args, full_kwargs = join_static(split.static, dynamic_args, dynamic_kwargs)
@@ -343,7 +343,7 @@ def _trace(fun: Callable[..., Any], split: Split, avals: tuple[Any, ...]) -> Pro
     return Program(jaxpr, split.tree, out_tree, name, arg_names, result_info)
 
 
-def _check_result(name: str, info: str, leaf: Any) -> None:
+def _check_result(name: str, info: str, leaf: object) -> None:
     try:
         result_aval(leaf)
     except TypeError:
