@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from functools import wraps
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 from jaxlib import _profiler  # pyright: ignore[reportAttributeAccessIssue]
 from jaxlib._profile_data import ProfileData as ProfileData
@@ -51,12 +50,12 @@ class StepTraceAnnotation(TraceAnnotation):
       kwargs: further facts; ``step_num`` numbers the step.
     """
 
-    def __init__(self, name: str, **kwargs: Any):
+    def __init__(self, name: str, **kwargs: object):
         super().__init__(name, _r=1, **kwargs)
 
 
 def annotate_function[**P, R](
-    func: Callable[P, R], name: str | None = None, **decorator_kwargs: Any
+    func: Callable[P, R], name: str | None = None, **decorator_kwargs: object
 ) -> Callable[P, R]:
     """Return the function with its calls named in profiles.
 
@@ -196,7 +195,7 @@ def _offer(file: Path) -> None:
                 self.wfile.write(file.read_bytes())
                 done.set()
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             """Nothing is said of requests."""
 
     done = threading.Event()

@@ -167,7 +167,7 @@ class _Writer:
             self.put(start + offsets[number], value[name], of)
         return start
 
-    def put(self, position: int, value: Any, kind: Kind) -> None:
+    def put(self, position: int, value: object, kind: Kind) -> None:
         if isinstance(kind, Scalar):
             struct.pack_into(f"<{kind.code}", self.buffer, position, value)
         else:

@@ -174,7 +174,7 @@ class _Types(NamedTuple):
 
 def _call(
     ctx: Lowering,
-    found: Any,
+    found: object,
     operands: Sequence[str],
     expected: _Types,
     here: _Types,
@@ -220,7 +220,7 @@ def _converted(ctx: Lowering, value: str, kind: str, wanted: str) -> str:
 
 
 def _refined(
-    found: Any, module: Module, expected: _Types, here: _Types, platform_index: int | None
+    found: object, module: Module, expected: _Types, here: _Types, platform_index: int | None
 ) -> Any:
     """MLIR's module for known sizes, of one for symbolic sizes."""
     ir, context = bindings()

@@ -118,7 +118,7 @@ def read_jax_file(data: bytes | bytearray | memoryview, where: Any) -> ExportedR
         ) from error
 
 
-def _read_exported(found: dict[str, Any], where: Any) -> ExportedRecord:
+def _read_exported(found: dict[str, Any], where: object) -> ExportedRecord:
     version = found.get("version", 0)
     if not _OLDEST <= version <= _VERSION:
         raise FileError(
@@ -256,7 +256,7 @@ class _Positions:
         self.write = write
         self.written: list[dict[str, Any]] = []
 
-    def of(self, value: Any) -> int:
+    def of(self, value: object) -> int:
         form = self.write(value)
         if form not in self.written:
             self.written.append(form)

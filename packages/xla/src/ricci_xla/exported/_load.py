@@ -59,7 +59,7 @@ class LoadedFunction:
         if all(is_static_shape(aval.shape) for aval in self.in_types):
             self._executables[None] = exported.compiled(self.in_types, self.out_types)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Run the function.
 
         If it was exported for symbolic sizes, it is compiled once for each combination of sizes.
@@ -98,7 +98,7 @@ class LoadedFunction:
             found = self._executables[shapes] = self._exported.compiled(*types)
         return found
 
-    def _checked(self, i: int, x: Any) -> Any:
+    def _checked(self, i: int, x: object) -> Any:
         expected = self.in_types[i]
         if isinstance(x, bool | int | float | complex):
             x = np.asarray(x)
@@ -134,7 +134,7 @@ class LoadedFunction:
         return f"LoadedFunction({self.fun_name}{self._signature()})"
 
 
-def _placed(x: Any, sharding: Sharding) -> Any:
+def _placed(x: object, sharding: Sharding) -> Any:
     """An argument as an array with the sharding that the program needs."""
     if isinstance(x, np.ndarray | np.generic):
         return array_from_host(np.asarray(x), ShapedArray(x.shape, x.dtype), sharding)

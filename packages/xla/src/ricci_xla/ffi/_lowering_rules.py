@@ -50,7 +50,7 @@ def build_ffi_lowering_function(
       ...     return build(ctx, x, eps=eps).results
     """
 
-    def build(ctx: Any, *operands: Any, **params: Any) -> Any:
+    def build(ctx: object, *operands: object, **params: Any) -> Any:
         """Build the operation."""
         return _build(
             ctx,
@@ -72,7 +72,7 @@ def ffi_lowering(
     result_layouts: Sequence[Any] | None = None,
     backend_config: Mapping[str, Any] | str | None = None,
     skip_ffi_layout_processing: bool = False,
-    **lowering_args: Any,
+    **lowering_args: object,
 ) -> Callable[..., Any]:
     """Make a lowering rule that calls a registered function.
 
@@ -91,7 +91,7 @@ def ffi_lowering(
         **lowering_args,
     )
 
-    def rule(ctx: Any, *operands: Any, **params: Any) -> Any:
+    def rule(ctx: object, *operands: object, **params: object) -> Any:
         """Build the call, and return its results."""
         return list(build(ctx, *operands, **params).results)
 
@@ -118,7 +118,7 @@ def _config(
     raise ValueError(f"ffi_lowering: backend_config must be a string, got {given!r}.")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     ir, _ = load_mlir()
     return str(value) if isinstance(value, ir.Attribute) else attribute(value)
 
@@ -163,7 +163,7 @@ def _build(
     return ir.Operation.create("stablehlo.custom_call", list(result_types), flat, attributes)
 
 
-def _values(operand: Any) -> Sequence[Any]:
+def _values(operand: object) -> Sequence[Any]:
     return operand if isinstance(operand, list | tuple) else [operand]
 
 

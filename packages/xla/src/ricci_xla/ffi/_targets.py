@@ -37,7 +37,7 @@ class TypeRegistration(TypedDict):
     type_info: NotRequired[Any]
 
 
-def _python_api(name: str, result: Any, *arguments: Any) -> Any:
+def _python_api(name: str, result: object, *arguments: object) -> Any:
     function = getattr(ctypes.pythonapi, name)
     function.restype, function.argtypes = result, list(arguments)
     return function
@@ -154,7 +154,7 @@ def _check_name(function: str, what: str, name: object) -> None:
         raise TypeError(f"{function}: {what} must be a string, got {name!r:.60}.")
 
 
-def _checked(name: str, fn: Any) -> tuple[Any, ...]:
+def _checked(name: str, fn: object) -> tuple[Any, ...]:
     """The addresses of a function's stages, by which two registrations are compared."""
     if fn is None:
         raise TypeError(f"register_ffi_target: the function of {name!r} is None.")
@@ -229,7 +229,7 @@ def register_ffi_type(
 
 
 @api_boundary
-def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
+def register_ffi_type_id(name: str, obj: object, platform: str = "cpu") -> None:
     """Was replaced by ``register_ffi_type``.
 
     Raises:

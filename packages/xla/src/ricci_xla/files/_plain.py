@@ -38,7 +38,7 @@ def _write_items(items: dict[Any, Any]) -> list[Any]:
     return [[encode_plain(key), encode_plain(value)] for key, value in items.items()]
 
 
-def _read_items(records: Any) -> dict[Any, Any]:
+def _read_items(records: object) -> dict[Any, Any]:
     pairs = [_expected(pair, list) for pair in _expected(records, list)]
     if any(len(pair) != 2 for pair in pairs):
         raise FileError("a dict in the record has an item that is no pair")
@@ -92,7 +92,7 @@ def encode_plain(value: object) -> PlainRecord:
     raise TypeError(f"{value!r} of type {type(value).__qualname__} cannot be written to a file")
 
 
-def decode_plain(record: Any) -> Any:
+def decode_plain(record: object) -> Any:
     """The value that ``encode_plain`` wrote.
 
     Raises:
@@ -114,7 +114,7 @@ def decode_plain(record: Any) -> Any:
         raise FileError(f"the record has no value of type {name!r}: {error}") from error
 
 
-def _expected[T](value: Any, kind: type[T]) -> T:
+def _expected[T](value: object, kind: type[T]) -> T:
     if type(value) is not kind:
         raise FileError(f"the record has {value!r} where a {kind.__name__} is expected")
     return value

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ricci_ir import no_effects
+from ricci_ir import Array, no_effects
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._kernels import prepare_kernels
 from ricci_xla.devices._runtime_types import Device, DeviceList, JaxRuntimeError
@@ -164,7 +164,7 @@ def decode_executable(record: ExecutableRecord, devices: Sequence[Device]) -> Ex
     )
 
 
-def _encode_array(array: Any, devices: Sequence[Device]) -> ArrayRecord:
+def _encode_array(array: Array, devices: Sequence[Device]) -> ArrayRecord:
     data = np.ascontiguousarray(np.asarray(array)).tobytes()
     return ArrayRecord(encode_type(array.aval), encode_sharding(array.sharding, devices), data)
 

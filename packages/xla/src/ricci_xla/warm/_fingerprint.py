@@ -144,7 +144,7 @@ class _Writer:
         data = content.encode() if isinstance(content, str) else content
         self.digest.update(b"%s:%d:%s" % (tag.encode(), len(data), data))
 
-    def feed(self, value: Any) -> None:
+    def feed(self, value: object) -> None:
         """Write a value."""
         plain = _plain.get(type(value))
         if plain is not None:
@@ -266,7 +266,7 @@ _class_names_of_python = frozenset(
 )
 
 
-def _write_by_name(writer: _Writer, value: Any) -> None:
+def _write_by_name(writer: _Writer, value: object) -> None:
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
     module = getattr(value, "__module__", None)
     writer.mark("name", f"{module}.{name}" if name else repr(value))
@@ -275,7 +275,7 @@ def _write_by_name(writer: _Writer, value: Any) -> None:
         writer.feed(bound)
 
 
-def _write_text(writer: _Writer, value: Any) -> None:
+def _write_text(writer: _Writer, value: object) -> None:
     writer.mark("text", repr(value))
 
 
@@ -283,7 +283,7 @@ def _write_parts(*names: str) -> Callable[[_Writer, Any], None]:
     return lambda writer, value: writer.feed_all([getattr(value, name) for name in names])
 
 
-def _write_jitted(writer: _Writer, value: Any) -> None:
+def _write_jitted(writer: _Writer, value: object) -> None:
     info = value.__dict__.get("_jit_info")
     if info is None:
         writer.mark("jitted", str(getattr(value, "__qualname__", "")))

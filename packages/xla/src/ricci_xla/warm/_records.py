@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ricci_ir import no_effects
+from ricci_ir import Array, no_effects
 from ricci_pytree import PyTreeDef
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._kernels import prepare_kernels
@@ -223,7 +223,7 @@ def _devices(record: ProgramRecord, devices: Sequence[Device]) -> list[Device]:
     return [by_id[number] for number in record.devices]
 
 
-def _encode_array(array: Any, devices: Sequence[Device]) -> ArrayRecord:
+def _encode_array(array: Array, devices: Sequence[Device]) -> ArrayRecord:
     data = np.ascontiguousarray(np.asarray(array)).tobytes()
     return ArrayRecord(encode_type(array.aval), encode_sharding(array.sharding, devices), data)
 
