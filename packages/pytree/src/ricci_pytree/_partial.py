@@ -16,7 +16,7 @@ class _Opaque:
     def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
 
-    def __call__(self, *args: Any, **kw: Any) -> Any:
+    def __call__(self, *args: object, **kw: object) -> Any:
         return self.fun(*args, **kw)
 
     def __eq__(self, other: object) -> bool:
@@ -45,7 +45,7 @@ class Partial(functools.partial[Any]):
     21
     """
 
-    def __new__(cls, func: Callable[..., Any], /, *args: Any, **kw: Any) -> "Partial":
+    def __new__(cls, func: Callable[..., Any], /, *args: object, **kw: object) -> "Partial":
         # functools.partial would merge the arguments of a partial `func` into its own, and make
         # them children. They belong to the function, which is static.
         if isinstance(func, functools.partial):

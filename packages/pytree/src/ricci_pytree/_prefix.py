@@ -51,7 +51,7 @@ class PrefixError:
         return ValueError("\n".join(lines))
 
 
-def _open_tree(tree: Any) -> _Level:
+def _open_tree(tree: object) -> _Level:
     # Every node below the root is a leaf here, so that one level is flattened.
     children, treedef = _flatten(tree, lambda node: node is not tree)
     return treedef.node_data(), children
@@ -61,7 +61,7 @@ def _open_structure(treedef: PyTreeDef) -> _Level:
     return treedef.node_data(), treedef.children()
 
 
-def _describe(level: _Level, tree: Any) -> str:
+def _describe(level: _Level, tree: object) -> str:
     node, children = level
     if node is None:
         return "a leaf" if isinstance(tree, PyTreeDef) else f"a leaf: {shorten(tree)}"
@@ -94,8 +94,8 @@ def _hint(prefix: _Level, full: _Level, is_leaf: _IsLeaf) -> str:
 
 def _differences(
     path: KeyPath[Any],
-    prefix: Any,
-    full: Any,
+    prefix: object,
+    full: object,
     is_leaf: _IsLeaf,
     open_full: Callable[[Any], _Level],
 ) -> Iterator[PrefixError]:
@@ -121,7 +121,7 @@ def _differences(
         yield from _differences((*path, key), child, subtree, is_leaf, open_full)
 
 
-def prefix_errors(prefix: Any, full: Any, is_leaf: _IsLeaf = None) -> list[PrefixError]:
+def prefix_errors(prefix: object, full: object, is_leaf: _IsLeaf = None) -> list[PrefixError]:
     """The places where ``prefix`` is not a prefix of ``full``, in order.
 
     Subtrees below a reported place are not searched.
@@ -143,7 +143,7 @@ def prefix_errors(prefix: Any, full: Any, is_leaf: _IsLeaf = None) -> list[Prefi
 
 
 def raise_first_difference(
-    prefix: Any, full: Any, is_leaf: _IsLeaf, names: tuple[str, str], original: ValueError
+    prefix: object, full: object, is_leaf: _IsLeaf, names: tuple[str, str], original: ValueError
 ) -> None:
     """Raise an error that names the first place where two trees differ, if there is one."""
     differences = prefix_errors(prefix, full, is_leaf)
@@ -151,7 +151,7 @@ def raise_first_difference(
         raise differences[0](*names) from original
 
 
-def broadcast_prefix(prefix: Any, full: Any, is_leaf: _IsLeaf = None) -> list[Any]:
+def broadcast_prefix(prefix: object, full: object, is_leaf: _IsLeaf = None) -> list[Any]:
     """The leaves of ``prefix``, each repeated once for every leaf of its subtree of ``full``.
 
     Args:
@@ -177,7 +177,7 @@ def broadcast_prefix(prefix: Any, full: Any, is_leaf: _IsLeaf = None) -> list[An
     return result
 
 
-def _is_none(tree: Any) -> bool:
+def _is_none(tree: object) -> bool:
     return tree is None
 
 

@@ -93,12 +93,12 @@ class PyTreeRegistry:
         if self._nodes.setdefault(node.type, node) is not node:
             raise ValueError(f"{node.type!r} is already registered as a tree node")
 
-    def flatten(self, tree: Any, leaf_predicate: _IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    def flatten(self, tree: object, leaf_predicate: _IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
         """The leaves of a tree and its structure."""
         leaves: list[Any] = []
         return leaves, self._flatten(tree, leaves, leaf_predicate)
 
-    def _flatten(self, tree: Any, leaves: list[Any], is_leaf: _IsLeaf) -> PyTreeDef:
+    def _flatten(self, tree: object, leaves: list[Any], is_leaf: _IsLeaf) -> PyTreeDef:
         if is_leaf is None or not _answer(is_leaf(tree)):
             node = self.node_type(type(tree))
             if node is not None:
@@ -110,7 +110,7 @@ class PyTreeRegistry:
         return self._leaf
 
     def flatten_with_path(
-        self, tree: Any, leaf_predicate: _IsLeafWithPath = None
+        self, tree: object, leaf_predicate: _IsLeafWithPath = None
     ) -> tuple[list[tuple[_Path, Any]], PyTreeDef]:
         """The leaves of a tree, each with the path to it, and its structure."""
         leaves: list[tuple[_Path, Any]] = []
@@ -119,7 +119,7 @@ class PyTreeRegistry:
     def _flatten_with_path(
         self,
         path: _Path,
-        tree: Any,
+        tree: object,
         leaves: list[tuple[_Path, Any]],
         is_leaf: _IsLeafWithPath,
     ) -> PyTreeDef:
@@ -135,7 +135,7 @@ class PyTreeRegistry:
         leaves.append((path, tree))
         return self._leaf
 
-    def flatten_one_level(self, tree: Any) -> tuple[Iterable[Any], Any] | None:
+    def flatten_one_level(self, tree: object) -> tuple[Iterable[Any], Any] | None:
         """The children and the static data of a container; ``None`` for a leaf."""
         node = self.node_type(type(tree))
         if node is None:
@@ -144,7 +144,7 @@ class PyTreeRegistry:
         return children, node.one_level_data(data)
 
     def flatten_one_level_with_keys(
-        self, tree: Any
+        self, tree: object
     ) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
         """The pairs (key, child) and the static data of a container; ``None`` for a leaf."""
         node = self.node_type(type(tree))

@@ -59,12 +59,12 @@ def _article(name: str) -> str:
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _tuple_label(_: Any, children: list[str]) -> str:
+def _tuple_label(_: object, children: list[str]) -> str:
     return f"({children[0]},)" if len(children) == 1 else f"({', '.join(children)})"
 
 
 def _sequence(kind: type, label: Callable[[Any, list[str]], str]) -> NodeType:
-    def mismatch(_: Any, arity: int, found: Any) -> str | None:
+    def mismatch(_: object, arity: int, found: Any) -> str | None:
         if type(found) is kind and len(found) != arity:
             return f"expected a {kind.__name__} of length {arity}, found one of length {len(found)}"
         return _wrong_type(kind, found)
@@ -108,7 +108,7 @@ def _dict_mismatch(keys: tuple[Any, ...], _: int, found: object) -> str | None:
     return _wrong_type(dict, found)
 
 
-def _none_mismatch(_: Any, __: int, found: object) -> str | None:
+def _none_mismatch(_: object, __: int, found: object) -> str | None:
     if found is None:
         return None
     return (
@@ -196,17 +196,17 @@ def custom_node(
 ) -> NodeType:
     """The node type of a class that a user registered with functions of their own."""
 
-    def flatten(tree: Any) -> Parts:
+    def flatten(tree: object) -> Parts:
         return _checked_parts(kind, "flatten", to_iterable(tree))
 
-    def flatten_with_keys(tree: Any) -> KeyedParts:
+    def flatten_with_keys(tree: object) -> KeyedParts:
         if to_iterable_with_keys is None:
             children, data = flatten(tree)
             return [(FlattenedIndexKey(i), child) for i, child in enumerate(children)], data
         children, data = _checked_parts(kind, "flatten-with-keys", to_iterable_with_keys(tree))
         return [_checked_pair(kind, entry) for entry in children], data
 
-    def mismatch(data: Any, arity: int, found: Any) -> str | None:
+    def mismatch(data: object, arity: int, found: object) -> str | None:
         if type(found) is not kind:
             return _wrong_type(kind, found)
         children, found_data = flatten(found)
@@ -244,17 +244,17 @@ def dataclass_node(
     meta_of = [attrgetter(name) for name in meta_fields]
     names = data_fields + meta_fields
 
-    def meta(tree: Any) -> tuple[Any, ...]:
+    def meta(tree: object) -> tuple[Any, ...]:
         return tuple(get(tree) for get in meta_of)
 
-    def flatten(tree: Any) -> Parts:
+    def flatten(tree: object) -> Parts:
         return [get(tree) for get in children_of], meta(tree)
 
-    def flatten_with_keys(tree: Any) -> KeyedParts:
+    def flatten_with_keys(tree: object) -> KeyedParts:
         children, data = flatten(tree)
         return list(zip(data_keys, children, strict=True)), data
 
-    def mismatch(data: Any, _: int, found: Any) -> str | None:
+    def mismatch(data: object, _: int, found: object) -> str | None:
         if type(found) is not kind:
             return _wrong_type(kind, found)
         return _data_mismatch(kind, data, meta(found))

@@ -26,7 +26,7 @@ class PyTreeDef:
         self,
         registry: NodeTypes,
         node: NodeType | None,
-        data: Any = None,
+        data: object = None,
         children: tuple[PyTreeDef, ...] = (),
     ) -> None:
         self._registry = registry
@@ -109,13 +109,13 @@ class PyTreeDef:
         children = tuple([child._unflatten(leaves) for child in self._children])
         return self._node.unflatten(self._data, children)
 
-    def flatten_up_to(self, tree: Any) -> list[Any]:
+    def flatten_up_to(self, tree: object) -> list[Any]:
         """The subtrees of ``tree`` at the leaves of this structure."""
         subtrees: list[Any] = []
         self._flatten_up_to(tree, subtrees)
         return subtrees
 
-    def _flatten_up_to(self, tree: Any, subtrees: list[Any]) -> None:
+    def _flatten_up_to(self, tree: object, subtrees: list[Any]) -> None:
         if self._node is None:
             subtrees.append(tree)
             return

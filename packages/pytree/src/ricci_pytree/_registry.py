@@ -33,7 +33,7 @@ class RegisteredNode(NamedTuple):
     from_iter: Callable[[Any, Any], Any]
 
 
-def _one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+def _one_level(tree: object) -> tuple[Iterable[Any], Any]:
     found = default_registry.flatten_one_level(tree)
     if found is None:
         raise ValueError(f"{tree!r} is a leaf, not a container")
@@ -135,7 +135,7 @@ def register_pytree_node_class[C: type](cls: C) -> C:
 
 
 def _without_keys(flatten_with_keys: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def flatten(tree: Any) -> tuple[list[Any], Any]:
+    def flatten(tree: object) -> tuple[list[Any], Any]:
         keyed_children, data = flatten_with_keys(tree)
         return [child for _, child in keyed_children], data
 

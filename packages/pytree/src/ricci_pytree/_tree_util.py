@@ -38,7 +38,7 @@ def cyclic(error: SystemError) -> Exception:
     )
 
 
-def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """Flatten a tree into its leaves and its structure.
 
     Args:
@@ -74,7 +74,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     return treedef.unflatten(leaves)
 
 
-def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree.
 
     Source: ``jax.tree_util.tree_leaves``.
@@ -88,7 +88,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
         raise cyclic(error) from None
 
 
-def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a tree.
 
     Source: ``jax.tree_util.tree_structure``.
@@ -106,17 +106,17 @@ if TYPE_CHECKING:
     # One form for each number of trees, so that checkers count the parameters of ``f`` and know
     # that those of a lambda may be anything.
     @overload
-    def tree_map(f: Callable[[Any], Any], tree: Any, *, is_leaf: IsLeaf = None) -> Any: ...
+    def tree_map(f: Callable[[Any], Any], tree: object, *, is_leaf: IsLeaf = None) -> Any: ...
     @overload
     def tree_map(
-        f: Callable[[Any, Any], Any], tree: Any, second: Any, /, *, is_leaf: IsLeaf = None
+        f: Callable[[Any, Any], Any], tree: object, second: object, /, *, is_leaf: IsLeaf = None
     ) -> Any: ...
     @overload
     def tree_map(
         f: Callable[[Any, Any, Any], Any],
-        tree: Any,
-        second: Any,
-        third: Any,
+        tree: object,
+        second: object,
+        third: object,
         /,
         *,
         is_leaf: IsLeaf = None,
@@ -124,17 +124,17 @@ if TYPE_CHECKING:
     @overload
     def tree_map(
         f: Callable[..., Any],
-        tree: Any,
-        second: Any,
-        third: Any,
-        fourth: Any,
+        tree: object,
+        second: object,
+        third: object,
+        fourth: object,
         /,
-        *rest: Any,
+        *rest: object,
         is_leaf: IsLeaf = None,
     ) -> Any: ...
 
 
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_map(f: Callable[..., Any], tree: object, *rest: object, is_leaf: IsLeaf = None) -> Any:
     """Apply a function to every leaf.
 
     Args:
@@ -161,7 +161,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
 
 
 def _columns(
-    treedef: PyTreeDef, tree: Any, rest: tuple[Any, ...], is_leaf: IsLeaf
+    treedef: PyTreeDef, tree: object, rest: tuple[Any, ...], is_leaf: IsLeaf
 ) -> list[list[Any]]:
     columns: list[list[Any]] = []
     for i, other in enumerate(rest):
@@ -175,8 +175,8 @@ def _columns(
 
 def tree_reduce(
     function: Callable[[Any, Any], Any],
-    tree: Any,
-    initializer: Any = _unspecified,
+    tree: object,
+    initializer: object = _unspecified,
     is_leaf: IsLeaf = None,
 ) -> Any:
     """Combine the leaves from left to right.
@@ -202,9 +202,9 @@ def tree_reduce(
 
 def tree_reduce_associative(
     operation: Callable[[Any, Any], Any],
-    tree: Any,
+    tree: object,
     *,
-    identity: Any = _unspecified,
+    identity: object = _unspecified,
     is_leaf: IsLeaf = None,
 ) -> Any:
     """Combine the leaves pairwise, in a balanced tree whose depth is the logarithm of their number.
@@ -241,7 +241,7 @@ def _combine(operation: Callable[[Any, Any], Any], values: list[Any]) -> Any:
     return operation(_combine(operation, values[:middle]), _combine(operation, values[middle:]))
 
 
-def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+def tree_all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
     """Whether all leaves are true.
 
     Source: ``jax.tree_util.tree_all``.
@@ -256,7 +256,7 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 
 
 def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: object
 ) -> Any:
     """Turn a tree of trees inside out.
 
@@ -297,7 +297,7 @@ def tree_transpose(
     )
 
 
-def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None) -> Any:
     """Repeat the leaves of a prefix to fill the structure of a full tree.
 
     Args:
@@ -318,7 +318,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
 
 
 def tree_flatten_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
     """Flatten a tree into its leaves, each with the path to it, and its structure.
 
@@ -343,7 +343,7 @@ def tree_flatten_with_path(
 
 
 def tree_leaves_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath[Any], Any]]:
     """The leaves of a tree, each with the path to it.
 
@@ -355,7 +355,7 @@ def tree_leaves_with_path(
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def generate_key_paths(tree: Any) -> list[tuple[KeyPath[Any], Any]]:
+def generate_key_paths(tree: object) -> list[tuple[KeyPath[Any], Any]]:
     """The leaves of a tree, each with the path to it; `tree_leaves_with_path` without ``is_leaf``.
 
     >>> generate_key_paths({"a": 5})
@@ -369,8 +369,8 @@ def generate_key_paths(tree: Any) -> list[tuple[KeyPath[Any], Any]]:
 
 def tree_map_with_path(
     f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
+    tree: object,
+    *rest: object,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
@@ -432,7 +432,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     return treedef.children()
 
 
-def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
+def build_tree(treedef: PyTreeDef, xs: object) -> Any:
     """The tree with this structure whose leaves are given as nested iterables.
 
     Raises:
@@ -472,7 +472,7 @@ def is_tree_node(typ: type) -> bool:
     return default_registry.is_node(typ)
 
 
-def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+def flatten_one_level(tree: object) -> tuple[Iterable[Any], Hashable]:
     """The children and the static data of a container.
 
     Raises:
@@ -489,7 +489,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     return parts
 
 
-def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+def flatten_one_level_with_keys(tree: object) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
     """The pairs (key, child) and the static data of a container.
 
     Raises:
