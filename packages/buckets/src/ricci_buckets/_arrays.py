@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ricci_ir import Array
 from ricci_lax import slice as lax_slice
 from ricci_xla import device_put
 
@@ -38,7 +39,7 @@ class Padding:
 padding: Padding = Padding()
 
 
-def padded(x: Any, sizes: Mapping[int, int]) -> Any:
+def padded(x: Array, sizes: Mapping[int, int]) -> Any:
     """A copy of an array on the host, with larger sizes along some of its axes."""
     if not isinstance(getattr(x, "dtype", np.dtype(float)), np.dtype):  # random keys
         for axis, size in sizes.items():
@@ -52,7 +53,7 @@ def padded(x: Any, sizes: Mapping[int, int]) -> Any:
     return result
 
 
-def cut(x: Any, shape: Sequence[int]) -> Any:
+def cut(x: Array, shape: Sequence[int]) -> Any:
     """The first elements of an array along each axis."""
     if tuple(shape) == x.shape:
         return x

@@ -17,7 +17,7 @@ _NAME = "n"
 
 
 def padded_axes_of_call(
-    axis: Any, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    axis: object, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Any]:
     """The entry of ``axis`` for each leaf of ``(args, kwargs)``: an int, a text or ``None``.
 

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    ArrayLike,
     Cache,
     DebugInfo,
     InconclusiveDimensionOperation,
     Jaxpr,
+    PyTree,
     ShapedArray,
     Source,
     SymbolicScope,
@@ -41,7 +43,7 @@ __all__ = ["Bucketed", "bucketed"]
 def bucketed[**P, R](
     fun: Callable[P, R],
     *,
-    axis: Any = 0,
+    axis: PyTree = 0,
     sizes: Sequence[int] | str | Mapping[str, Sequence[int] | str] = "powers of two",
     constraints: Sequence[str] = (),
 ) -> "Bucketed[P, R]":
@@ -139,7 +141,7 @@ class Bucketed[**P, R]:
     def __init__(
         self,
         fun: Callable[P, R],
-        axis: Any,
+        axis: PyTree,
         sizes: Mapping[str, Sizes] | Sizes,
         constraints: tuple[str, ...],
     ):
@@ -228,7 +230,7 @@ class Bucketed[**P, R]:
         ]
         out_tree: Any = None
 
-        def flat(*xs: Any) -> list[Any]:
+        def flat(*xs: object) -> list[Any]:
             nonlocal out_tree
             args, kwargs = tree_unflatten(tree, xs)
             fun: Callable[..., Any] = self._fun
@@ -248,11 +250,11 @@ class Bucketed[**P, R]:
 
 
 @api_boundary
-def _call(function: Bucketed[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _call(function: Bucketed[..., Any], *args: object, **kwargs: object) -> Any:
     return function._run(args, kwargs)
 
 
-def _cleared(extents: Extents, x: Any, aval: ShapedArray) -> Any:
+def _cleared(extents: Extents, x: ArrayLike, aval: ShapedArray) -> Any:
     """A result with zeros as padding, so that checks for NaN of whole results see none there."""
     mask = extents.mask(aval, range(len(aval.shape)))
     if mask is None or not isinstance(aval.dtype, np.dtype):

@@ -6,7 +6,7 @@ padding holds would be NaN if that is infinite.
 
 from typing import Any
 
-from ricci_ir import Primitive, is_symbolic_dim
+from ricci_ir import Array, Primitive, is_symbolic_dim
 from ricci_lax import (
     conv_general_dilated_p,
     dot_general_p,
@@ -27,7 +27,7 @@ from ._walk import PaddingRule, Site
 __all__ = ["contraction_rules"]
 
 
-def _dot_general(site: Site, x: Any, y: Any) -> Any:
+def _dot_general(site: Site, x: Array, y: Array) -> Array:
     summed, _ = site.params["dimension_numbers"]
     operands = [
         site.masked(v, aval, 0, axes) if axes else v
@@ -41,8 +41,8 @@ def _windowed(
     x: Any,
     fill: Any,
     axis: int,
-    out: Any,
-    window: Any,
+    out: object,
+    window: object,
     *,
     low: Any,
     stride: int,
@@ -69,7 +69,7 @@ def _windowed(
     return pad(x, fill, [edge if i == axis else (0, 0, 0) for i in range(len(x.shape))])
 
 
-def _convolution(site: Site, x: Any, kernel: Any) -> Any:
+def _convolution(site: Site, x: Array, kernel: Array) -> Array:
     params = site.params
     lhs, rhs, out = params["dimension_numbers"]
     ins, outs = site.ins, site.outs[0]
@@ -107,7 +107,7 @@ def _convolution(site: Site, x: Any, kernel: Any) -> Any:
 
 
 def _reduce_window(identity: Any) -> PaddingRule:
-    def rule(site: Site, x: Any) -> Any:
+    def rule(site: Site, x: Array) -> Any:
         params, aval, outs = site.params, site.ins[0], site.outs[0]
         fill = site.ins[0].dtype.type(identity(aval.dtype))
         x = site.masked(x, aval, fill)
@@ -140,7 +140,7 @@ def _reduce_window(identity: Any) -> PaddingRule:
     return rule
 
 
-def _select_and_scatter_add(site: Site, source: Any, x: Any) -> Any:
+def _select_and_scatter_add(site: Site, source: Array, x: Array) -> Array:
     """Each window's value of the source, added at the window's greatest or least element."""
     params = site.params
     outs, aval = site.ins
@@ -163,7 +163,7 @@ def _select_and_scatter_add(site: Site, source: Any, x: Any) -> Any:
     return result
 
 
-def _fft(site: Site, x: Any) -> Any:
+def _fft(site: Site, x: Array) -> Array:
     count = len(site.params["fft_lengths"])
     if any(map(is_symbolic_dim, site.ins[0].shape[-count:])) or any(
         map(is_symbolic_dim, site.params["fft_lengths"])

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    Array,
     Jaxpr,
     Primitive,
     convert_constvars,
@@ -53,7 +54,7 @@ def _scan(site: Site, *operands: Any) -> Any:
     size = site.extents.size(n)
     length = index(site.extents.length(n))
 
-    def body(state: Any, x: Any) -> Any:
+    def body(state: Any, x: Sequence[Array]) -> Any:
         at, carry = state
         results = site.run(jaxpr, *consts, *carry, *x)
         after, ys = results[:carry_count], results[carry_count:]
@@ -80,7 +81,7 @@ def _chosen(condition: Any, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _while(site: Site, *operands: Any) -> Any:
+def _while(site: Site, *operands: object) -> Any:
     params = site.params
     cond: Jaxpr = params["cond_jaxpr"]
     body: Jaxpr = params["body_jaxpr"]
@@ -121,7 +122,7 @@ def _branch(site: Site, jaxpr: Jaxpr) -> Any:
     return lambda *operands: site.run(jaxpr, *operands)
 
 
-def _checkpoint(site: Site, *operands: Any) -> Any:
+def _checkpoint(site: Site, *operands: object) -> Any:
     """A recomputation stays one: the compiler would join it with what was computed before."""
     jaxpr: Jaxpr = site.params["jaxpr"]
     padded = trace_to_jaxpr(

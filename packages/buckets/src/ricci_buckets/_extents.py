@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, ShapedArray, SymbolicDimension, is_symbolic_dim
+from ricci_ir import Array, ArrayLike, ShapedArray, SymbolicDimension, is_symbolic_dim
 from ricci_lax import (
     add,
     bitwise_and,
@@ -36,30 +36,30 @@ __all__ = ["Extents", "is_padded"]
 _MOST_CHECKED = 65536
 
 
-def is_padded(*avals: Any) -> bool:
+def is_padded(*avals: object) -> bool:
     """Whether a value of one of these types has padding."""
     return any(is_symbolic_dim(n) for aval in avals for n in getattr(aval, "shape", ()))
 
 
-def _index(x: Any) -> Any:
+def _index(x: ArrayLike) -> ArrayLike:
     return np.int32(x) if isinstance(x, int) else x
 
 
-def _floordiv(x: Any, y: Any) -> Any:
+def _floordiv(x: ArrayLike, y: ArrayLike) -> Array:
     x, y = _index(x), _index(y)
     quotient, remainder = div(x, y), rem(x, y)
     inexact = ne(remainder, np.int32(0))
     return select(_and_signs_differ(inexact, remainder, y), sub(quotient, np.int32(1)), quotient)
 
 
-def _mod(x: Any, y: Any) -> Any:
+def _mod(x: ArrayLike, y: ArrayLike) -> Array:
     x, y = _index(x), _index(y)
     remainder = rem(x, y)
     inexact = ne(remainder, np.int32(0))
     return select(_and_signs_differ(inexact, remainder, y), add(remainder, y), remainder)
 
 
-def _and_signs_differ(condition: Any, x: Any, y: Any) -> Any:
+def _and_signs_differ(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     zero = np.int32(0)
     return bitwise_and(condition, ne(lt(x, zero), lt(y, zero)))
 
@@ -149,7 +149,7 @@ class Extents:
             return True
         return self.always(n, lambda value: value >= 0)
 
-    def described(self, *avals: Any) -> str:
+    def described(self, *avals: object) -> str:
         """The padding that values of these types have, and the arguments that it comes from."""
         dims = [n for aval in avals for n in getattr(aval, "shape", ()) if is_symbolic_dim(n)]
         names = sorted(set().union(*(n.variables() for n in dims)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Primitive, ShapedArray, is_symbolic_dim
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, is_symbolic_dim
 from ricci_lax import (
     GatherScatterMode,
     bitwise_or,
@@ -63,11 +63,11 @@ def _starts(site: Site, aval: ShapedArray, sizes: Any, starts: Any) -> list[Any]
     return [_int32(start) for start in found]
 
 
-def _int32(x: Any) -> Any:
+def _int32(x: Array) -> Array:
     return convert_element_type(x, np.dtype(np.int32))
 
 
-def _longer(x: Any, aval: ShapedArray, sizes: Any, site: Site) -> Any:
+def _longer(x: Any, aval: ShapedArray, sizes: Any, site: Site) -> Array:
     """An array with room for a slice whose size is a length, at any position."""
     more = [
         site.extents.size(size) if is_symbolic_dim(size) and size is not n else 0
@@ -76,13 +76,13 @@ def _longer(x: Any, aval: ShapedArray, sizes: Any, site: Site) -> Any:
     return pad(x, np.zeros((), x.dtype)[()], [(0, m, 0) for m in more]) if any(more) else x
 
 
-def _dynamic_slice(site: Site, x: Any, *starts: Any) -> Any:
+def _dynamic_slice(site: Site, x: Array, *starts: ArrayLike) -> Array:
     aval, sizes = site.ins[0], site.params["slice_sizes"]
     found = _starts(site, aval, sizes, starts)
     return dynamic_slice(_longer(x, aval, sizes, site), found, site.extents.shape(sizes))
 
 
-def _dynamic_update_slice(site: Site, x: Any, update: Any, *starts: Any) -> Any:
+def _dynamic_update_slice(site: Site, x: Array, update: Array, *starts: ArrayLike) -> Array:
     aval, part = site.ins[0], site.ins[1]
     found = _starts(site, aval, part.shape, starts)
     longer = _longer(x, aval, part.shape, site)
@@ -94,7 +94,7 @@ def _dynamic_update_slice(site: Site, x: Any, update: Any, *starts: Any) -> Any:
 
 
 def _bounded(
-    site: Site, indices: Any, operand: ShapedArray, axes: Any, sizes: Any, mode: Any, drop: bool
+    site: Site, indices: Any, operand: ShapedArray, axes: Any, sizes: Any, mode: object, drop: bool
 ) -> Any:
     """Positions along axes of an operand, judged by the lengths of its dimensions.
 
@@ -131,7 +131,7 @@ def _as_int32(indices: Any) -> Any:
     return _int32(clamp(least, indices, most))
 
 
-def _gather(site: Site, x: Any, indices: Any) -> Any:
+def _gather(site: Site, x: Array, indices: Array) -> Array:
     params, aval = site.params, site.ins[0]
     sizes, axes = params["slice_sizes"], params["dimension_numbers"].start_index_map
     mode = params["mode"]
@@ -151,7 +151,7 @@ _identities = {
 }
 
 
-def _scatter(site: Site, x: Any, indices: Any, updates: Any) -> Any:
+def _scatter(site: Site, x: Array, indices: Array, updates: Array) -> Array:
     params, aval, update = site.params, site.ins[0], site.ins[2]
     numbers = params["dimension_numbers"]
     absent = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
@@ -179,7 +179,7 @@ def _scatter(site: Site, x: Any, indices: Any, updates: Any) -> Any:
     return lax_slice(result, [0] * len(x.shape), x.shape) if longer is not x else result
 
 
-def _without_padding(site: Site, x: Any, indices: Any, updates: Any, sizes: Any) -> Any:
+def _without_padding(site: Site, x: Array, indices: Array, updates: Array, sizes: Any) -> Array:
     """Updates whose padding, inside of their windows, changes nothing."""
     numbers, update = site.params["dimension_numbers"], site.ins[2]
     windows = numbers.update_window_dims

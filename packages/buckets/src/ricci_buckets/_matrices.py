@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Primitive, ShapedArray, is_symbolic_dim
+from ricci_ir import Array, Primitive, ShapedArray, is_symbolic_dim
 from ricci_lax import convert_element_type, eq, select
 from ricci_lax.linalg import (
     cholesky_p,
@@ -39,7 +39,7 @@ def _refused(site: Site, aval: ShapedArray) -> None:
     )
 
 
-def _with_identity(site: Site, x: Any, aval: ShapedArray) -> Any:
+def _with_identity(site: Site, x: Array, aval: ShapedArray) -> Array:
     """Matrices whose padding is a block of its own, an identity."""
     if aval.shape[-2] is not aval.shape[-1]:
         _refused(site, aval)
@@ -50,12 +50,12 @@ def _with_identity(site: Site, x: Any, aval: ShapedArray) -> Any:
     return select(mask, x, convert_element_type(diagonal, np.dtype(aval.dtype)))
 
 
-def _factors(site: Site, x: Any) -> Any:
+def _factors(site: Site, x: Array) -> Any:
     (aval,) = site.ins
     return site.bind(_with_identity(site, x, aval) if _is_padded(aval) else x)
 
 
-def _triangular_solve(site: Site, matrix: Any, b: Any) -> Any:
+def _triangular_solve(site: Site, matrix: Array, b: Array) -> Array:
     aval, right = site.ins
     if _is_padded(aval):
         matrix = _with_identity(site, matrix, aval)
@@ -64,7 +64,7 @@ def _triangular_solve(site: Site, matrix: Any, b: Any) -> Any:
     return site.bind(matrix, b)
 
 
-def _in_batches(site: Site, *operands: Any) -> Any:
+def _in_batches(site: Site, *operands: object) -> Any:
     for aval in site.ins:
         if _is_padded(aval):
             _refused(site, aval)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Primitive, is_symbolic_dim
+from ricci_ir import Array, Primitive, is_symbolic_dim
 from ricci_lax import (
     add,
     bitcast_convert_type_p,
@@ -50,7 +50,7 @@ def _size(site: Site) -> Any:
     return convert_element_type_p.bind(length, new_dtype=out.dtype, weak_type=True, sharding=None)
 
 
-def _slice(site: Site, x: Any) -> Any:
+def _slice(site: Site, x: Array) -> Array:
     params, out = site.params, site.outs[0]
     steps = params["strides"] or (1,) * len(out.shape)
     starts: list[int] = []
@@ -66,7 +66,7 @@ def _slice(site: Site, x: Any) -> Any:
     return lax_slice(x, starts, limits, steps)
 
 
-def _split(site: Site, x: Any) -> Any:
+def _split(site: Site, x: Array) -> Any:
     axis = site.params["axis"]
     if not is_symbolic_dim(site.ins[0].shape[axis]):
         return site.bind(x)
@@ -77,7 +77,7 @@ def _split(site: Site, x: Any) -> Any:
     return parts
 
 
-def _pad(site: Site, x: Any, fill: Any) -> Any:
+def _pad(site: Site, x: Array, fill: Array) -> Array:
     aval, out = site.ins[0], site.outs[0]
     x = site.masked(x, aval, fill)
     for axis, (low, _, interior) in enumerate(site.params["padding_config"]):
@@ -93,7 +93,7 @@ def _pad(site: Site, x: Any, fill: Any) -> Any:
 
 
 def at_offset(
-    site: Site, x: Any, axis: int, low: Any, interior: int, wanted: int, fill: Any
+    site: Site, x: Any, axis: int, low: object, interior: int, wanted: int, fill: Array
 ) -> Any:
     """An array with as many fill values in front as a symbolic dimension says.
 
@@ -114,7 +114,7 @@ def at_offset(
     return placed(x, site.filled(fill, shape, site.ins[0]), axis, site.extents.length(low))
 
 
-def _concatenate(site: Site, *xs: Any) -> Any:
+def _concatenate(site: Site, *xs: Array) -> Array:
     axis = site.params["dimension"]
     if not any(is_symbolic_dim(aval.shape[axis]) for aval in site.ins[:-1]):
         return site.bind(*xs)
@@ -128,7 +128,7 @@ def _concatenate(site: Site, *xs: Any) -> Any:
     return result
 
 
-def _rev(site: Site, x: Any) -> Any:
+def _rev(site: Site, x: Array) -> Array:
     x = rev(x, site.params["dimensions"])
     for axis in site.params["dimensions"]:
         n = site.ins[0].shape[axis]
@@ -138,7 +138,7 @@ def _rev(site: Site, x: Any) -> Any:
     return x
 
 
-def _tile(site: Site, x: Any) -> Any:
+def _tile(site: Site, x: Array) -> Array:
     aval, reps = site.ins[0], site.params["reps"]
     for axis, count in enumerate(reps):
         n = aval.shape[axis]
@@ -151,7 +151,7 @@ def _tile(site: Site, x: Any) -> Any:
     return site.bind(x, reps=tuple(map(site.concrete, reps)))
 
 
-def _reshape(site: Site, x: Any) -> Any:
+def _reshape(site: Site, x: Array) -> Array:
     old, new = site.ins[0].shape, site.outs[0].shape
     order: Sequence[int] | None = site.params["dimensions"]
     if order is not None and tuple(order) != tuple(range(len(old))):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, is_symbolic_dim
+from ricci_ir import Array, ArrayLike, is_symbolic_dim
 from ricci_lax import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -30,12 +30,12 @@ from ._extents import Extents
 __all__ = ["index", "placed", "regrouped", "shifted", "taken"]
 
 
-def index(x: Any) -> Any:
+def index(x: ArrayLike) -> ArrayLike:
     """A size or a length as an operand of index arithmetic."""
     return np.int32(x) if isinstance(x, int | np.integer) else x
 
 
-def shifted(x: Any, axis: int, start: Any, size: int) -> Array:
+def shifted(x: Array, axis: int, start: ArrayLike, size: int) -> Array:
     """``size`` elements from a position along an axis on; behind the array's end anything.
 
     Args:
@@ -46,7 +46,7 @@ def shifted(x: Any, axis: int, start: Any, size: int) -> Array:
     return dynamic_slice(_longer(x, axis, size), starts, sizes)
 
 
-def placed(x: Any, into: Any, axis: int, start: Any) -> Array:
+def placed(x: Array, into: Array, axis: int, start: ArrayLike) -> Array:
     """``into`` with an array written over it from a position along an axis on.
 
     What does not fit is dropped.
@@ -60,12 +60,12 @@ def placed(x: Any, into: Any, axis: int, start: Any) -> Array:
     return lax_slice(written, [0] * ndim, into.shape)
 
 
-def _longer(x: Any, axis: int, more: int) -> Array:
+def _longer(x: Array, axis: int, more: int) -> Array:
     config = [(0, more if i == axis else 0, 0) for i in range(len(x.shape))]
     return pad(x, np.zeros((), x.dtype)[()], config)
 
 
-def taken(x: Any, positions: Any, axis: int) -> Array:
+def taken(x: Array, positions: Array | np.ndarray, axis: int) -> Array:
     """The elements of an array at positions along an axis; the nearest one if there is none."""
     ndim = len(x.shape)
     numbers = GatherDimensionNumbers(
@@ -78,7 +78,7 @@ def taken(x: Any, positions: Any, axis: int) -> Array:
     return gather(x, indices, numbers, sizes, mode=GatherScatterMode.CLIP)
 
 
-def regrouped(extents: Extents, x: Any, old: Sequence[Any], new: Sequence[Any]) -> Array:
+def regrouped(extents: Extents, x: Array, old: Sequence[Any], new: Sequence[Any]) -> Array:
     """A reshape of a padded array from dimensions to others; some of them are symbolic.
 
     The dimensions are divided into groups with the same number of elements before and after. Where
@@ -167,5 +167,5 @@ def _positions(extents: Extents, old: Sequence[Any], new: Sequence[Any]) -> Arra
     return found
 
 
-def _like(n: Any, x: Any) -> Any:
+def _like(n: Any, x: Array) -> Array:
     return broadcast_in_dim(index(n), x.shape, ())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Primitive, is_symbolic_dim, issubdtype
+from ricci_ir import Array, Primitive, is_symbolic_dim, issubdtype
 from ricci_lax import (
     argmax_p,
     argmin_p,
@@ -56,7 +56,7 @@ def _all_bits(dtype: np.dtype) -> Any:
 
 
 def _reduction(identity: Callable[[np.dtype], Any]) -> PaddingRule:
-    def rule(site: Site, x: Any) -> Any:
+    def rule(site: Site, x: Array) -> Any:
         aval = site.ins[0]
         return site.bind(site.masked(x, aval, identity(aval.dtype), site.params["axes"]))
 
@@ -64,7 +64,7 @@ def _reduction(identity: Callable[[np.dtype], Any]) -> PaddingRule:
 
 
 def _cumulative(identity: Callable[[np.dtype], Any]) -> PaddingRule:
-    def rule(site: Site, x: Any) -> Any:
+    def rule(site: Site, x: Array) -> Any:
         aval = site.ins[0]
         if site.params["reverse"]:  # else padding comes last, and reaches nothing before it
             x = site.masked(x, aval, identity(aval.dtype), (site.params["axis"],))
@@ -73,7 +73,7 @@ def _cumulative(identity: Callable[[np.dtype], Any]) -> PaddingRule:
     return rule
 
 
-def _reduce(site: Site, *operands: Any) -> Any:
+def _reduce(site: Site, *operands: object) -> Any:
     # An initial value is an identity: the compiler may use it any number of times.
     count = len(operands) // 2
     axes = site.params["dimensions"]
@@ -84,7 +84,7 @@ def _reduce(site: Site, *operands: Any) -> Any:
     return site.bind(*arrays, *operands[count:])
 
 
-def _sort(site: Site, *operands: Any) -> Any:
+def _sort(site: Site, *operands: object) -> Any:
     axis, keys = site.params["dimension"], site.params["num_keys"]
     if not is_symbolic_dim(site.ins[0].shape[axis]):
         return site.bind(*operands)
@@ -96,7 +96,7 @@ def _sort(site: Site, *operands: Any) -> Any:
     return site.bind(*masked, is_stable=True)
 
 
-def _top_k(site: Site, x: Any) -> Any:
+def _top_k(site: Site, x: Array) -> Any:
     aval, axis, k = site.ins[0], site.params["axis"], site.params["k"]
     n = aval.shape[axis]
     if is_symbolic_dim(n):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from operator import index
-from typing import Any
 
 __all__ = ["Sizes", "read_sizes"]
 
@@ -39,7 +38,7 @@ class Sizes:
         )
 
 
-def read_sizes(sizes: Any) -> Mapping[str, Sizes] | Sizes:
+def read_sizes(sizes: object) -> Mapping[str, Sizes] | Sizes:
     """The argument ``sizes`` of ``bucketed``: for all variables, or for each by its name.
 
     Raises:
@@ -50,7 +49,7 @@ def read_sizes(sizes: Any) -> Mapping[str, Sizes] | Sizes:
     return _one(sizes)
 
 
-def _one(sizes: Any) -> Sizes:
+def _one(sizes: object) -> Sizes:
     if sizes == POWERS_OF_TWO:
         return Sizes(None)
     if isinstance(sizes, Sequence) and not isinstance(sizes, str) and sizes:

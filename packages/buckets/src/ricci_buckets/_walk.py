@@ -53,12 +53,12 @@ class Site:
         self.ins: list[Any] = [v.aval for v in eqn.invars]
         self.outs: list[Any] = [v.aval for v in eqn.outvars]
 
-    def bind(self, *operands: Any, **changes: Any) -> Any:
+    def bind(self, *operands: object, **changes: object) -> Any:
         """Apply the equation's primitive, with sizes of this bucket for symbolic ones."""
         params = {name: self.concrete(value) for name, value in self.params.items()}
         return self.eqn.primitive.bind(*operands, **{**params, **changes})
 
-    def concrete(self, param: Any) -> Any:
+    def concrete(self, param: object) -> Any:
         """A parameter with this bucket's values in place of symbolic sizes."""
         if is_symbolic_dim(param):
             return self.extents.value(param)
@@ -85,7 +85,7 @@ class Site:
             fill = np.asarray(fill).astype(aval.dtype)[()]
         return broadcast_in_dim(fill, tuple(shape), ())
 
-    def run(self, jaxpr: Jaxpr, *operands: Any) -> list[Any]:
+    def run(self, jaxpr: Jaxpr, *operands: object) -> list[Any]:
         """The results of a program inside of the equation, on padded operands."""
         return run_padded(jaxpr, operands, self.extents, self.where)
 
