@@ -85,7 +85,7 @@ def check(
         raise TypeError(f"check expects a function, got {fun!r:.60} of type {type(fun).__name__}.")
     chosen = chosen_rules(select, ignore)
 
-    def checked(*args: Any, **kwargs: Any) -> Report:
+    def checked(*args: object, **kwargs: object) -> Report:
         report = _Check(fun, chosen).run(args, kwargs)
         return Report([f for f in report if f.code in chosen], report.exception)
 
@@ -210,7 +210,7 @@ def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         places.append(i)
     out_tree: Any = None
 
-    def flat(*xs: Any) -> list[Any]:
+    def flat(*xs: object) -> list[Any]:
         nonlocal out_tree
         full = list(leaves)
         for i, x in zip(places, xs, strict=True):
@@ -237,7 +237,7 @@ def _recorded(trace: JaxprTrace) -> Jaxpr:
     )
 
 
-def _of_event(event: Any) -> list[Finding]:
+def _of_event(event: object) -> list[Finding]:
     match event:
         case DonatingCall():
             return list(unused_donations(event))
@@ -262,11 +262,11 @@ def _promotion(name: str, loop: str, old: AbstractValue, new: AbstractValue) -> 
 # Places in the code
 
 
-def _name(fun: Any) -> str:
+def _name(fun: object) -> str:
     return getattr(fun, "__name__", None) or type(fun).__name__
 
 
-def _definition(fun: Any) -> Source:
+def _definition(fun: object) -> Source:
     """The place where the user defined a function, which may have been wrapped."""
     while True:
         inner = getattr(fun, "__wrapped__", None) or getattr(fun, "func", None)

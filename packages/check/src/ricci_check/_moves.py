@@ -12,7 +12,7 @@ def involuntary_gathers(
     jaxpr: Jaxpr,
     fun: Callable[..., Any],
     arrays: Sequence[Any],
-    traced: Any,
+    traced: object,
     names: dict[str, str],
     where: Source,
 ) -> Iterator[Finding]:

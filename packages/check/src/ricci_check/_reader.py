@@ -16,6 +16,7 @@ from ricci_ir import (
     Jaxpr,
     JaxprEqn,
     Literal,
+    ShapedArray,
     Source,
     Tracer,
     Var,
@@ -267,7 +268,7 @@ class Reader:
             return False
         return bool(np.array_equal(self.place.symbols.ids(x), self.place.symbols.ids(y)))
 
-    def _stacked(self, y: Value, aval: Any) -> Value:
+    def _stacked(self, y: Value, aval: ShapedArray) -> Value:
         """The stacked outputs of a loop: known if they are the same in every iteration."""
         if y.depth <= self.place.depth and y.ids is not None and is_tracked(aval):
             return self.place.symbols.value(aval, np.broadcast_to(y.ids, aval.shape))

@@ -72,7 +72,7 @@ def _narrowing(what: str, x: Any, mild: str) -> tuple[str, str, str] | None:
     return code, message + loss, severity
 
 
-def _loss(x: Any, target: np.dtype) -> str:
+def _loss(x: object, target: np.dtype) -> str:
     """The end of a message on integers that overflow in the narrower dtype; empty without any."""
     if not (isinstance(x, np.ndarray) and x.dtype.kind in "iu" and x.size):
         return ""

@@ -9,6 +9,7 @@ from ricci_ir import (
     AbstractValue,
     Effect,
     Primitive,
+    ShapedArray,
     define,
     float0,
     get_aval,
@@ -70,7 +71,7 @@ class Callee:
     out_shardings: tuple[NamedSharding | None, ...]
     platforms: tuple[str, ...]
 
-    def __init__(self, **values: Any):
+    def __init__(self, **values: object):
         for name in self.__slots__:
             setattr(self, name, values[name])
 
@@ -78,7 +79,7 @@ class Callee:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
 
-def _out_types(*avals: Any, exported: Callee) -> list[AbstractValue]:
+def _out_types(*avals: object, exported: Callee) -> list[AbstractValue]:
     shapes = [getattr(aval, "shape", ()) for aval in avals]
     names = [f"argument {i}" for i in range(len(avals))]
     sizes = sizes_of_call(names, exported.in_avals, shapes)
@@ -156,7 +157,7 @@ call_exported_p: Primitive = define(
 )
 
 
-def _bind(callee: Callee, *args: Any) -> list[Any]:
+def _bind(callee: Callee, *args: object) -> list[Any]:
     return call_exported_p.bind(*args, exported=callee)
 
 
@@ -178,7 +179,7 @@ def calls_of(callee: Callee, vjp: Callable[[], Any]) -> Calls:
     plain.__name__ = callee.fun_name  # pyright: ignore[reportAttributeAccessIssue]
     call = custom_vjp(plain)
 
-    def forward(*args: Any) -> tuple[list[Any], tuple[Any, ...]]:
+    def forward(*args: object) -> tuple[list[Any], tuple[Any, ...]]:
         return call(*args), args  # differentiable, too: for derivatives of derivatives
 
     def backward(args: tuple[Any, ...], cotangents: Sequence[Any]) -> tuple[Any, ...]:
@@ -235,7 +236,7 @@ def call_flat(
     return tree_unflatten(out_tree, calls.differentiable(*leaves))
 
 
-def _advice(x: Any, expected: Any) -> str:
+def _advice(x: object, expected: ShapedArray) -> str:
     """What to do about an argument of another type."""
     if getattr(x, "dtype", None) == expected.dtype:  # the type of the call has been narrowed
         return "64-bit types are off: call it inside `with enable_x64(True):`."

@@ -162,7 +162,7 @@ def _export_vjp(primal: Exported, traced: Traced, lowered: ExportedModule) -> Ex
     program = traced.jaxpr
     count = len(lowered.in_avals)
 
-    def fun_vjp(*flat: Any) -> tuple[Any, ...]:
+    def fun_vjp(*flat: object) -> tuple[Any, ...]:
         args, cotangents = flat[:count], flat[count:]
         _, pull = vjp(lambda *xs: list(eval_jaxpr(program, program.consts, *xs)), *args)
         return tuple(pull([_cotangent(ct) for ct in cotangents]))
@@ -181,6 +181,6 @@ def _export_vjp(primal: Exported, traced: Traced, lowered: ExportedModule) -> Ex
     return _export_traced(of_vjp, primal.platforms, tuple(primal.disabled_safety_checks))
 
 
-def _cotangent(x: Any) -> Any:
+def _cotangent(x: object) -> Any:
     aval: Any = get_aval(x)
     return np.zeros(aval.shape, float0) if aval.dtype == float0 else x

@@ -71,7 +71,7 @@ class Exported:
         return module_text(self.mlir_module_serialized, parsed=not serialized)
 
     @api_boundary
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, *args: object, **kwargs: object) -> Any:
         """Call the exported function.
 
         It can be called inside of other functions, under ``jit``, loops, and under ``grad`` if

@@ -21,6 +21,6 @@ def differences(in_tree: PyTreeDef, given: tuple[tuple[Any, ...], dict[str, Any]
     return "\n".join(lines)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 200 else text[:197] + "..."

@@ -109,7 +109,7 @@ def _add(form: NodeForm) -> None:
 
 
 def _no_children(nodetype: type) -> Callable[[Any], Any]:
-    def refuse(node: Any) -> Any:
+    def refuse(node: object) -> Any:
         raise TypeError(
             f"{nodetype.__qualname__} was registered by from_children alone, so that its nodes can "
             "be made but not be taken apart. Register it with tree_util.register_pytree_node."

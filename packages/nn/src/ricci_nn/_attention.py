@@ -1,6 +1,6 @@
 """Scaled dot-product attention, written with ordinary operations that XLA fuses."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 
@@ -225,7 +225,7 @@ def _check_shapes(query: Array, key: Array, value: Array) -> None:
         )
 
 
-def _logits(query: Array, key: Array, scale: Any) -> Array:
+def _logits(query: Array, key: Array, scale: float) -> Array:
     """Scaled products of queries and keys, of shape (B, K, G, T, S) with G = N / K."""
     batch, t, n, h = query.shape
     k = key.shape[2]

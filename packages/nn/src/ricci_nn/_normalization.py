@@ -146,7 +146,7 @@ def one_hot(
     *,
     dtype: DTypeLike | None = None,
     axis: int = -1,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """One-hot vectors: 1 at the index that an integer gives, 0 elsewhere.
 

@@ -258,7 +258,7 @@ def resize(
     shape: Sequence[SupportsIndex],
     method: str | ResizeMethod,
     antialias: bool = True,
-    precision: Any = lax.Precision.HIGHEST,
+    precision: lax.PrecisionLike = lax.Precision.HIGHEST,
 ) -> Array:
     """Resample an image, or an array of any kind, to a shape.
 
@@ -295,7 +295,7 @@ def scale_and_translate(
     translation: ArrayLike,
     method: str | ResizeMethod,
     antialias: bool = True,
-    precision: Any = lax.Precision.HIGHEST,
+    precision: lax.PrecisionLike = lax.Precision.HIGHEST,
 ) -> Array:
     """Scale and translate an image, and resample it to a shape; outside of the image it is 0.
 

@@ -49,7 +49,7 @@ class Initializer(Protocol):
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = None,
-        out_sharding: Any = None,
+        out_sharding: object = None,
     ) -> Array: ...
 
 
@@ -65,7 +65,7 @@ class ScaledInitializer(Protocol):
     ) -> Initializer: ...
 
 
-def _placed(x: Array, out_sharding: Any) -> Array:
+def _placed(x: Array, out_sharding: object) -> Array:
     return placement.as_asked(x, out_sharding)
 
 
@@ -73,7 +73,7 @@ def zeros(
     key: ArrayLike | None,
     shape: Sequence[int],
     dtype: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """Weights that are all 0; the key is not used.
 
@@ -88,7 +88,7 @@ def ones(
     key: ArrayLike | None,
     shape: Sequence[int],
     dtype: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array:
     """Weights that are all 1; the key is not used.
 
@@ -116,7 +116,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = None,
-        out_sharding: Any = None,
+        out_sharding: object = None,
     ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         return _placed(jnp.full(shape, value, found), out_sharding)
@@ -141,7 +141,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = None,
-        out_sharding: Any = None,
+        out_sharding: object = None,
     ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         x = random.uniform(key, shape, found)
@@ -167,7 +167,7 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = None,
-        out_sharding: Any = None,
+        out_sharding: object = None,
     ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         x = random.normal(key, shape, found)
@@ -199,7 +199,7 @@ def truncated_normal(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = None,
-        out_sharding: Any = None,
+        out_sharding: object = None,
     ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         x = random.truncated_normal(key, lower, upper, shape, found)
@@ -302,7 +302,7 @@ def variance_scaling(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = None,
-        out_sharding: Any = None,
+        out_sharding: object = None,
     ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         sizes = as_sizes(shape)
@@ -439,7 +439,7 @@ def orthogonal(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = None,
-        out_sharding: Any = None,
+        out_sharding: object = None,
     ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         sizes = as_sizes(shape)
@@ -489,7 +489,7 @@ def delta_orthogonal(
         key: ArrayLike,
         shape: Sequence[int],
         dtype: DTypeLike | None = None,
-        out_sharding: Any = None,
+        out_sharding: object = None,
     ) -> Array:
         found = explicit_dtype(default if dtype is None else dtype)
         sizes = as_sizes(shape)

@@ -6,11 +6,11 @@ An array that is longer along its first dimension has the same elements in front
 
 from typing import Any
 
-from ricci_ir import is_symbolic_dim, threefry_partitionable
+from ricci_ir import Array, is_symbolic_dim, threefry_partitionable
 from ricci_lax.authoring import PaddedSite
 
 
-def bits_by_position(site: PaddedSite, keys: Any) -> Any:
+def bits_by_position(site: PaddedSite, keys: Array) -> Any:
     """The rule of kind ``padding`` of what draws an array of ``shape`` with each key."""
     shape = site.params["shape"]
     padded = [i for i, size in enumerate(shape) if is_symbolic_dim(size)]

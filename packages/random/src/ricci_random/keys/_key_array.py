@@ -228,7 +228,7 @@ class KeyArray(_Keys):
     def __copy__(self) -> Array:
         return self.copy()
 
-    def __deepcopy__(self, memo: Any) -> Array:
+    def __deepcopy__(self, memo: object) -> Array:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -304,7 +304,7 @@ class KeyArray(_Keys):
     def __bool__(self) -> bool:
         raise TypeError("a random key is neither true nor false.")
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    def __array__(self, dtype: object = None, copy: Any = None) -> np.ndarray:
         raise TypeError(
             "random keys are no numbers, so NumPy cannot hold them. random.key_data(keys) gives "
             "the integers behind them."

@@ -35,7 +35,7 @@ def staged[**P](
 
     def on_words(impl: Generator) -> Composite:
         @wraps(fun)
-        def step(words: Any, *xs: Any, **params: Any) -> Any:
+        def step(words: object, *xs: object, **params: object) -> Any:
             return fun(random_wrap_p.bind(words, impl=impl), *xs, **params)  # pyright: ignore
 
         return Composite(step, name)

@@ -9,13 +9,13 @@ from typing import Any
 
 import ricci_lax as lax
 from ricci_batching import Axis, batch_rules, move_dim
-from ricci_ir import Array, Primitive, ShapedArray
+from ricci_ir import AbstractValue, Array, Primitive, ShapedArray
 from ricci_stablehlo import Lowering, Value, extended_lower_rules, traced
 
 from ._key_type import KeyType
 
 
-def _is_key(aval: Any) -> bool:
+def _is_key(aval: AbstractValue) -> bool:
     return isinstance(getattr(aval, "dtype", None), KeyType)
 
 
@@ -26,7 +26,7 @@ def _as_words(x: Value) -> Value:
 def _moves_elements(primitive: Primitive) -> Callable[..., Any]:
     """The lowering rule of a primitive that moves elements: its batching rule, on words."""
 
-    def lower(ctx: Lowering, *operands: Value, **params: Any) -> Value | Sequence[Value]:
+    def lower(ctx: Lowering, *operands: Value, **params: object) -> Value | Sequence[Value]:
         avals = ctx.outs
         keys = [_is_key(x.aval) for x in operands]
         size = next(

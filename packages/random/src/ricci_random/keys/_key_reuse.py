@@ -234,7 +234,7 @@ def _name(eqn: JaxprEqn) -> str:
 # Arrays of keys
 
 
-def use_up(key: Any, what: str, mask: np.ndarray | None = None) -> None:
+def use_up(key: object, what: str, mask: np.ndarray | None = None) -> None:
     """Note that keys, or those of a mask, are used.
 
     A tracer of ``vmap`` or ``jvp`` stands for the keys that it holds.

@@ -97,7 +97,7 @@ def _program(
 
 
 def _call(
-    ctx: Lowering, name: str, fun: Callable[..., Array], operands: list[Value], **params: Any
+    ctx: Lowering, name: str, fun: Callable[..., Array], operands: list[Value], **params: object
 ) -> Value:
     """Lower to a call of ``fun`` on words. Calls with operands of the same types share it."""
     out = ctx.out
@@ -117,14 +117,16 @@ def _lower_to(method: str, gives_keys: bool = True) -> Callable[..., Value]:
     """
 
     def lower(
-        ctx: Lowering, x: Value, *others: Value, impl: Generator | None = None, **params: Any
+        ctx: Lowering, x: Value, *others: Value, impl: Generator | None = None, **params: object
     ) -> Value:
         generator: Generator = impl or x.aval.dtype._impl
         words = x if impl else Value(x.name, _words(x.aval))
         fun = getattr(generator, method)
         return _call(ctx, f"{generator.name}_{method}", fun, [words, *others], **params)
 
-    def function(x: Array, *others: Array, impl: Generator | None = None, **params: Any) -> Array:
+    def function(
+        x: Array, *others: Array, impl: Generator | None = None, **params: object
+    ) -> Array:
         generator: Generator = impl or type_of(x).dtype._impl
         result = getattr(generator, method)(x if impl else unwrap(x), *others, **params)
         return wrap(result, generator) if gives_keys else result
@@ -162,7 +164,7 @@ random_seed_p: Primitive = define(
 # random_wrap: words to keys
 
 
-def check_words(shape: Shape, dtype: Any, impl: Generator) -> None:
+def check_words(shape: Shape, dtype: np.dtype, impl: Generator) -> None:
     """Check that an array of a shape and dtype holds words of keys.
 
     Raises:

@@ -48,7 +48,7 @@ class FloatInfo:
         self.largest = self(info.max)
         self.tiny = self(info.tiny)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """A number as a scalar of the dtype, which may be one that NumPy's types do not know."""
         return np.array(value, self.dtype)[()]
 

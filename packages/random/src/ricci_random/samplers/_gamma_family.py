@@ -1,7 +1,6 @@
 """Distributions of numbers made from gamma numbers: beta, Dirichlet, chi-square, F, t, others."""
 
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -85,7 +84,7 @@ def beta(
 
 
 @staged
-def _dirichlet(key: Array, alpha: Any, *, shape: Shape, dtype: np.dtype) -> Array:
+def _dirichlet(key: Array, alpha: ArrayLike, *, shape: Shape, dtype: np.dtype) -> Array:
     alpha = lax.convert_element_type(alpha, dtype)
     shape = (*shape, *alpha.shape[-1:])
     draw = gamma_rule("dirichlet", "exact")

@@ -1,7 +1,6 @@
 """What the public function of every distribution does around its formula."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ def sample(
     dtype: DTypeLike | None,
     out_sharding: Sharding = None,
     kind: type = np.floating,
-    **settings: Any,
+    **settings: object,
 ) -> Array:
     """Check the arguments of a sampler and draw samples.
 

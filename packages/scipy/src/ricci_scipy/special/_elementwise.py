@@ -40,7 +40,7 @@ def elementwise[**P, R](
         signature = inspect.signature(formula)
         compute: Callable[..., Any] = formula
 
-        def step(*args: Any, **settings: Any) -> Any:
+        def step(*args: Any, **settings: object) -> Any:
             xs = promote_args_inexact(name, *args)
             aval = get_aval(xs[0])
             dtype = aval.dtype

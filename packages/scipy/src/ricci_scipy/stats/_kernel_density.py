@@ -91,7 +91,7 @@ class gaussian_kde:
         """The effective sample size: how many points of equal weight have the same variance."""
         return 1 / jnp.sum(self.weights**2)
 
-    def set_bandwidth(self, bw_method: Any = None) -> NoReturn:
+    def set_bandwidth(self, bw_method: object = None) -> NoReturn:
         """Not available, since an estimate does not change: make another one with ``bw_method``."""
         raise NotImplementedError(
             "gaussian_kde: the bandwidth of an estimate does not change. Make another one: "
