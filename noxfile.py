@@ -106,6 +106,7 @@ def types(session: nox.Session) -> None:
     session.run(*pyright, external=True)
     session.run(environment.python, "tools/typed_programs.py", external=True)
     session.run(environment.python, "tools/type_completeness.py", external=True)
+    session.run(environment.python, "tools/any_annotations.py", external=True)
 
 
 @nox.session

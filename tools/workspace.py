@@ -22,6 +22,7 @@ EXAMPLES = (
     "tools/check_light.py",
     "tools/surface.py",
     "tools/type_completeness.py",
+    "tools/any_annotations.py",
     "tools/typed_programs.py",
 )
 

@@ -96,7 +96,7 @@ class ReferenceBackend:
         if copy is False or device is not None:
             raise ValueError("from_dlpack: the reference backend copies, and has no devices.")
         value = np.from_dlpack(x)
-        aval: Any = get_aval(value)
+        aval = get_aval(value)
         return self.array(value, aval)
 
     def devices(self) -> tuple[None]:
