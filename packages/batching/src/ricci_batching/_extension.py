@@ -8,7 +8,7 @@ Three mappings show one table, ``batch_rules``. A rule that is set in one form c
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from ricci_ir import (
     Array,
@@ -129,21 +129,7 @@ class ZeroIfMapped:
 zero_if_mapped: ZeroIfMapped = ZeroIfMapped()
 
 
-class AxisData(Protocol):
-    """What batching rules are told of the mapped axis; ``Axis`` is one."""
-
-    @property
-    def name(self) -> Hashable:
-        """Its name for collectives, or ``None``."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """The number of examples."""
-        ...
-
-
-def _axis(data: AxisData) -> Axis:
+def _axis(data: Any) -> Axis:
     if isinstance(data, Axis):
         return data
     return Axis(data.size, data.name, getattr(data, "spmd_name", None))
@@ -151,7 +137,7 @@ def _axis(data: AxisData) -> Axis:
 
 def batch_jaxpr_axes(
     closed_jaxpr: Jaxpr,
-    axis_data: AxisData,
+    axis_data: Any,
     in_axes: Sequence[int | None],
     out_axes_dest: Sequence[int | ZeroIfMapped | None],
 ) -> tuple[Jaxpr, list[bool]]:
@@ -159,7 +145,8 @@ def batch_jaxpr_axes(
 
     Args:
       closed_jaxpr: the program for one example.
-      axis_data: the mapped axis, such as a rule of ``fancy_primitive_batchers`` is given.
+      axis_data: the mapped axis, such as a rule of ``fancy_primitive_batchers`` is given: an
+        ``Axis``, or another object with ``size``, ``name`` and ``spmd_name``.
       in_axes: the batch dimension of each argument, or ``None``.
       out_axes_dest: where each result is to have its batch dimension: an integer, or
         ``zero_if_mapped``.
@@ -182,7 +169,7 @@ def _batch_subtrace(
     f: Callable[..., Sequence[ArrayLike]],
     store: Store,
     tag: object,
-    axis_data: AxisData,
+    axis_data: Any,
     in_dims: Sequence[int | None] | Callable[[], Sequence[int | None]],
     *args: ArrayLike,
 ) -> list[ArrayLike]:

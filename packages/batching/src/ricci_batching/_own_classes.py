@@ -7,7 +7,7 @@ returned for an example. Both are functions of the class's author. They are give
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +25,24 @@ from ricci_pytree import (
 from ._mapped_axes import check_axis, mapped_dims
 
 
-class OwnClass(NamedTuple):
+class OwnClass:
     """What ``register_vmappable`` was given for a class of values."""
 
-    spec_type: type
-    axis_size_type: type
-    to_elt: Callable[..., Any]
-    from_elt: Callable[..., Any]
-    make_iota: Callable[..., Any] | None
+    __slots__ = ("axis_size_type", "from_elt", "make_iota", "spec_type", "to_elt")
+
+    def __init__(
+        self,
+        spec_type: type,
+        axis_size_type: type,
+        to_elt: Callable[..., Any],
+        from_elt: Callable[..., Any],
+        make_iota: Callable[..., Any] | None,
+    ):
+        self.spec_type: type = spec_type
+        self.axis_size_type: type = axis_size_type
+        self.to_elt: Callable[..., Any] = to_elt
+        self.from_elt: Callable[..., Any] = from_elt
+        self.make_iota: Callable[..., Any] | None = make_iota
 
 
 own_classes: dict[type, OwnClass] = {}
@@ -113,7 +123,7 @@ def plain_size(axis_size: Any) -> Any:
     return axis_size
 
 
-class Arguments(NamedTuple):
+class Arguments:
     """The arguments of a call, some of which are of registered classes.
 
     Attributes:
@@ -124,12 +134,23 @@ class Arguments(NamedTuple):
       size: the size of the mapped axis.
     """
 
-    leaves: list[Any]
-    tree: PyTreeDef
-    specs: list[Any]
-    arrays: list[Any]
-    dims: list[int | None]
-    size: int
+    __slots__ = ("arrays", "dims", "leaves", "size", "specs", "tree")
+
+    def __init__(
+        self,
+        leaves: list[Any],
+        tree: PyTreeDef,
+        specs: list[Any],
+        arrays: list[Any],
+        dims: list[int | None],
+        size: int,
+    ):
+        self.leaves: list[Any] = leaves
+        self.tree: PyTreeDef = tree
+        self.specs: list[Any] = specs
+        self.arrays: list[Any] = arrays
+        self.dims: list[int | None] = dims
+        self.size: int = size
 
 
 def read_arguments(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_ir._settings import trace_key
 from ricci_ir.traces._trace import context
@@ -15,13 +15,6 @@ __all__ = [
 ]
 
 _LIMIT = 256
-
-
-class _Kept(NamedTuple):
-    """A result, and the cells with the side results of the call that gave it."""
-
-    result: Any
-    stores: tuple[Store | None, ...]
 
 
 def cache_by_function(call: Callable[..., Any], *, explain: object = None) -> Callable[..., Any]:
@@ -63,10 +56,11 @@ def cache_by_function(call: Callable[..., Any], *, explain: object = None) -> Ca
         )
         found = tables[0].recall(fun.f, key)
         if found is not None:
-            fun.populate_stores(found.stores)
-            return found.result
+            result, stores = found
+            fun.populate_stores(stores)
+            return result
         result = call(fun, *args)
-        tables[0].put(fun.f, key, _Kept(result, fun.stores))
+        tables[0].put(fun.f, key, (result, fun.stores))
         return result
 
     def cache_clear() -> None:
@@ -77,5 +71,6 @@ def cache_by_function(call: Callable[..., Any], *, explain: object = None) -> Ca
     return kept
 
 
-def _new_table() -> TracedFunctions[Any, _Kept]:
+# For each key a result, and the cells with the side results of the call that gave it.
+def _new_table() -> TracedFunctions[Any, tuple[Any, tuple[Store | None, ...]]]:
     return TracedFunctions("results by wrapped function", _LIMIT)

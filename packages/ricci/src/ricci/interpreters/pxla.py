@@ -2,10 +2,10 @@
 
 from ricci_ir import export_names as _export_names
 from ricci_xla import Lowered as _Lowered
-from ricci_xla import (
+from ricci_xla.extension import (
     global_avals_to_results_handler as global_avals_to_results_handler,
 )
-from ricci_xla import thread_resources as thread_resources
+from ricci_xla.extension import thread_resources as thread_resources
 
 MeshComputation = _Lowered  # a program that is lowered and can be compiled
 

@@ -5,7 +5,6 @@ from ._colab import *
 from ._coordination import *
 from ._environment import *
 from ._errors import *
-from ._module_transformations import *
 from ._runtime_types import *
 from ._state import *
 from ._topologies import *

@@ -1,12 +1,17 @@
 """Clients of platforms that a library brings, and caches that it keeps by client."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ._runtime_types import Client
 
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
-class BackendFactory(NamedTuple):
+
+class BackendFactory:
     """What makes the client of a platform.
 
     Attributes:
@@ -15,9 +20,12 @@ class BackendFactory(NamedTuple):
       fail_quietly: whether a failure is told only to those who ask for the platform.
     """
 
-    make: Callable[[], Client | None]
-    priority: int
-    fail_quietly: bool
+    __slots__ = ("fail_quietly", "make", "priority")
+
+    def __init__(self, make: Callable[[], Client | None], priority: int, fail_quietly: bool):
+        self.make: Callable[[], Client | None] = make
+        self.priority: int = priority
+        self.fail_quietly: bool = fail_quietly
 
 
 class BackendCache(Protocol):
@@ -25,7 +33,6 @@ class BackendCache(Protocol):
 
     def cache_clear(self) -> object:
         """Drop everything."""
-        ...
 
 
 # Those of plugins come before all but what a library puts ahead on purpose.

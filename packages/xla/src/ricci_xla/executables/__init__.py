@@ -8,6 +8,5 @@ from ._inspection import *
 from ._memories import *
 from ._partitioners import *
 from ._program_devices import *
-from ._results_handler import *
 from ._shared_programs import *
 from ._two_stages import *

@@ -28,7 +28,6 @@ from ricci_xla.arrays._layout import Layout
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
-from ricci_xla.devices._module_transformations import registered as transformations
 from ricci_xla.devices._runtime_types import (
     Client,
     CompileOptions,
@@ -76,6 +75,11 @@ _optimization_level = config.state("jax_optimization_level")
 _memory_fitting_level = config.state("jax_memory_fitting_level")
 _cache_folder = config.state("jax_compilation_cache_dir")
 _cache_enabled = config.state("jax_enable_compilation_cache")
+
+
+# The platform, the name and the stage of each function of the user's that changes programs while
+# they are compiled. While there are some, programs are not taken from caches, nor put into them.
+module_transformations: set[tuple[str, str, int]] = set()
 
 
 def compile_options(
@@ -255,7 +259,7 @@ def compile_text(
         functions = host_functions(host_callbacks)
         return client.compile_and_load(parse_module(text), where, found, functions)
     compile = lambda options: client.compile_and_load(text, where, options)
-    if not cached or transformations:
+    if not cached or module_transformations:
         return compile(found)
     if _cache_folder.value and _cache_enabled.value:
         cache = import_module("ricci_xla.cache")  # few programs have a folder for it

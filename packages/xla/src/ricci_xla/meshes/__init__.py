@@ -12,6 +12,5 @@ from ._serialized import *
 from ._sharding import *
 from ._sharding_types import *
 from ._spec import *
-from ._thread_resources import *
 from ._topology_mesh import *
 from ._type_forms import *

@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
-from ._client import backends, get_backend
-from ._jaxlib import runtime
+from ricci_xla.devices._client import backends, get_backend
+from ricci_xla.devices._jaxlib import runtime
+
+from ._compile import module_transformations
 
 __all__ = [
     "PipelineStage",
@@ -20,11 +22,6 @@ class PipelineStage(IntEnum):
 
     PRE_SCHEDULER = 0
     POST_SCHEDULER = 1
-
-
-# The platform, the name and the stage of each function that is registered. While there are some,
-# programs are not taken from caches, and not put into them.
-registered: set[tuple[str, str, PipelineStage]] = set()
 
 
 def register_hlo_module_transformation(
@@ -49,7 +46,7 @@ def register_hlo_module_transformation(
       JaxRuntimeError: if a platform is not here.
 
     Example:
-      >>> sizes = []
+      >>> sizes: list[int] = []
       >>> register_hlo_module_transformation(lambda m: sizes.append(len(m)), name="size")
       >>> clear_hlo_module_transformation("size")
       True
@@ -60,7 +57,7 @@ def register_hlo_module_transformation(
         else:
             api = runtime.get_pjrt_plugin(platform)
             _transforms().register_xla_transform_c_api(api, name, int(stage), callback)
-        registered.add((platform, name, PipelineStage(stage)))
+        module_transformations.add((platform, name, int(stage)))
 
 
 def clear_hlo_module_transformation(
@@ -84,7 +81,7 @@ def clear_hlo_module_transformation(
         else:
             api = runtime.get_pjrt_plugin(platform)
             found |= _transforms().clear_xla_transform_c_api(api, name, int(stage))
-        registered.discard((platform, name, PipelineStage(stage)))
+        module_transformations.discard((platform, name, int(stage)))
     return found
 
 

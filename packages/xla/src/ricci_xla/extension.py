@@ -1,0 +1,23 @@
+"""What libraries written for JAX ask of the runtime, loaded when one does.
+
+Functions that change programs while XLA compiles them, the mesh that is entered, and making arrays
+of a program's buffers.
+"""
+
+from ricci_ir import export_names as _export_names
+
+from .executables._module_transformations import PipelineStage as PipelineStage
+from .executables._module_transformations import (
+    clear_hlo_module_transformation as clear_hlo_module_transformation,
+)
+from .executables._module_transformations import (
+    register_hlo_module_transformation as register_hlo_module_transformation,
+)
+from .executables._results_handler import ResultsHandler as ResultsHandler
+from .executables._results_handler import (
+    global_avals_to_results_handler as global_avals_to_results_handler,
+)
+from .meshes._thread_resources import ResourceEnv as ResourceEnv
+from .meshes._thread_resources import thread_resources as thread_resources
+
+_export_names(globals())
