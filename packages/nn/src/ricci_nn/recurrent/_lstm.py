@@ -1,0 +1,264 @@
+"""Long short-term memory: layers of it over sequences of different lengths.
+
+S. Hochreiter, J. Schmidhuber: Long short-term memory (1997); F. A. Gers et al.: Learning to forget
+(2000) for the forget gate.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_autodiff import vjp
+from ricci_ir import Array, ArrayLike, api_boundary, composite
+from ricci_lax import PrecisionLike
+from ricci_nn._activations import sigmoid
+from ricci_random import bernoulli, fold_in, key
+
+from ._weights import unpack_lstm_weights
+
+__all__ = [
+    "lstm",
+    "lstm_bwd",
+    "lstm_fwd",
+    "lstm_ref",
+]
+
+type _States = tuple[Array, Array, Array]
+
+
+@api_boundary
+def lstm(
+    x: Array,
+    h_0: Array,
+    c_0: Array,
+    weights: Array,
+    seq_lengths: Array,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: PrecisionLike = None,
+) -> tuple[Array, Array, Array]:
+    """Layers of LSTM units, applied to a batch of sequences. It runs on every platform.
+
+    Args:
+      x: the sequences, of shape ``(batch, length, input_size)``.
+      h_0, c_0: the hidden states and cells to start from, of shape
+        ``(layers, batch, hidden_size)``; with two directions there are twice as many layers, the
+        backward direction following the forward one.
+      weights: the vector of weights, see ``init_lstm_weight``.
+      seq_lengths: the length of each sequence, integers of shape ``(batch,)``. What follows in
+        ``x`` is not read, and the outputs there are zero. Of an empty sequence the states stay
+        those to start from.
+      input_size, hidden_size: the numbers of features.
+      num_layers: the number of layers. Each takes the outputs of the one before.
+      dropout: the part of the outputs between layers that are set to zero, the others being
+        enlarged. The choice is the same in each call.
+      bidirectional: whether each layer also runs backward. Its outputs are put side by side.
+      precision: the precision of the products of matrices.
+
+    Returns:
+      The outputs of the last layer, of shape ``(batch, length, hidden_size)``, or twice as wide;
+      and the hidden states and the cells at the end of each sequence, of the shape of ``h_0``.
+
+    Raises:
+      ValueError: if a shape does not fit.
+
+    Example:
+      >>> from ricci_nn.recurrent import get_num_params_in_lstm
+      >>> weights = jnp.full(get_num_params_in_lstm(1, 1, 1, False), 0.5)
+      >>> x, start = jnp.ones((1, 2, 1)), jnp.zeros((1, 1, 1))
+      >>> y, h, c = lstm(x, start, start, weights, np.array([2]), 1, 1, 1, 0.0, False)
+      >>> y.shape, bool(h[0, 0, 0] == y[0, 1, 0])
+      ((1, 2, 1), True)
+    """
+    parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
+    sizes = (input_size, hidden_size, bidirectional)
+    return _checked(x, h_0, c_0, parts, seq_lengths, *sizes, dropout, precision)
+
+
+@api_boundary
+def lstm_ref(
+    x: Array,
+    h_0: Array,
+    c_0: Array,
+    W_ih: dict[int, Array],
+    W_hh: dict[int, Array],
+    b_ih: dict[int, Array],
+    b_hh: dict[int, Array],
+    seq_lengths: Array,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+) -> tuple[Array, Array, Array]:
+    """Like ``lstm``, with the matrices and biases that ``unpack_lstm_weights`` gives.
+
+    Raises:
+      NotImplementedError: if there is dropout, which this form does not have.
+    """
+    if dropout:
+        raise NotImplementedError(
+            f"lstm_ref computes without dropout, but dropout is {dropout}. Call lstm, or give 0."
+        )
+    parts = (W_ih, W_hh, b_ih, b_hh)
+    sizes = (input_size, hidden_size, bidirectional)
+    return _checked(x, h_0, c_0, parts, seq_lengths, *sizes, 0.0, None)
+
+
+def lstm_fwd(
+    x: Array,
+    h_0: Array,
+    c_0: Array,
+    w: Array,
+    seq_lengths: Array,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: PrecisionLike,
+) -> tuple[tuple[Array, Array, Array], Any]:
+    """The results of ``lstm``, and what ``lstm_bwd`` needs for the cotangents."""
+    sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)
+    run = lambda x, h, c, w: lstm(x, h, c, w, seq_lengths, *sizes)
+    return vjp(run, x, h_0, c_0, w)
+
+
+def lstm_bwd(
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: PrecisionLike,
+    residuals: Any,
+    gradients: tuple[Array, Array, Array],
+) -> tuple[Array | None, ...]:
+    """The cotangents of ``x``, ``h_0``, ``c_0`` and the weights; ``None`` for the lengths.
+
+    Args:
+      input_size, hidden_size, num_layers, dropout, bidirectional, precision: as in ``lstm``.
+      residuals: what ``lstm_fwd`` has returned.
+      gradients: the cotangents of the three results.
+    """
+    return *residuals(gradients), None
+
+
+def _checked(
+    x: ArrayLike,
+    h_0: ArrayLike,
+    c_0: ArrayLike,
+    parts: tuple[Mapping[int, Array], ...],
+    seq_lengths: ArrayLike,
+    input_size: int,
+    hidden_size: int,
+    bidirectional: bool,
+    dropout: float,
+    precision: PrecisionLike,
+) -> _States:
+    given = tuple(map(jnp.asarray, (x, h_0, c_0, seq_lengths)))
+    count = len(parts[0])
+    _check_shapes(*given, input_size, (count, hidden_size))
+    flat = [part[i] for part in parts for i in range(count)]
+    directions = 2 if bidirectional else 1
+    return _layers(*given, *flat, directions=directions, dropout=dropout, precision=precision)
+
+
+@composite("lstm")
+def _layers(
+    x: Array,
+    h_0: Array,
+    c_0: Array,
+    lengths: Array,
+    *flat: Array,
+    directions: int,
+    dropout: float,
+    precision: PrecisionLike,
+) -> _States:
+    """All layers; ``flat`` holds the matrices and biases of each kind in turn."""
+    count = len(flat) // 4
+    # Time comes first, as scan needs it.
+    outputs = jnp.swapaxes(x, 0, 1)
+    present = (jnp.arange(outputs.shape[0])[:, None] < lengths)[..., None]
+    hidden: list[Array] = []
+    cells: list[Array] = []
+    for first in range(0, count, directions):
+        if first and dropout:
+            outputs = _dropped(outputs, first // directions, dropout)
+        found: list[Array] = []
+        for i in range(first, first + directions):
+            own = flat[i::count]
+            run = partial(_direction, outputs, present, *own, precision=precision)
+            h, c, ys = run(h_0[i], c_0[i], backward=i > first)
+            hidden.append(h)
+            cells.append(c)
+            found.append(ys)
+        outputs = jnp.concatenate(found, axis=-1)
+    return jnp.swapaxes(outputs, 0, 1), jnp.stack(hidden), jnp.stack(cells)
+
+
+def _direction(
+    xs: Array,
+    present: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array,
+    b_hh: Array,
+    h: Array,
+    c: Array,
+    *,
+    backward: bool,
+    precision: PrecisionLike,
+) -> tuple[Array, Array, Array]:
+    """One layer in one direction: the last hidden state and cell, and all outputs.
+
+    Backward, a sequence begins at its own end: until then the state stays what it is.
+    """
+    # What the input adds to the gates is one product for all times.
+    given = jnp.matmul(xs, w_ih.T, precision=precision) + b_ih + b_hh
+
+    def step(state: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[Any, Array]:
+        h, c = state
+        gates, here = row
+        gates = gates + jnp.matmul(h, w_hh.T, precision=precision)
+        enter, forget, new, leave = jnp.split(gates, 4, axis=-1)
+        cell = sigmoid(forget) * c + sigmoid(enter) * jnp.tanh(new)
+        output = sigmoid(leave) * jnp.tanh(cell)
+        after = jnp.where(here, output, h), jnp.where(here, cell, c)
+        return after, jnp.where(here, output, jnp.zeros_like(output))
+
+    (h, c), ys = lax.scan(step, (h, c), (given, present), reverse=backward)
+    return h, c, ys
+
+
+def _dropped(outputs: Array, layer: int, rate: float) -> Array:
+    kept = bernoulli(fold_in(key(0), layer), 1.0 - rate, outputs.shape)
+    return jnp.where(kept, outputs / (1.0 - rate), jnp.zeros_like(outputs))
+
+
+def _check_shapes(
+    x: Array, h_0: Array, c_0: Array, lengths: Array, input_size: int, sizes: tuple[int, int]
+) -> None:
+    if x.ndim != 3 or x.shape[2] != input_size:
+        raise ValueError(
+            f"lstm: x must have the shape (batch, length, {input_size}), got {x.shape}."
+        )
+    expected = (sizes[0], x.shape[0], sizes[1])
+    for name, state in (("h_0", h_0), ("c_0", c_0)):
+        if state.shape != expected:
+            raise ValueError(
+                f"lstm: {name} must have the shape {expected}, a state for each layer and "
+                f"direction and each sequence, got {state.shape}."
+            )
+    if lengths.shape != x.shape[:1] or not np.issubdtype(lengths.dtype, np.integer):
+        raise ValueError(
+            f"lstm: seq_lengths must be {x.shape[0]} integers, the length of each sequence, got "
+            f"{lengths.dtype}{list(lengths.shape)}."
+        )

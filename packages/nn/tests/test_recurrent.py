@@ -1,0 +1,126 @@
+"""LSTM layers: values as JAX's, derivatives, layouts of weights, mistakes."""
+
+import numpy as np
+import pytest
+
+import ricci_numpy as jnp
+from ricci_autodiff import grad
+from ricci_nn.recurrent import (
+    get_num_params_in_lstm,
+    init_lstm_weight,
+    lstm,
+    lstm_bwd,
+    lstm_fwd,
+    lstm_ref,
+    swap_lstm_gates,
+    unpack_lstm_weights,
+)
+from ricci_random import key
+from ricci_xla import jit
+
+# For layers, directions and lengths: the sums of the outputs, the hidden states and the cells, and
+# of the squares of the outputs, as JAX's lstm_ref has them for the arguments below.
+JAX = {
+    (1, False, (4, 4)): (-1.24305213, -0.68188781, -0.85330296, 1.23462796),
+    (1, True, (2, 4)): (0.65667826, 0.24321517, 1.83159506, 1.68799329),
+    (2, False, (2, 4)): (-1.59688842, -0.83914709, -0.34126765, 0.96335965),
+    (2, True, (2, 4)): (1.35202491, 0.66144305, 4.28303432, 1.09071922),
+}
+
+
+def arguments(layers, both, lengths):
+    rows = layers * (2 if both else 1)
+    count = get_num_params_in_lstm(2, 3, layers, both)
+    numbers = lambda n: np.arange(n, dtype=np.float32)
+    return (
+        np.cos(numbers(16)).reshape(2, 4, 2),
+        np.sin(numbers(6 * rows) + 1).reshape(rows, 2, 3),
+        np.cos(numbers(6 * rows) + 2).reshape(rows, 2, 3),
+        np.sin(numbers(count)) * np.float32(0.5),
+        np.array(lengths, np.int32),
+    )
+
+
+@pytest.mark.parametrize("case", JAX, ids=str)
+def test_values_are_those_of_jax(case):
+    layers, both, _ = case
+    given = arguments(*case)
+    found = jit(lambda *args: lstm(*args, 2, 3, layers, 0.0, both))(*given)
+    sums = [*(float(jnp.sum(x)) for x in found), float(jnp.sum(found[0] ** 2))]
+    np.testing.assert_allclose(sums, JAX[case], rtol=2e-5)
+
+
+def test_the_form_with_dictionaries_is_the_same():
+    x, h, c, w, lengths = arguments(1, True, (2, 4))
+    parts = unpack_lstm_weights(w, 2, 3, 1, True)
+    found = lstm_ref(x, h, c, *parts, lengths, 2, 3, 1, 0.0, True)
+    for one, other in zip(found, lstm(x, h, c, w, lengths, 2, 3, 1, 0.0, True), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="dropout is 0.5"):
+        lstm_ref(x, h, c, *parts, lengths, 2, 3, 1, 0.5, True)
+
+
+def test_what_follows_a_sequence_is_not_read():
+    x, h, c, w, lengths = arguments(1, True, (2, 0))
+    x[:, 2:] = np.nan
+    y, hidden, cells = lstm(x, h, c, w, lengths, 2, 3, 1, 0.0, True)
+    assert np.all(np.isfinite(y)) and not np.any(np.asarray(y)[:, 2:])
+    np.testing.assert_array_equal(hidden[:, 1], h[:, 1])
+    np.testing.assert_array_equal(cells[:, 1], c[:, 1])
+
+
+def test_derivatives():
+    x, h, c, w, lengths = arguments(1, False, (2, 4))
+    run = lambda w: lstm(x, h, c, w, lengths, 2, 3, 1, 0.0, False)
+    loss = lambda w: jnp.sum(run(w)[0] ** 2) + jnp.sum(run(w)[2])
+    slope = grad(loss)(w)
+    direction = np.cos(np.arange(w.size, dtype=np.float32))
+    loss = jit(loss)
+    difference = (loss(w + 1e-2 * direction) - loss(w - 1e-2 * direction)) / 2e-2
+    np.testing.assert_allclose(jnp.sum(slope * direction), difference, rtol=1e-2)
+    results, residuals = lstm_fwd(x, h, c, w, lengths, 2, 3, 1, 0.0, False, None)
+    cts = (2 * results[0], jnp.zeros_like(results[1]), jnp.ones_like(results[2]))
+    *_, found, none = lstm_bwd(2, 3, 1, 0.0, False, None, residuals, cts)
+    assert none is None
+    np.testing.assert_allclose(found, slope, rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_is_between_layers_and_the_same_in_each_call():
+    x, h, c, w, lengths = arguments(2, False, (4, 4))
+    run = lambda rate: np.asarray(lstm(x, h, c, w, lengths, 2, 3, 2, rate, False)[0])
+    assert np.array_equal(run(0.5), run(0.5)) and not np.allclose(run(0.5), run(0.0))
+
+
+def test_the_layout_of_weights():
+    assert [get_num_params_in_lstm(2, 3, n, b) for n in (1, 2) for b in (False, True)] == [
+        *(84, 168, 180, 432)
+    ]
+    w_ih, w_hh, b_ih, b_hh = unpack_lstm_weights(np.arange(432.0), 2, 3, 2, True)
+    assert {i: (w.shape, float(w[0, 0])) for i, w in w_ih.items()} == {
+        0: ((12, 2), 0.0),
+        1: ((12, 2), 60.0),
+        2: ((12, 6), 120.0),
+        3: ((12, 6), 228.0),
+    }
+    assert (float(w_hh[3][0, 0]), float(b_ih[1][0]), float(b_hh[3][-1])) == (300.0, 360.0, 431.0)
+    swapped = swap_lstm_gates(np.arange(16.0), 1, 1, 1, False)
+    assert swapped.tolist() == [0, 1, 3, 2, 4, 5, 7, 6, 8, 9, 11, 10, 12, 13, 15, 14]
+    weights = init_lstm_weight(key(0), 2, 3, 2, True)
+    np.testing.assert_allclose(weights[:3], [0.51692134, 0.5526164, -0.1936531], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({0: np.ones((2, 4, 3))}, r"x must have the shape \(batch, length, 2\)"),
+        ({1: np.ones((2, 2, 3))}, r"h_0 must have the shape \(1, 2, 3\)"),
+        ({3: np.ones(83)}, "has 84 weights in one vector"),
+        ({4: np.ones(2)}, "seq_lengths must be 2 integers"),
+    ],
+)
+def test_mistakes_are_named(change, message):
+    given = list(arguments(1, False, (4, 4)))
+    for i, value in change.items():
+        given[i] = value
+    with pytest.raises(ValueError, match=message):
+        lstm(*given, 2, 3, 1, 0.0, False)
