@@ -26,7 +26,7 @@ EVERYTHING = os.environ.get("RICCI_SAMPLER_CASES") == "all"
 FLOATS = ("float32", "bfloat16", "float16", "float64")
 INTS = ("int32", "uint8", "int16", "uint32", "int64")
 SHAPES = ("(2, 3)", "()", "(0,)", "(257,)")
-IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
+IMPLS = ("threefry2x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32")
 
 # What is called with {d} for a shape and a dtype; the second column says how much a call compiles:
 # only those marked "quick" are part of every run.
@@ -155,6 +155,9 @@ def calls() -> Iterator[Call]:
         yield Call("normal(K, (3,))", "rbg")
         yield Call("split(K, 3)", "unsafe_rbg")
         yield Call("uniform(K, (3,))", partitionable=False)
+        yield Call("bits(K, (2, 3), 'uint16')", "philox2x32")
+        yield Call("fold_in(K, 12345)", "philox4x32")
+        yield Call("split(K, (2, 3))", "threefry4x32")
 
 
 CALLS = list(calls())

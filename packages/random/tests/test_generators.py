@@ -58,6 +58,50 @@ def test_plain_keys_may_be_typed_ones():
         config.update("jax_enable_custom_prng", False)
 
 
+# The first words of the ciphers' published test vectors, with key and counter zero (Random123's
+# kat_vectors), which are a key folded with 0.
+CIPHERS = {
+    "philox2x32": [0xFF1DAE59],
+    "philox4x32": [0x6627E8D5, 0xE169C58D],
+    "threefry4x32": [0x9C6CA96A, 0xE17EAE66, 0xFC10ECD4, 0x5256A7D8],
+}
+
+
+@pytest.mark.parametrize("impl", CIPHERS)
+def test_ciphers_give_the_published_words(impl):
+    zero = random.wrap_key_data(np.zeros(len(CIPHERS[impl]), np.uint32), impl=impl)
+    assert words(random.fold_in(zero, 0)) == words(random.split(zero, 1)[0]) == CIPHERS[impl]
+
+
+@pytest.mark.parametrize("impl", CIPHERS)
+def test_ciphers_draw_by_position_and_key_by_key(impl):
+    key = random.key(3, impl=impl)
+    assert random.key_impl(key) == impl
+    keys = random.split(key, (2, 2))
+    np.testing.assert_array_equal(words(keys[1, 0]), words(random.fold_in(key, 2)))
+    each = [[random.bits(k, (3,), "uint8") for k in row] for row in keys]
+    np.testing.assert_array_equal(vmap(vmap(lambda k: random.bits(k, (3,), "uint8")))(keys), each)
+    np.testing.assert_array_equal(random.bits(key, (2, 3)).ravel(), random.bits(key, (7,))[:6])
+    data = jnp.arange(4).reshape(2, 2)
+    np.testing.assert_array_equal(
+        words(random.fold_in(key, 3)),
+        words(vmap(vmap(lambda n: random.fold_in(key, n)))(data))[1][1],
+    )
+    found = random.normal(key, (4000,))
+    assert abs(float(found.mean())) < 0.05 and abs(float(found.std()) - 1) < 0.05
+
+
+@pytest.mark.parametrize("impl", CIPHERS)
+def test_plain_keys_of_ciphers(impl):
+    with default_prng_impl(impl):
+        plain = random.PRNGKey(3)
+        assert plain.shape == (len(CIPHERS[impl]),)
+        assert words(random.key(3)) == plain.tolist()
+        np.testing.assert_array_equal(
+            random.uniform(plain, (3,)), random.uniform(random.key(3), (3,))
+        )
+
+
 COUNTER = define_prng_impl(
     key_shape=(1,),
     seed=lambda n: n.astype("uint32")[None],

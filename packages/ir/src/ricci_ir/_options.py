@@ -174,8 +174,7 @@ OPTIONS: Mapping[str, Option] = {
     "jax_default_prng_impl": _traced(
         PRNG_IMPL,
         "threefry2x32",
-        "the generator that keys are for if none is named; one that is not here (threefry4x32, "
-        "philox) is an error when a key is made",
+        "the generator that keys are for if none is named",
     ),
     "jax_threefry_partitionable": _held(
         BOOL, True, "Threefry draws each number by its position, so that devices share the work"

@@ -1,5 +1,6 @@
-"""Random number generators: Threefry, those of XLA, and those that users define."""
+"""Random number generators: Threefry, XLA's, other ciphers, and those that users define."""
 
+from . import _cipher_generators as _cipher_generators
 from ._custom_generators import define_prng_impl as define_prng_impl
 from ._custom_generators import random_seed as random_seed
 from ._custom_generators import seed_with_impl as seed_with_impl

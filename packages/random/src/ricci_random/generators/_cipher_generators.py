@@ -1,0 +1,170 @@
+"""The generators ``philox2x32``, ``philox4x32`` and ``threefry4x32``: ciphers of counters.
+
+A cipher encrypts a counter of two or four words with a key of one, two or four (Salmon, Moraes,
+Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). An element of an array is
+its position, encrypted. So is a new key, with the position in other words of the counter where
+there are four. How the words of the result become bits is as in JAX, so that both draw the same.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_ir import Array, Shape
+from ricci_random.keys._key_type import Generator, register_generator
+
+from ._positions import halves, join, leading, positions, word
+
+type Words = Sequence[Array]
+
+_PHILOX_2 = 0xD256D193
+_PHILOX_4 = (0xD2511F53, 0xCD9E8D57)
+_WEYL = (0x9E3779B9, 0xBB67AE85)
+_PARITY = 0x1BD11BDA
+# By how many bits each round rotates the second word of each of two pairs.
+_ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
+
+
+def _number(x: Array, value: int) -> Array:
+    return lax.full_like(x, value & 0xFFFFFFFF)
+
+
+def _product(x: Array, factor: int) -> tuple[Array, Array]:
+    """The upper and lower halves of the bits of a product.
+
+    Made of products of half words: XLA does not divide ``chlo.mulhi`` over devices.
+    """
+    half = _number(x, 16)
+    mask = _number(x, 0xFFFF)
+    high, low = lax.shift_right_logical(x, half), lax.bitwise_and(x, mask)
+    by_high, by_low = _number(x, factor >> 16), _number(x, factor & 0xFFFF)
+    first = lax.shift_right_logical(lax.mul(low, by_low), half)
+    middle = lax.add(lax.mul(high, by_low), first)
+    second = lax.add(lax.mul(low, by_high), lax.bitwise_and(middle, mask))
+    carried = (lax.shift_right_logical(y, half) for y in (middle, second))
+    upper = reduce(lax.add, carried, lax.mul(high, by_high))
+    return upper, lax.mul(x, _number(x, factor))
+
+
+def _sum(x: Array, *others: Array) -> Array:
+    return reduce(lax.bitwise_xor, others, x)
+
+
+def _philox2(key: Words, counter: Words) -> list[Array]:
+    (k,), (x0, x1) = key, counter
+    for i in range(10):
+        high, low = _product(x0, _PHILOX_2)
+        x0, x1 = _sum(high, lax.add(k, _number(k, i * _WEYL[0])), x1), low
+    return [x0, x1]
+
+
+def _philox4(key: Words, counter: Words) -> list[Array]:
+    (k0, k1), (x0, x1, x2, x3) = key, counter
+    for i in range(10):
+        high0, low0 = _product(x0, _PHILOX_4[0])
+        high1, low1 = _product(x2, _PHILOX_4[1])
+        now = [lax.add(k, _number(k, i * step)) for k, step in zip((k0, k1), _WEYL, strict=True)]
+        x0, x1, x2, x3 = _sum(high1, x1, now[0]), low1, _sum(high0, x3, now[1]), low0
+    return [x0, x1, x2, x3]
+
+
+def _threefry4(key: Words, counter: Words) -> list[Array]:
+    keys = [*key, _sum(_number(key[0], _PARITY), *key)]
+    x = [lax.add(a, b) for a, b in zip(counter, key, strict=True)]
+    for i in range(20):
+        pairs = ((0, 1), (2, 3)) if i % 2 == 0 else ((0, 3), (2, 1))
+        for (a, b), bits in zip(pairs, _ROTATIONS[i % 8], strict=True):
+            x[a] = lax.add(x[a], x[b])
+            x[b] = lax.bitwise_xor(_rotated(x[b], bits), x[a])
+        if i % 4 == 3:
+            n = i // 4 + 1
+            x = [lax.add(word, keys[(n + j) % 5]) for j, word in enumerate(x)]
+            x[3] = lax.add(x[3], _number(x[3], n))
+    return x
+
+
+def _rotated(x: Array, bits: int) -> Array:
+    left, right = (_number(x, n) for n in (bits, 32 - bits))
+    return lax.bitwise_or(lax.shift_left(x, left), lax.shift_right_logical(x, right))
+
+
+class Cipher(NamedTuple):
+    """A cipher, and what a generator makes of the words that it gives.
+
+    Attributes:
+      encrypt: ``encrypt(key, counter)``: the words of the result, as many as of the counter.
+      key_words: how many words a key has.
+      counter_words: how many a counter has.
+      folds: whether the words of 64 random bits are sums of two of the result.
+      seeds_key: whether a seed is encrypted as the key, and not as the counter.
+    """
+
+    encrypt: Callable[[Words, Words], list[Array]]
+    key_words: int
+    counter_words: int
+    folds: bool = False
+    seeds_key: bool = False
+
+    def generator(self, name: str, tag: str) -> Generator:
+        """The generator of this cipher."""
+        return Generator(
+            name, tag, (self.key_words,), self.seed, self.split, self.fold_in, self.bits
+        )
+
+    def seed(self, seeds: Array) -> Array:
+        """The words of keys from integers."""
+        given = halves(seeds)
+        zero = lax.full_like(given[0], 0)
+        words = [*given, zero, zero]
+        key, counter = ([zero] * 4, words) if not self.seeds_key else (words, [zero] * 4)
+        return self._key(self.encrypt(key[: self.key_words], counter[: self.counter_words]))
+
+    def split(self, keys: Array, shape: Shape) -> Array:
+        """The words of ``shape`` new keys for each key."""
+        return self._key(self._encrypted(keys, positions(shape), derive=True))
+
+    def fold_in(self, keys: Array, data: Array) -> Array:
+        """The words of new keys, from an integer for each key, or one of either for all."""
+        words = jnp.broadcast_arrays(*(word(keys, i) for i in range(self.key_words)), *halves(data))
+        key, counter = words[: self.key_words], words[self.key_words :]
+        return self._key(self.encrypt(key, self._counter(counter, derive=True)))
+
+    def bits(self, keys: Array, bit_width: int, shape: Shape) -> Array:
+        """Unsigned integers of a shape for each key."""
+        words = self._encrypted(keys, positions(shape), derive=False)
+        if bit_width < 64:
+            return lax.convert_element_type(_sum(*words), np.dtype(f"uint{bit_width}"))
+        if self.folds:
+            words = [_sum(a, b) for a, b in zip(words[:2], words[2:], strict=True)]
+        return join(*words[:2])
+
+    def _encrypted(self, keys: Array, counter: tuple[Array, Array], derive: bool) -> list[Array]:
+        """Positions, encrypted with each key."""
+        lead, ndim = keys.ndim - 1, counter[0].ndim
+        new = tuple(range(lead, lead + ndim))
+        key = [lax.expand_dims(word(keys, i), new) for i in range(self.key_words)]
+        words = jnp.broadcast_arrays(*key, *(leading(x, keys) for x in counter))
+        given = self._counter(words[self.key_words :], derive)
+        return self.encrypt(words[: self.key_words], given)
+
+    def _counter(self, halves: Words, derive: bool) -> Words:
+        """A counter of a position: the words for new keys differ from those for random bits."""
+        if self.counter_words == 2:
+            return halves
+        zero = lax.full_like(halves[0], 0)
+        return [zero, zero, *halves] if derive else [*halves, zero, zero]
+
+    def _key(self, words: Words) -> Array:
+        last = words[0].ndim
+        return lax.concatenate([lax.expand_dims(x, (last,)) for x in words[: self.key_words]], last)
+
+
+philox2: Generator = register_generator(Cipher(_philox2, 1, 2).generator("philox2x32", "phx2"))
+philox4: Generator = register_generator(Cipher(_philox4, 2, 4).generator("philox4x32", "phx4"))
+threefry4: Generator = register_generator(
+    Cipher(_threefry4, 4, 4, folds=True, seeds_key=True).generator("threefry4x32", "fry4")
+)

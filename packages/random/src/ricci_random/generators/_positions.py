@@ -1,0 +1,77 @@
+"""The words that generators encrypt: positions of elements, integers, and parts of keys."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, Shape, is_symbolic_dim, surely_at_least, surely_at_most
+
+_UINT32 = np.dtype("uint32")
+
+
+def word(keys: Array, i: int) -> Array:
+    """One of the words of every key."""
+    return lax.squeeze(lax.slice_in_dim(keys, i, i + 1, axis=-1), (keys.ndim - 1,))
+
+
+def leading(x: Array, keys: Array) -> Array:
+    """Counters with dimensions of size 1 in front, which the keys' own broadcast to."""
+    return lax.expand_dims(x, tuple(range(keys.ndim - 1)))
+
+
+def positions(shape: Shape) -> tuple[Array, Array]:
+    """The upper and lower 32 bits of each element's row-major position."""
+    if surely_at_least(prod(shape), 2**32 + 1):
+        return _wide_positions(shape)
+    low = lax.full(shape, 0, _UINT32)
+    stride = 1
+    for d in reversed(range(len(shape))):
+        if not surely_at_most(shape[d], 1):
+            index = lax.broadcasted_iota(_UINT32, shape, d)
+            term = index if stride == 1 else lax.mul(index, modulo_word(stride))
+            low = term if stride == 1 else lax.add(low, term)
+            stride *= shape[d]
+    return lax.full(shape, 0, _UINT32), low
+
+
+def modulo_word(stride: Any) -> ArrayLike:
+    """A number of elements, modulo 2³²."""
+    if is_symbolic_dim(stride):
+        return lax.convert_element_type(stride, _UINT32)
+    return np.uint32(stride % 2**32)
+
+
+def _wide_positions(shape: Shape) -> tuple[Array, Array]:
+    """The positions in an array of more than 2³² elements, added up in two words with a carry."""
+    high = low = lax.full(shape, 0, _UINT32)
+    stride = 1
+    for d in reversed(range(len(shape))):
+        index = lax.broadcasted_iota(_UINT32, shape, d)
+        for bit in range((shape[d] - 1).bit_length()):
+            # The multiple of the stride that this bit of the index stands for.
+            bit_set = lax.bitwise_and(lax.shift_right_logical(index, np.uint32(bit)), np.uint32(1))
+            step = stride << bit
+            total = lax.add(low, lax.mul(bit_set, np.uint32(step % 2**32)))
+            carry = lax.convert_element_type(lax.lt(total, low), _UINT32)
+            upper = lax.mul(bit_set, np.uint32(step >> 32))
+            high, low = lax.add(lax.add(high, upper), carry), total
+        stride *= shape[d]
+    return high, low
+
+
+def halves(integers: Array) -> tuple[Array, Array]:
+    """The upper and lower 32 bits of integers; the upper are zero where there are no more."""
+    low = lax.convert_element_type(integers, _UINT32)
+    if np.dtype(integers.dtype).itemsize < 8:
+        return lax.full_like(low, 0), low
+    upper = lax.shift_right_logical(integers, np.array(32, integers.dtype)[()])
+    return lax.convert_element_type(upper, _UINT32), low
+
+
+def join(high: Array, low: Array) -> Array:
+    """64-bit integers from their upper and lower halves."""
+    wide = np.dtype("uint64")
+    upper = lax.shift_left(lax.convert_element_type(high, wide), np.uint64(32))
+    return lax.bitwise_or(upper, lax.convert_element_type(low, wide))
