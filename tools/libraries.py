@@ -7,6 +7,7 @@ run has a process of its own; the two sides take turns, and of several turns the
 """
 
 import argparse
+import ast
 import dataclasses
 import datetime
 import json
@@ -35,7 +36,16 @@ TOLERANCE = 2e-5
 PLANNED = ("equinox", "flax_linen", "flax_nnx", "haiku", "optax")
 PLAN_TOLERANCE = 0.1
 VARIABLES = {"JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "", "PYTHONHASHSEED": "0"}
-INSTALLED = "optax chex einops equinox flax jaxtyping dm-haiku distrax orbax-checkpoint".split()
+# The distribution of a job's library, where it is not the first word of the job's name.
+DISTRIBUTIONS = {
+    "haiku": "dm-haiku",
+    "mjx": "mujoco-mjx",
+    "orbax": "orbax-checkpoint",
+    "ott": "ott-jax",
+    "processes": "flax",
+    "stax": "jax",
+    "tfp": "tfp-nightly",
+}
 
 
 @dataclasses.dataclass(slots=True)
@@ -87,16 +97,18 @@ class Side:
         if self.run("run_api.py", name, str(file)) is not None:
             self.calls[name] = pickle.loads(file.read_bytes())
 
-    def versions(self) -> str:
-        """Return the libraries' versions there."""
+    def versions(self) -> dict[str, str]:
+        """Return the versions of all that is installed there, by distribution."""
         program = (
-            "from importlib.metadata import version\n"
-            f"print(', '.join(f'{{n}} {{version(n)}}' for n in {INSTALLED}))"
+            "import json\n"
+            "from importlib.metadata import distributions\n"
+            "print(json.dumps({d.name.lower().replace('_', '-'): d.version"
+            " for d in distributions()}))"
         )
         if not Path(self.python).exists():
-            return "no interpreter"
+            return {}
         done = subprocess.run([self.python, "-c", program], capture_output=True, text=True)
-        return done.stdout.strip()
+        return json.loads(done.stdout or "{}")
 
 
 def apart(theirs: list[float], ours: list[float]) -> float:
@@ -109,6 +121,22 @@ def apart(theirs: list[float], ours: list[float]) -> float:
         return float("inf")
     one, two = np.array(theirs), np.array(ours)
     return round(float(np.max(np.abs(one - two) / np.maximum(np.abs(one), 1e-12))), 12)
+
+
+def distribution(job: str) -> str:
+    """Return the distribution of the library that a job is about.
+
+    >>> distribution("haiku_sharded")
+    'dm-haiku'
+    """
+    library = job.partition("_")[0]
+    return DISTRIBUTIONS.get(library, library)
+
+
+def purpose(job: str) -> str:
+    """Return what a job does, in its own words."""
+    text = (FOLDER / f"job_{job}.py").read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(text)) or "").splitlines()[0]
 
 
 def milliseconds(seconds: float) -> str:
@@ -201,6 +229,7 @@ def report(theirs: Side, ours: Side, jobs: list[str], calls: list[str]) -> tuple
     counted = [calls_row(name, theirs, ours) for name in calls]
     header = ["job", "quality", "losses differ by", "first step, JAX", "Ricci", "ratio"]
     header += ["step, JAX", "Ricci", "ratio"]
+    versions = theirs.versions()
     parts = [
         "# Libraries",
         "Written by `nox -s libraries -- --write docs/libraries.md`. Each library is the newest "
@@ -208,8 +237,16 @@ def report(theirs: Side, ours: Side, jobs: list[str], calls: list[str]) -> tuple
         "trains the same model from the same keys on both; its first step counts from the first "
         f"import to the first loss (at most {FIRST_STEP} of JAX's), the others by their median "
         f"(at most {STEADY_STEP:g}).",
-        f"{datetime.date.today()}, {machine()}. {theirs.versions()}.",
+        f"{datetime.date.today()}, {machine()}.",
         table(header, [cells for cells, _ in rows]),
+        "The library of each job, its version, and what the job does:",
+        table(
+            ["job", "library", "version", "what it does"],
+            [
+                [name, distribution(name), versions.get(distribution(name), "–"), purpose(name)]
+                for name in jobs
+            ],
+        ),
         "Small calls of each library's everyday functions, and how many give the same:",
         table(["library", "calls", "agree"], [cells for cells, _ in counted]),
     ]

@@ -1,6 +1,7 @@
 """The comparison of libraries' jobs and calls on the drop-in and on JAX."""
 
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,19 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from libraries import CALLS, JOBS, Side, calls_row, difference, job_row, report
+from libraries import (
+    CALLS,
+    JOBS,
+    Side,
+    calls_row,
+    difference,
+    distribution,
+    job_row,
+    purpose,
+    report,
+)
 
+ROOT = Path(__file__).parents[2]
 FAILED = {"error": "ValueError", "text": "Traceback\nValueError: no"}
 
 
@@ -82,12 +94,21 @@ def test_calls_that_differ_are_counted_and_named():
     assert len(lines) == 1 and lines[0].startswith("a, one: ")
 
 
-def test_every_job_has_calls():
+def test_jobs_and_calls_are_found():
     assert set(JOBS) >= {"optax", "chex", "einops", "equinox", "jaxtyping", "haiku", "distrax"}
-    # The job over processes is of flax, optax and orbax together, each of which has calls.
-    assert {name.removesuffix("_sharded") for name in JOBS} - {"processes"} <= set(CALLS)
+    assert set(CALLS) >= {"optax", "chex", "einops", "equinox", "jaxtyping", "haiku", "distrax"}
+
+
+def test_every_job_says_what_it_does():
+    assert all(purpose(name).endswith(".") for name in JOBS)
+
+
+def test_every_job_is_of_a_library_that_is_asked_for():
+    group = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["libraries"]
+    asked = {name.partition("=")[0] for name in group}
+    assert {distribution(name) for name in JOBS} <= asked | {"jax"}
 
 
 def test_the_report_says_that_nothing_agrees_where_nothing_ran():
-    text, kept = report(Side("jax", "missing"), Side("ricci", "missing"), ["a"], [])
+    text, kept = report(Side("jax", "missing"), Side("ricci", "missing"), ["optax"], [])
     assert not kept and "failed" in text
