@@ -104,9 +104,17 @@ TABLE: dict[str, dict[str, str]] = {
     "experimental.colocated_python.func": {},
     "experimental.colocated_python.serialization": {"DeviceList": "ricci_xla:DeviceList"},
     "experimental.jax2tf": {"convert": f"{UNSUPPORTED}:convert"},  # equinox, neural-tangents
-    "experimental.sparse": {  # e3nn, numpyro, ott
-        name: f"{UNSUPPORTED}:{name}" for name in ("BCOO", "sparsify")
-    },
+    # keras, where an option asks for it on a TPU
+    "experimental.pallas": {},
+    "experimental.pallas.ops": {},
+    "experimental.pallas.ops.tpu": {},
+    "experimental.pallas.ops.tpu.splash_attention": {},
+    "experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel": dict.fromkeys(
+        ("SegmentIds", "make_splash_mha"), f"{UNSUPPORTED}:splash_attention"
+    ),
+    "experimental.pallas.ops.tpu.splash_attention.splash_attention_mask": dict.fromkeys(
+        ("CausalMask", "MultiHeadMask", "NumpyMask"), f"{UNSUPPORTED}:splash_attention"
+    ),
     "extend.ifrt_programs": {"ifrt_programs": f"{UNSUPPORTED}:ifrt_programs"},  # orbax
     "experimental.hijax": {  # flax
         **{name: f"ricci_ir:{name}" for name in ("AbstractValue", "ShapedArray")},

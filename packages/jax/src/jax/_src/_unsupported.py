@@ -81,29 +81,12 @@ class ifrt_programs:
     make_plugin_compile_options = make_plugin_program
 
 
-class BCOO:
-    """A sparse array. Nothing is an instance.
-
-    Raises:
-      NotImplementedError: when one is made.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        raise NotImplementedError("BCOO: sparse arrays are not supported yet. Use dense ones.")
-
-    @classmethod
-    def fromdense(cls, mat: Any, **options: Any) -> NoReturn:
-        """Not supported: makes one of a dense array."""
-        raise NotImplementedError("BCOO.fromdense: sparse arrays are not supported yet.")
-
-
-def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., NoReturn]:
-    """Not supported: lets a function take sparse arrays. What it returns raises when called."""
-
-    def call(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError("sparsify: sparse arrays are not supported yet. Use dense ones.")
-
-    return call
+def splash_attention(*args: Any, **kwargs: Any) -> NoReturn:
+    """Not supported: computes attention by a kernel written for TPUs, and describes its masks."""
+    raise NotImplementedError(
+        "splash_attention: kernels written for TPUs are not supported. Use "
+        "jax.nn.dot_product_attention; in keras, leave flash attention off."
+    )
 
 
 def convert(fun_jax: Callable[..., Any], **options: Any) -> NoReturn:
