@@ -12,6 +12,7 @@ from ricci_ir import (
     Trace,
     Tracer,
     check_leaks,
+    check_returned,
     check_tracer_leaks,
     context,
     eval_jaxpr,
@@ -129,7 +130,9 @@ def run_jvp(
     ]
     context.trace, context.name_stack = trace, jvp_stack(names)
     try:
-        out_primals, out_tangents, _ = trace.split(fun(*args))
+        outs = fun(*args)
+        check_returned(outs, trace)
+        out_primals, out_tangents, _ = trace.split(outs)
     finally:
         context.trace, context.name_stack = previous, names
         trace.alive = False

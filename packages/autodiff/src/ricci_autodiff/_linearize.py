@@ -27,6 +27,7 @@ from ricci_ir import (
     VaryingMismatch,
     caller_source,
     check_leaks,
+    check_returned,
     check_tracer_leaks,
     context,
     eval_jaxpr,
@@ -487,7 +488,9 @@ def linearize_flat(
     previous, names = context.trace, context.name_stack
     context.trace, context.name_stack = trace, jvp_stack(names)
     try:
-        results, out_tangents, _ = trace.split(fun(*args))
+        outs = fun(*args)
+        check_returned(outs, trace)
+        results, out_tangents, _ = trace.split(outs)
     finally:
         context.trace, context.name_stack = previous, names
         trace.alive = tape.alive = False

@@ -164,6 +164,15 @@ class AccumulatingPullback:
         return GradRef()
 
 
+def _restored(tree: PyTreeDef, parts: Sequence[Any]) -> AccumulatingPullback:
+    made = AccumulatingPullback.__new__(AccumulatingPullback)
+    made.tree, (made.pullback, made.places) = tree, parts
+    return made
+
+
+register_pytree_node(AccumulatingPullback, lambda f: ((f.pullback, f.places), f.tree), _restored)
+
+
 def _read(tree: PyTreeDef, avals: Sequence[Any], given: PyTree) -> list[Any]:
     """What was given for each leaf of the arguments, checked."""
     try:

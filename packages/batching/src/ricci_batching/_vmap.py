@@ -19,6 +19,7 @@ from ricci_ir import (
     as_array,
     check_callable,
     check_leaks,
+    check_returned,
     check_tracer_leaks,
     context,
     eval_jaxpr,
@@ -221,6 +222,12 @@ def batch_flat(
     """
     parent = context.trace
     trace = _trace_of(parent, axis, earlier)
+
+    def run(*args: ArrayLike) -> Sequence[ArrayLike]:
+        outs = fun(*args)
+        check_returned(outs, trace)
+        return outs
+
     inputs = [
         MappedReference(trace, x, d) if d is not None and is_reference(x) else trace.join(x, d)  # pyright: ignore[reportArgumentType]
         for x, d in zip(args, dims, strict=True)
@@ -229,10 +236,10 @@ def batch_flat(
     context.trace, context.name_stack = trace, vmap_stack(names, axis.size)
     try:
         if axis.name is None:
-            values, out_dims, _ = trace.split(fun(*inputs))
+            values, out_dims, _ = trace.split(run(*inputs))
         else:
             with extend_axes([(axis.name, axis.size)]):
-                values, out_dims, _ = trace.split(fun(*inputs))
+                values, out_dims, _ = trace.split(run(*inputs))
     finally:
         context.trace, context.name_stack = parent, names
         trace.alive = False

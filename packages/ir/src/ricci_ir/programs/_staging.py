@@ -18,6 +18,7 @@ from ricci_ir.traces._references import (
     check_takes_references,
     check_write,
     is_reference,
+    is_traced,
     reference_methods,
     uses_references,
 )
@@ -395,7 +396,7 @@ def trace_to_jaxpr(
 
 def closes_over_tracers(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr has tracers of enclosing traces as constants, so it must not be cached."""
-    return any(isinstance(const, Tracer) for const in jaxpr.consts)
+    return any(map(is_traced, jaxpr.consts))
 
 
 class ensure_compile_time_eval(ContextBlock):

@@ -19,11 +19,13 @@ from ._trace import Trace, Tracer, context
 __all__ = [
     "BracketedReference",
     "check_distinct",
+    "check_returned",
     "check_takes_references",
     "check_write",
     "discharge_rules",
     "DischargedPrimitive",
     "is_reference",
+    "is_traced",
     "locked",
     "Ref",
     "reference_methods",
@@ -103,9 +105,9 @@ class BracketedReference:
         """How the array lies on devices."""
         return self.aval.sharding
 
-    def addupdate(self, value: Any, index: Any = ...) -> None:
+    def addupdate(self, x: Any, idx: Any = ...) -> None:
         """Add a value to what is at an index."""
-        reference_methods["addupdate"](self, index, value)
+        reference_methods["addupdate"](self, idx, x)
 
 
 def is_reference(x: object) -> bool:
@@ -229,6 +231,20 @@ class Ref(BracketedReference, metaclass=_RefMeta):
         self._value, self._owned = value, fresh
 
     @property
+    def committed(self) -> bool:
+        """Whether the array must stay on its devices."""
+        return self.read().committed
+
+    @property
+    def format(self) -> Any:
+        """The sharding of the array, and how its elements lie in memory."""
+        return self.read().format
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the array's memory, which the next write may change."""
+        return self.read().unsafe_buffer_pointer()
+
+    @property
     def is_owned(self) -> bool:
         """Whether nobody else can hold the array, so that its memory may be reused."""
         return self._owned
@@ -314,6 +330,25 @@ def check_takes_references(primitive: Primitive, aval: AbstractValue) -> None:
             f"{primitive.name} takes arrays, but an operand is a reference of type {aval}. Read it "
             "first: ref[...]."
         )
+
+
+def check_returned(results: Iterable[Any], trace: Trace) -> None:
+    """Refuse to return a reference that belongs to a transformation that ends.
+
+    Raises:
+      ValueError: if one of the results is such a reference.
+    """
+    for x in results:
+        if is_reference(x) and getattr(x, "_owner", None) is trace:
+            raise ValueError(
+                f"a function that is transformed returned a reference of type {x.aval} that it "
+                "made or that was passed to it. Return what it holds: ref[...]."
+            )
+
+
+def is_traced(x: object) -> bool:
+    """Whether a value is a tracer, or a reference that may hold one."""
+    return isinstance(x, Tracer) or (type(x) is Ref and x._owner.parent is not None)
 
 
 class locked:

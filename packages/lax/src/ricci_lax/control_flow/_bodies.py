@@ -15,7 +15,6 @@ from ricci_ir import (
     Jaxpr,
     ShapedArray,
     TracedFunctions,
-    Tracer,
     Var,
     cast_varying,
     check_results,
@@ -25,6 +24,7 @@ from ricci_ir import (
     eval_jaxpr,
     get_aval,
     is_observed,
+    is_traced,
     lattice_result_type,
     no_axes,
     notify,
@@ -102,7 +102,7 @@ def trace_body(
         allowed.require(f"{what}: {function_name(fun)}", traced.jaxpr.effects)
     if found is not None and same_program(found.jaxpr, traced.jaxpr):
         return traced._replace(jaxpr=found.jaxpr)
-    if not any(isinstance(x, Tracer) for x in traced.consts):
+    if not any(map(is_traced, traced.consts)):
         _bodies.put(fun, key, traced)
     return traced
 

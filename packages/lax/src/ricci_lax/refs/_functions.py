@@ -91,9 +91,9 @@ class TransformedRef:
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         set(self, index, value)
 
-    def addupdate(self, value: ArrayLike, index: Any = ...) -> None:
+    def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
         """Add a value to what is at an index."""
-        addupdate(self, index, value)
+        addupdate(self, idx, x)
 
     def __repr__(self) -> str:
         return f"TransformedRef({self.ref!r}, shape={self.shape})"

@@ -11,6 +11,8 @@ from ricci_ir import (
     ArrayLike,
     NonConcreteBooleanIndexError,
     ShapedArray,
+    context,
+    eval_trace,
     get_aval,
     is_recording,
     is_symbolic_dim,
@@ -163,6 +165,15 @@ def _has_arrays(form: Form) -> bool:
     return any(part.kind == ARRAY for part in form)
 
 
+def _is_known(x: Array, form: Form) -> bool:
+    """Whether an array that is at hand is indexed with numbers; its brackets are quick then."""
+    return (
+        context.trace is eval_trace
+        and hasattr(type(x), "__getitem__")
+        and all(part.start is not None for part in form)
+    )
+
+
 def _starts(form: Form, shape: tuple[int, ...], operands: Sequence[ArrayLike]) -> list[ArrayLike]:
     """The first position along each dimension."""
     given = iter(operands)
@@ -184,7 +195,7 @@ def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
     shape = x.shape
     if is_whole(form, shape):
         return x
-    if _has_arrays(form):
+    if _has_arrays(form) or _is_known(x, form):
         return x[_numpy_index(form, operands)]  # pyright: ignore
     spans = [(part.size - 1) * part.step + 1 if part.size else 0 for part in form]
     steps = [part.step for part in form]

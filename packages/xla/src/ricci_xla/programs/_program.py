@@ -14,10 +14,10 @@ from ricci_ir import (
     Cache,
     DebugInfo,
     Jaxpr,
-    Tracer,
     argument_aval,
     convert_constvars,
     explain_cache_misses,
+    is_traced,
     kept_programs,
     no_tracing,
     result_aval,
@@ -271,7 +271,7 @@ def trace_program(
             for where, value in (*by_position, *by_name)
         )
         # A program that closes over tracers is valid only while their trace lasts.
-        if not any(isinstance(const, Tracer) for const in program.consts):
+        if not any(map(is_traced, program.consts)):
             if earlier is not None:
                 _share(program, kept_programs(earlier), key)
             program = kept.add(key, program)

@@ -1,0 +1,210 @@
+"""References with the reference backend and without the NumPy API."""
+
+import numpy as np
+import pytest
+
+import ricci_lax as lax
+from ricci_autodiff import grad, vjp
+from ricci_batching import vmap
+from ricci_ir import (
+    AbstractRef,
+    ShapedArray,
+    ShapeDtypeStruct,
+    check_jaxpr,
+    discharged,
+    eval_jaxpr,
+    live_program,
+    make_jaxpr,
+    use_backend,
+)
+from ricci_lax import refs
+from ricci_lax.refs import new_ref
+from ricci_reference import reference_backend
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.fixture(autouse=True)
+def _reference():
+    with use_backend(reference_backend):
+        yield
+
+
+INDICES = [
+    ...,
+    (),
+    0,
+    -1,
+    (1, 2),
+    (slice(1, None), -1),
+    (..., 2),
+    (slice(0, 2), slice(1, 3)),
+    (slice(None), slice(None, None, 2)),
+    np.int32(2),
+    (slice(5, None), 0),
+    (slice(2, 1),),
+]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_an_index_reads_what_numpy_reads(index):
+    ref = new_ref(X)
+    np.testing.assert_array_equal(ref[index], X[index])
+    program = make_jaxpr(lambda ref: ref[index])(ref)
+    check_jaxpr(program)
+    found = eval_jaxpr(discharged(program).jaxpr, (), X)
+    np.testing.assert_array_equal(found[0], X[index])
+
+
+@pytest.mark.parametrize("index", [i for i in INDICES if "None, None, 2" not in str(i)], ids=str)
+def test_an_index_writes_what_numpy_writes(index):
+    expected = X.copy()
+    value = np.full(X[index].shape, 50, np.float32)
+    expected[index] = value
+    added = expected.copy()
+    added[index] += value
+
+    def write(ref):
+        refs.set(ref, index, value)
+        ref.addupdate(value, index)
+        return refs.swap(ref, index, value)
+
+    program = make_jaxpr(write)(new_ref(X))
+    for run in (write, lambda ref: eval_jaxpr(program, program.consts, ref)[0]):
+        ref = new_ref(X)
+        np.testing.assert_array_equal(run(ref), added[index])
+        np.testing.assert_array_equal(ref[...], expected)
+
+
+def test_a_view_of_a_view_is_a_part_of_the_reference():
+    ref = new_ref(X)
+    view = ref.at[1:].at[0]
+    assert (view.shape, view.ndim, view.dtype) == ((4,), 1, np.float32)
+    view[1] = 70.0
+    view.addupdate(1.0, 2)
+    np.testing.assert_array_equal(ref[1], [4, 70, 7, 7])
+    np.testing.assert_array_equal(view.at[1:3][...], [70, 7])
+    program = make_jaxpr(lambda ref: ref.at[1:].at[0][2:])(ref)
+    assert "b:f32[2] <- a[1:][0][2:]" in str(program).replace(",:", "")
+
+
+@pytest.mark.parametrize(
+    ("index", "error"),
+    [
+        (3, ValueError),
+        ((0, 0, 0), ValueError),
+        ((..., ...), ValueError),
+        (slice(None, None, -1), ValueError),
+        ("a", TypeError),
+        (1.0, TypeError),
+        (True, TypeError),
+        (None, TypeError),
+        (np.float32([1]), TypeError),
+        (np.array([True, False, True]), IndexError),
+    ],
+)
+def test_what_is_no_index_is_refused(index, error):
+    index = (index,) if index is None else index
+    with pytest.raises(error):
+        new_ref(X)[index]
+
+
+def test_values_have_the_type_of_what_is_there():
+    ref = new_ref(X)
+    for value in (np.float32(1), np.ones((2, 4), np.float32), np.ones(4, np.int32)):
+        with pytest.raises(ValueError, match="is written to"):
+            ref[0] = value
+    ref[0, 0] = 5
+    ref[0] = np.arange(4.0)  # float64 stands for float32
+    assert ref[0].dtype == np.float32
+
+
+def test_reading_and_writing_know_what_they_do():
+    ref = new_ref(X)
+    program = make_jaxpr(
+        lambda ref: (ref[0], ref.addupdate(1.0, (0, 0)), refs.set(ref, 1, ref[2]))
+    )(ref)
+    assert [{str(e) for e in eqn.effects} for eqn in program.eqns] == [
+        {"Read<Ref>"},
+        {"Accumulate<Ref>"},
+        {"Read<Ref>"},
+        {"Write<Ref>"},
+    ]
+    check_jaxpr(program)
+    # A part that nobody needs is still read; reading alone is not dropped either.
+    assert len(live_program(program, (False,)).jaxpr.eqns) == 4
+
+
+def test_a_program_keeps_its_discharged_form():
+    program = make_jaxpr(lambda ref, x: ref.__setitem__(0, x))(new_ref(X), X[0])
+    assert discharged(program) is discharged(program)
+    assert discharged(program).written == (0,)
+    assert [e.primitive.name for e in discharged(program).jaxpr.eqns][-1] == "dynamic_update_slice"
+    assert discharged(program, ()).jaxpr.outvars == []
+
+
+def test_what_is_only_read_is_no_result_and_stays_out_of_the_carry():
+    def f(a, b):
+        return lax.scan(
+            lambda c, i: (lax.add(c, a[i]), b.addupdate(c, i)), np.float32(0), np.arange(3)
+        )
+
+    ref = new_ref(X[0])
+    pure = discharged(make_jaxpr(f)(ref, new_ref(X[1])))
+    assert pure.written == (1,)
+    (loop,) = [e for e in pure.jaxpr.eqns if e.primitive.name == "scan"]
+    assert (loop.params["num_consts"], loop.params["num_carry"]) == (1, 2)
+
+
+def test_derivatives_and_batches_pass_through_references():
+    def f(x):
+        ref = new_ref(np.zeros(3, np.float32))
+        ref[1] = lax.sin(x)
+        lax.fori_loop(0, 3, lambda i, _: ref.addupdate(x, i), None)
+        return lax.reduce_sum(lax.mul(ref[...], ref[...]), (0,))
+
+    x = np.float32(0.5)
+    s = np.sin(x)
+    slope = 4 * x + 2 * (s + x) * (np.cos(x) + 1)
+    np.testing.assert_allclose(grad(f)(x), slope, rtol=1e-6)
+    np.testing.assert_allclose(vmap(grad(f))(np.full(2, x)), [slope, slope], rtol=1e-6)
+    np.testing.assert_allclose(vmap(f)(np.full(2, x)), [2 * x**2 + (s + x) ** 2] * 2, rtol=1e-6)
+
+
+def test_what_a_function_made_is_not_returned_from_it():
+    for transform in (vmap(new_ref), lambda x: vjp(new_ref, x)):
+        with pytest.raises(ValueError, match="returned a reference"):
+            transform(X[0])
+
+
+def test_an_operation_without_a_rule_refuses_references():
+    aval = AbstractRef(ShapedArray((3,), np.float32))
+    for f in (lax.sin, lambda ref: lax.add(ref, ref), lambda ref: ref * 2):
+        with pytest.raises(TypeError, match="Read it first"):
+            make_jaxpr(f)(new_ref(X[0]))
+        with pytest.raises(TypeError, match="Read it first"):
+            make_jaxpr(f)(aval)
+
+
+def test_making_and_ending():
+    ref = refs.empty_ref(ShapeDtypeStruct((2,), np.int32))
+    assert ref.dtype == np.int32 and refs.freeze(ref).tolist() == [0, 0]
+    refs.free_ref(ref)
+    with pytest.raises(ValueError, match="free_ref"):
+        ref[0]
+
+    def f(x):
+        own = new_ref(x, kind="mine")
+        y = own[...]
+        refs.free_ref(own)
+        return y
+
+    program = make_jaxpr(f)(np.float32(1))
+    assert "free_ref" in str(program) and program.eqns[0].outvars[0].aval.kind == "mine"
+    assert eval_jaxpr(discharged(program).jaxpr, (), np.float32(2)) == [2]
+    with pytest.raises(TypeError, match="new_ref takes an array"):
+        new_ref([1.0])
+    with pytest.raises(TypeError, match="reference already"):
+        new_ref(new_ref(1.0))
+    with pytest.raises(NotImplementedError, match="pin=True"):
+        new_ref(1.0, pin=True)
