@@ -12,6 +12,9 @@ from ricci.extend.core import primitives
 STUB = Path(__file__).parents[1] / "packages/ricci/src/ricci/extend/core/primitives.pyi"
 HEAD = """# Written by tools/primitive_names.py.
 from ricci_ir import Primitive
+from ricci_lax import create_call_primitive as create_call_primitive
+from ricci_lax import eval_jaxpr_transpose as eval_jaxpr_transpose
+from ricci_lax import register_call_primitive_rules as register_call_primitive_rules
 
 def __getattr__(name: str) -> Primitive: ...
 """
@@ -19,7 +22,8 @@ def __getattr__(name: str) -> Primitive: ...
 
 def stub() -> str:
     """The text of the stub: a line for each primitive."""
-    return "\n".join([HEAD, *(f"{name}: Primitive" for name in dir(primitives)), ""])
+    names = [name for name in dir(primitives) if name.endswith("_p")]
+    return "\n".join([HEAD, *(f"{name}: Primitive" for name in names), ""])
 
 
 if __name__ == "__main__":

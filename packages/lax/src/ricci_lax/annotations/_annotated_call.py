@@ -3,17 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_autodiff import (
-    Zero,
-    join_tangents,
-    jvp_jaxpr,
-    linearize_jaxpr,
-    split_by_linearizing,
-    transpose_call,
-)
-from ricci_batching import batch_jaxpr
-from ricci_ir import Jaxpr, Primitive, by_program, define, live_call, looks_like
+from ricci_ir import Primitive, by_program, define, live_call, looks_like
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
+from ricci_lax.programs._call_rules import call_rules
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Value, thread_tokens, tokens_at
@@ -37,43 +29,6 @@ def annotated_call(
         those of the call that is differentiated.
     """
 
-    def jvp(
-        primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: object
-    ) -> Any:
-        pushed, nonzeros = jvp_jaxpr(jaxpr, [type(t) is not Zero for t in tangents])
-        given = [t for t in tangents if type(t) is not Zero]
-        outs = primitive.bind(*primals, *given, jaxpr=pushed, **params)
-        results, found = outs[: len(nonzeros)], outs[len(nonzeros) :]
-        return results, join_tangents(nonzeros, found, results)
-
-    def linearize(
-        tape: Any,
-        primals: Sequence[Any],
-        tangents: Sequence[Any],
-        *,
-        jaxpr: Jaxpr,
-        **params: object,
-    ) -> Any:
-        plan = linearize_jaxpr(jaxpr, tuple(type(t) is not Zero for t in tangents))
-        outputs = primitive.bind(*primals, jaxpr=plan.forward, **params)
-        results = outputs[: len(jaxpr.outvars)]
-        values = (*primals, *outputs)
-        residuals = [values[i] for i in plan.residuals]
-        recorded: Any = ()
-        if plan.tangent.outvars or plan.tangent.effects:
-            given = [t for t in tangents if type(t) is not Zero]
-            more = {"jaxpr": plan.tangent, **derived(params)}
-            recorded = tape.record(primitive, (*residuals, *given), more)
-        return results, join_tangents(plan.nonzeros, recorded, results)
-
-    def transpose(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, **params: object) -> Any:
-        apply = lambda program, operands: primitive.bind(*operands, jaxpr=program, **params)
-        return transpose_call(cts, args, jaxpr, apply)
-
-    def batch(axis: Any, args: Sequence[Any], dims: Any, *, jaxpr: Any, **params: object) -> Any:
-        batched, out_dims = batch_jaxpr(jaxpr, axis, dims)
-        return primitive.bind(*args, jaxpr=batched, **params), out_dims
-
     primitive = define(
         name,
         abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
@@ -81,11 +36,7 @@ def annotated_call(
         sharding=by_program,
         memo=False,
         effects=lambda params: params["jaxpr"].effects,
-        jvp=jvp,
-        linearize=linearize,
-        split=split_by_linearizing(linearize),
-        transpose=transpose,
-        batch=batch,
+        **call_rules(lambda: primitive, "jaxpr", derived),
         examples=no_examples("it runs its program, whose operations have laws of their own"),
         lower=lower,
         program=lambda *, jaxpr, **_: (jaxpr, name),

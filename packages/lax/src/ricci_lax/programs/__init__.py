@@ -1,4 +1,5 @@
 """Programs as primitives: the staged call behind ``jit``, composites, and inlining."""
 
+from ._call_primitives import *
 from ._composite import *
 from ._staged_call import *

@@ -39,6 +39,9 @@ from ricci_ir import take_current_trace as take_current_trace
 from ricci_ir import to_tangent_dtype as _to_tangent_dtype
 from ricci_ir import unmapped_aval as unmapped_aval
 from ricci_ir import valid_jaxtype as valid_jaxtype
+from ricci_lax import create_call_primitive as create_call_primitive
+from ricci_lax import eval_jaxpr_transpose as eval_jaxpr_transpose
+from ricci_lax import register_call_primitive_rules as register_call_primitive_rules
 
 unsafe_am_i_under_a_vmap_DO_NOT_USE = _under_vmap
 ClosedJaxpr = Jaxpr

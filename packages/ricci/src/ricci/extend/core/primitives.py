@@ -9,6 +9,11 @@ import ricci_lax.linalg
 import ricci_parallel
 import ricci_random
 from ricci_ir import Primitive, eval_jaxpr_p, primitives
+from ricci_lax import create_call_primitive as create_call_primitive
+from ricci_lax import eval_jaxpr_transpose as eval_jaxpr_transpose
+from ricci_lax import register_call_primitive_rules as register_call_primitive_rules
+
+_FUNCTIONS = ["create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules"]
 
 # What libraries written for JAX call some of them.
 _other_names: dict[str, Primitive] = {
@@ -33,7 +38,7 @@ def __getattr__(name: str) -> Primitive:
 
 
 def __dir__() -> list[str]:
-    return sorted(_by_name())
+    return sorted([*_by_name(), *_FUNCTIONS])
 
 
-__all__ = sorted(_by_name())  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = sorted([*_by_name(), *_FUNCTIONS])  # pyright: ignore[reportUnsupportedDunderAll]

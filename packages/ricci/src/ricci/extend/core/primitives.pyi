@@ -1,5 +1,8 @@
 # Written by tools/primitive_names.py.
 from ricci_ir import Primitive
+from ricci_lax import create_call_primitive as create_call_primitive
+from ricci_lax import eval_jaxpr_transpose as eval_jaxpr_transpose
+from ricci_lax import register_call_primitive_rules as register_call_primitive_rules
 
 def __getattr__(name: str) -> Primitive: ...
 
@@ -38,6 +41,7 @@ closed_call_p: Primitive
 clz_p: Primitive
 complex_p: Primitive
 composite_p: Primitive
+compute_on_p: Primitive
 concatenate_p: Primitive
 cond_p: Primitive
 conj_p: Primitive
@@ -64,6 +68,7 @@ debug_callback_p: Primitive
 debug_print_p: Primitive
 device_put_p: Primitive
 digamma_p: Primitive
+dim_as_value_p: Primitive
 div_p: Primitive
 dot_general_p: Primitive
 dynamic_slice_p: Primitive
@@ -85,8 +90,10 @@ gather_p: Primitive
 ge_p: Primitive
 geqp3_p: Primitive
 geqrf_p: Primitive
+global_array_to_host_local_array_p: Primitive
 gt_p: Primitive
 hessenberg_p: Primitive
+host_local_array_to_global_array_p: Primitive
 householder_product_p: Primitive
 igamma_grad_a_p: Primitive
 igamma_p: Primitive
@@ -98,6 +105,7 @@ io_callback_p: Primitive
 iota_p: Primitive
 is_finite_p: Primitive
 jit_p: Primitive
+layout_constraint_p: Primitive
 le_p: Primitive
 le_to_p: Primitive
 lgamma_p: Primitive
@@ -227,5 +235,7 @@ unreduced_reduce_scatter_p: Primitive
 unstack_p: Primitive
 vary_unreduced_cast_p_p: Primitive
 while_p: Primitive
+xla_metadata_call_p: Primitive
+xla_metadata_value_p: Primitive
 xor_p: Primitive
 zeta_p: Primitive

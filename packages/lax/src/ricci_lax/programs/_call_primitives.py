@@ -1,0 +1,126 @@
+"""Primitives of libraries that call a program: their rules, from the program's own."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_autodiff import jvp_rules, linearize_rules, split_rules, transpose_rules
+from ricci_batching import batch_rules
+from ricci_ir import (
+    Jaxpr,
+    Primitive,
+    by_program,
+    dce_called_jaxpr,
+    dce_rules,
+    eager_rules,
+    eval_jaxpr,
+    program_rules,
+    sharding_rules,
+)
+from ricci_stablehlo import (
+    Lowering,
+    Value,
+    lower_rules,
+    order_rules,
+    thread_tokens,
+    tokens_at,
+)
+
+from ._call_rules import call_rules
+
+__all__ = [
+    "create_call_primitive",
+    "eval_jaxpr_transpose",
+    "register_call_primitive_rules",
+]
+
+_TABLES = {
+    "jvp": jvp_rules,
+    "linearize": linearize_rules,
+    "split": split_rules,
+    "transpose": transpose_rules,
+    "batch": batch_rules,
+}
+
+
+def eval_jaxpr_transpose(
+    prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Jaxpr, **params: Any
+) -> list[Any]:
+    """The transpose rule of a primitive that calls a program: call the transposed program.
+
+    Args:
+      prim: the primitive.
+      ct: the cotangents of the results.
+      args: the operands; the linear ones are ``UndefinedPrimal``.
+      call_jaxpr: the program.
+      params: the other parameters.
+
+    Returns:
+      The cotangent of each operand; ``None`` if it is zero, or the operand is not linear.
+    """
+    rules = call_rules(lambda: prim, "call_jaxpr")
+    return rules["transpose"](ct, *args, call_jaxpr=call_jaxpr, **params)
+
+
+def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
+    """A primitive that calls a program, and behaves as the program does.
+
+    It is applied by ``bind(*args, call_jaxpr=jaxpr)``; other parameters are kept, and mean nothing.
+
+    Args:
+      name: its name in printed programs.
+      inline_jax_late: whether lowering writes the program out, instead of a function that is called
+        ``name``, if there is such a parameter.
+
+    Example:
+      >>> from ricci_ir import make_jaxpr
+      >>> from ricci_lax import sin
+      >>> call = create_call_primitive("block")
+      >>> inner = make_jaxpr(sin)(1.0)
+      >>> make_jaxpr(lambda x: call.bind(x, call_jaxpr=inner))(2.0).eqns[0].primitive
+      block
+    """
+    primitive = Primitive(name, multiple_results=True, memo=False)
+    register_call_primitive_rules(primitive, inline_jax_late=inline_jax_late)
+    return primitive
+
+
+def register_call_primitive_rules(
+    prim: Primitive,
+    name: str | None = None,
+    transpose_rule: Callable[..., Any] | None = None,
+    inline_jax_late: bool = True,
+) -> None:
+    """Give a primitive the rules of one that calls its parameter ``call_jaxpr``.
+
+    Args:
+      prim: the primitive; it has several results from now on.
+      name: what its functions are called in lowered programs; by default its name.
+      transpose_rule: ``transpose_rule(cts, *operands, **params)``, instead of the program's.
+      inline_jax_late: whether lowering writes the program out.
+    """
+    prim.multiple_results = True
+    prim.aval_memo = None  # it would keep programs alive
+    prim.effects = lambda params: params["call_jaxpr"].effects
+    prim.def_abstract_eval(lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals)
+    symbol = prim.name if name is None else name
+
+    def lower(ctx: Lowering, *operands: Value, call_jaxpr: Jaxpr, **params: Any) -> list[Value]:
+        if inline_jax_late:
+            return ctx.inline(call_jaxpr, operands)
+        return ctx.call(call_jaxpr, params.get("name", symbol), operands)
+
+    def evaluate(*args: Any, call_jaxpr: Jaxpr, **params: Any) -> list[Any]:
+        return eval_jaxpr(call_jaxpr, call_jaxpr.consts, *args)
+
+    for kind, rule in call_rules(lambda: prim, "call_jaxpr").items():
+        _TABLES[kind].define(prim, rule)
+    if transpose_rule is not None:
+        transpose_rules[prim] = transpose_rule
+    sharding_rules[prim] = by_program
+    program_rules[prim] = lambda *, call_jaxpr, **params: (call_jaxpr, params.get("name", symbol))
+    lower_rules[prim] = lower
+    eager_rules[prim] = evaluate
+    order_rules[prim] = tokens_at(
+        0, call_jaxpr=lambda eqn, effects: thread_tokens(eqn.params["call_jaxpr"], effects)
+    )
+    dce_rules[prim] = dce_called_jaxpr

@@ -1,0 +1,72 @@
+"""The rules of primitives that call a program which one of their parameters holds."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_autodiff import (
+    Zero,
+    join_tangents,
+    jvp_jaxpr,
+    linearize_jaxpr,
+    split_by_linearizing,
+    transpose_call,
+)
+from ricci_batching import batch_jaxpr
+from ricci_ir import Primitive
+
+type Params = dict[str, Any]
+
+
+def call_rules(
+    primitive: Callable[[], Primitive],
+    parameter: str,
+    derived: Callable[[Params], Params] = dict,
+) -> dict[str, Any]:
+    """The rules by which what is derived from a call is a call of the same kind.
+
+    Args:
+      primitive: gives the primitive, whose operands are the program's arguments.
+      parameter: the name of the parameter that holds the program.
+      derived: the parameters of the call that computes tangents or cotangents alone, made of those
+        of the call that is differentiated.
+    """
+
+    def call(operands: Sequence[Any], jaxpr: Any, params: Params) -> Any:
+        return primitive().bind(*operands, **{**params, parameter: jaxpr})
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        pushed, nonzeros = jvp_jaxpr(params[parameter], [type(t) is not Zero for t in tangents])
+        given = [t for t in tangents if type(t) is not Zero]
+        outs = call((*primals, *given), pushed, params)
+        results, found = outs[: len(nonzeros)], outs[len(nonzeros) :]
+        return results, join_tangents(nonzeros, found, results)
+
+    def linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        jaxpr = params[parameter]
+        plan = linearize_jaxpr(jaxpr, tuple(type(t) is not Zero for t in tangents))
+        outputs = call(primals, plan.forward, params)
+        results = outputs[: len(jaxpr.outvars)]
+        values = (*primals, *outputs)
+        residuals = [values[i] for i in plan.residuals]
+        recorded: Any = ()
+        if plan.tangent.outvars or plan.tangent.effects:
+            given = [t for t in tangents if type(t) is not Zero]
+            more = {**derived(params), parameter: plan.tangent}
+            recorded = tape.record(primitive(), (*residuals, *given), more)
+        return results, join_tangents(plan.nonzeros, recorded, results)
+
+    def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> Any:
+        apply = lambda program, operands: call(operands, program, params)
+        return transpose_call(cts, args, params[parameter], apply)
+
+    def batch(axis: Any, args: Sequence[Any], dims: Any, **params: Any) -> Any:
+        batched, out_dims = batch_jaxpr(params[parameter], axis, dims)
+        return call(args, batched, params), out_dims
+
+    return {
+        "jvp": jvp,
+        "linearize": linearize,
+        "split": split_by_linearizing(linearize),
+        "transpose": transpose,
+        "batch": batch,
+    }
