@@ -64,9 +64,24 @@ def _canonical(x: Any) -> np.ndarray:
     return np.asarray(x, canonicalize_dtype(x.dtype))
 
 
-# By class, the conversion of values to arrays of canonical dtypes. Subclasses of NumPy's arrays
-# need no entry: they are converted as NumPy's.
-canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = {np.ndarray: _canonical}
+class ArrayConversions(dict[type, Callable[[Any], Any]]):
+    """By class, the conversion of values to arrays of canonical dtypes.
+
+    A class that is added here gets the method ``__jax_array__``, by which such values are known
+    everywhere. Subclasses of NumPy's arrays need no entry: they are converted as NumPy's.
+    """
+
+    __slots__ = ()
+
+    def __setitem__(self, kind: type, convert: Callable[[Any], Any]) -> None:
+        super().__setitem__(kind, convert)
+        if not (hasattr(kind, "__jax_array__") or issubclass(kind, np.ndarray)):
+            kind.__jax_array__ = lambda x: convert(x)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = ArrayConversions(
+    {np.ndarray: _canonical}
+)
 
 
 def apply_primitive(prim: Primitive, *args: object, **params: object) -> Any:

@@ -98,7 +98,7 @@ def shard_arg(x: Any, sharding: Sharding) -> Any:
       RuntimeError: if ``x`` is an array that was deleted.
       TypeError: if ``x`` is none of these.
     """
-    if isinstance(x, ArrayImpl):
+    if type(x) is ArrayImpl:  # a proxy of one says that it is an instance
         if x._sharding is sharding:
             if x.is_deleted():
                 check_not_deleted(x)
