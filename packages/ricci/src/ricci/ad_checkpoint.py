@@ -11,6 +11,7 @@ from ricci_lax.checkpoint_policies import Saveable as Saveable
 from . import checkpoint_policies as checkpoint_policies
 
 remat = checkpoint
+checkpoint_name_fwd = checkpoint_name
 
 
 _guard_public(globals(), "checkpoint_policies")
