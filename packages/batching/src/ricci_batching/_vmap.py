@@ -222,12 +222,6 @@ def batch_flat(
     """
     parent = context.trace
     trace = _trace_of(parent, axis, earlier)
-
-    def run(*args: ArrayLike) -> Sequence[ArrayLike]:
-        outs = fun(*args)
-        check_returned(outs, trace)
-        return outs
-
     inputs = [
         MappedReference(trace, x, d) if d is not None and is_reference(x) else trace.join(x, d)  # pyright: ignore[reportArgumentType]
         for x, d in zip(args, dims, strict=True)
@@ -236,10 +230,12 @@ def batch_flat(
     context.trace, context.name_stack = trace, vmap_stack(names, axis.size)
     try:
         if axis.name is None:
-            values, out_dims, _ = trace.split(run(*inputs))
+            outs = fun(*inputs)
         else:
             with extend_axes([(axis.name, axis.size)]):
-                values, out_dims, _ = trace.split(run(*inputs))
+                outs = fun(*inputs)
+        check_returned(outs, trace)
+        values, out_dims, _ = trace.split(outs)
     finally:
         context.trace, context.name_stack = parent, names
         trace.alive = False
