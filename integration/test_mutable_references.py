@@ -21,6 +21,8 @@ pytest.importorskip("ricci_xla", reason="programs are compiled")
 import ricci
 import ricci.numpy as jnp
 from ricci import lax
+from ricci.debug import find_nan
+from ricci.experimental import checkify
 from ricci_ir import live_program
 from ricci_testing import (
     Oracle,
@@ -258,6 +260,53 @@ def test_rules_of_functions_read_references_and_refuse_to_forget_what_is_written
     assert ricci.jit(writes)(3.0) == 6 and r[...] == 3
     with pytest.raises(NotImplementedError, match="writes references"):
         ricci.grad(ricci.jit(writes))(1.0)
+
+
+# Tools that look at programs
+
+
+def _written_inside(x):
+    r = ricci.new_ref(0.0)
+    r[...] = x * x
+    return r[...]
+
+
+@pytest.mark.parametrize(
+    "setting", [ricci.checking_leaks, ricci.enable_checks, ricci.debug_nans, ricci.disable_jit]
+)
+def test_strict_settings_hold_for_references(setting):
+    r = new(jnp.zeros(3))
+    with setting(True) if setting is not ricci.checking_leaks else setting():
+        ricci.jit(lambda r, x: r.__setitem__(0, x * 2))(r, 2.0)
+        assert ricci.grad(_written_inside)(3.0) == 6
+        assert ricci.jit(ricci.vmap(ricci.grad(_written_inside)))(jnp.ones(2)).tolist() == [2, 2]
+    assert r[...].tolist() == [4, 0, 0]
+
+
+def test_a_plan_of_memory_counts_a_written_reference_once():
+    f = ricci.jit(lambda r, x: r.__setitem__(0, x * 2))
+    plan = str(ricci.memory_plan(f, new(jnp.zeros(300)), 2.0))
+    assert "donated argument" in plan and "f32[300]" in plan
+
+
+def test_checkify_and_find_nan_see_what_is_written():
+    def f(x):
+        r = ricci.new_ref(jnp.zeros(2))
+        r[0] = jnp.log(x)
+        return r[...]
+
+    error, _ = checkify.checkify(ricci.jit(f), errors=checkify.nan_checks)(-1.0)
+    assert "log" in error.get()
+    assert find_nan(f, -1.0).operation == "log"
+    outside = new(0.0)
+
+    def g(x):
+        outside[...] = x
+        checkify.check(x > 0, "negative")
+        return x
+
+    assert "negative" in checkify.checkify(ricci.jit(g))(-2.0)[0].get()
+    assert outside[...] == -2
 
 
 # Several devices

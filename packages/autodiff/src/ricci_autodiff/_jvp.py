@@ -137,7 +137,7 @@ def run_jvp(
         context.trace, context.name_stack = previous, names
         trace.alive = False
     if check_tracer_leaks.value:
-        del args
+        del args, outs
         check_leaks(trace)
     return out_primals, out_tangents
 

@@ -495,7 +495,7 @@ def linearize_flat(
         context.trace, context.name_stack = previous, names
         trace.alive = tape.alive = False
     if check_tracer_leaks.value:
-        del args
+        del args, outs
         check_leaks(trace)
     return tape, given, results, out_tangents  # pyright: ignore[reportReturnType]
 

@@ -240,7 +240,7 @@ def batch_flat(
         context.trace, context.name_stack = parent, names
         trace.alive = False
     if check_tracer_leaks.value:
-        del inputs
+        del inputs, outs
         check_leaks(trace)
     return values, out_dims
 

@@ -62,13 +62,13 @@ def is_spread(jaxpr: Jaxpr, arrays: Sequence[Any]) -> bool:
 
 def devices_of(traced: Traced) -> tuple[Device, ...]:
     """The devices on which a traced call would run."""
-    return place(traced._program, traced._leaves, traced._options).devices
+    return place(*traced.of_arrays()).devices
 
 
 def compile_with_lines(traced: Traced) -> LocatedProgram:
     """Compile a traced call, with the lines of the user's code in the program's text."""
-    program, options = traced._program, traced._options
-    placement = place(program, traced._leaves, options)
+    program, leaves, options = traced.of_arrays()
+    placement = place(program, leaves, options)
     typed = with_typed_results(program, placement, options)
     lowered = lower_program(program, placement, typed, sources=True)
     jaxpr = program.jaxpr

@@ -246,16 +246,21 @@ class Traced(_Stage):
                 "platform only. Lower for each platform separately."
             )
         platform = None if lowering_platforms is None else lowering_platforms[0]
-        program, leaves, options = self._program, self._leaves, self._options
-        held = held_call(program, leaves)
-        if held is not None:
-            program, options = held.program, held.options(options, donates=True)
-            leaves = held.leaves(donates=False)
+        program, leaves, options = self.of_arrays()
         placement = place(program, leaves, options)
         options = with_typed_results(program, placement, options)
         lowered = lower_program(program, placement, options, platform)
-        whole = self._program if held is not None and held.refs else program
-        return Lowered(whole, leaves, options, lowered, is_usual=platform is None)
+        return Lowered(self._program, leaves, options, lowered, is_usual=platform is None)
+
+    def of_arrays(self) -> tuple[Program, Sequence[Any], Options]:
+        """What is compiled, its arguments, and what ``jit`` was given.
+
+        It is the program, or if that uses references, a function of the arrays in them.
+        """
+        held = held_call(self._program, self._leaves)
+        if held is None:
+            return self._program, self._leaves, self._options
+        return held.program, held.leaves(donates=False), held.options(self._options, donates=True)
 
 
 class Lowered(_Stage):
