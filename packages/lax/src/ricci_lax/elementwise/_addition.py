@@ -42,13 +42,12 @@ neg: UnaryFunction = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0
 def _sum_rules(primitive: Callable[[], Primitive], negate_rhs: bool) -> dict[str, Any]:
     """The derivatives of a sum or difference, which repeat a tangent of a smaller operand."""
 
-    def tangent(result, primals, tangents):
+    def tangent(result: Any, primals: Any, tangents: Any) -> Any:
         s, t = tangents
         if type(s) is not Zero and type(t) is not Zero:
             return primitive().bind(s, t)
-        if type(s) is not Zero:
-            return repeat_to(s, shape_of(result))
-        return repeat_to(neg(t) if negate_rhs else t, shape_of(result))
+        given: Any = s if type(t) is Zero else neg(t) if negate_rhs else t
+        return repeat_to(given, shape_of(result))
 
     return linear_given(tangent)
 

@@ -163,7 +163,7 @@ def _checked(
     dropout: float,
     precision: PrecisionLike,
 ) -> _States:
-    given = tuple(map(jnp.asarray, (x, h_0, c_0, seq_lengths)))
+    given = jnp.asarray(x), jnp.asarray(h_0), jnp.asarray(c_0), jnp.asarray(seq_lengths)
     count = len(parts[0])
     _check_shapes(*given, input_size, (count, hidden_size))
     flat = [part[i] for part in parts for i in range(count)]

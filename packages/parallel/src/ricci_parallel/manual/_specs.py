@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from math import prod
+from typing import Any
 
 from ricci_ir import AbstractRef, AxisNames, Shape, ShapedArray, make_type_sharding, no_axes
 from ricci_stablehlo import string
@@ -52,8 +53,9 @@ def shard_aval(
       check_vma: whether the type says along which of them the value varies.
     """
     if isinstance(aval, AbstractRef):
-        inner = shard_aval(aval.inner_aval, mesh, spec, manual, check_vma)
-        return aval.update(inner_aval=inner)  # pyright: ignore[reportReturnType]
+        reference: Any = aval
+        inner = shard_aval(reference.inner_aval, mesh, spec, manual, check_vma)
+        return reference.update(inner_aval=inner)
     shape = list(aval.shape)
     for i, part in enumerate(spec):
         shape[i] //= prod(mesh.shape[name] for name in spec_axes(part))

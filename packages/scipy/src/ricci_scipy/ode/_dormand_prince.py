@@ -8,6 +8,7 @@ the size of the first step and of the next ones.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike
@@ -61,7 +62,7 @@ def _combined(weights: Sequence[float], slopes: Sequence[Array]) -> Array:
 
 
 def runge_kutta_step(
-    func: Callable[[Array, Array], Array], y0: Array, f0: Array, t0: ArrayLike, dt: ArrayLike
+    func: Callable[[Array, Any], Array], y0: Array, f0: Array, t0: ArrayLike, dt: ArrayLike
 ) -> tuple[Array, Array, Array, Array]:
     """A step of order 5.
 
@@ -159,15 +160,16 @@ def optimal_step_size(
         a step that was exact enough.
       order: the order of the method.
     """
-    ratio = jnp.asarray(mean_error_ratio)
+    ratio: Any = jnp.asarray(mean_error_ratio)
     least = jnp.where(ratio < 1, 1.0, dfactor).astype(ratio.dtype)
     some = jnp.where(ratio == 0, jnp.ones_like(ratio), ratio)
-    factor = jnp.clip(safety * some ** (-1.0 / order), least, ifactor)
-    return last_step * jnp.where(ratio == 0, ifactor, factor).astype(ratio.dtype)
+    factor: Any = jnp.clip(safety * some ** (-1.0 / order), least, ifactor)
+    change: Any = jnp.where(ratio == 0, ifactor, factor)
+    return change.astype(ratio.dtype) * last_step
 
 
 def initial_step_size(
-    fun: Callable[[Array, Array], Array],
+    fun: Callable[[Array, Any], Array],
     t0: ArrayLike,
     y0: Array,
     order: int,

@@ -110,7 +110,7 @@ def _filled(index: Any, i: Any) -> Any:
     return i if isinstance(index, str) else index
 
 
-def run_on_arrays(steps: Sequence[Step], arrays: Sequence[np.ndarray], i: Any = None) -> None:
+def run_on_arrays(steps: Sequence[Step], arrays: Any, i: Any = None) -> None:
     """Run a program on NumPy's arrays, which it changes."""
     for step in steps:
         at, of = _filled(step.at, i), _filled(step.of, i)
@@ -205,7 +205,7 @@ def check_references(seed: int) -> None:
     for example in expected:
         run_on_arrays(steps, example)
 
-    def check(way: str, found: Sequence[Any], wanted: Sequence[Any] = expected[0]) -> None:
+    def check(way: str, found: Any, wanted: Any = expected[0]) -> None:
         for i, (x, y) in enumerate(zip(found, wanted, strict=True)):
             what = f"program {seed}, {way}, reference {i}: {steps}"
             assert_results_close(np.asarray(x), np.asarray(y), what, 1e2)
