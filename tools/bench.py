@@ -22,6 +22,7 @@ from bench_device_workloads import FLAGS
 from bench_export_workloads import EXPORT, EXPORT_MLP, READ, WRITE
 from bench_hosts import PROCESSES, START, STEP
 from bench_hosts import measure as measure_processes
+from bench_jet_workloads import FIRST_JET, FIRST_NESTED, JETS, NESTED
 from bench_lax_workloads import EAGER
 from bench_numpy_workloads import EAGER_NUMPY, LARGE
 from bench_shard_map_workloads import COUNTS
@@ -106,6 +107,7 @@ BUDGETS = {
     START: Budget(0.7, "0.7 × JAX"),
     **dict.fromkeys([*MODELS, *WARM], Budget(0.5, "half of JAX")),
     "run a compiled MLP step": NO_SLOWER,
+    **dict.fromkeys([*JETS.values(), *NESTED.values(), FIRST_JET, FIRST_NESTED], NO_SLOWER),
     f"trace and lower the {GRU}": LOWERING,
     f"run the {GRU}": NO_SLOWER,
     "eager gradient of a scan": NO_SLOWER,

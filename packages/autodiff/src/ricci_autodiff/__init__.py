@@ -32,6 +32,7 @@ from ._jet_kinds import jet_table as jet_table
 from ._jet_kinds import linear_given as linear_given
 from ._jet_kinds import quotient as quotient
 from ._jet_kinds import series_of as series_of
+from ._jet_kinds import square_rule as square_rule
 from ._jet_kinds import term_flags as term_flags
 from ._jvp import JVPTrace as JVPTrace
 from ._jvp import JVPTracer as JVPTracer
@@ -157,6 +158,7 @@ __all__ = [
     "split_call",
     "split_jaxpr",
     "split_rules",
+    "square_rule",
     "tangent_aval",
     "tape_to_jaxpr",
     "term_flags",

@@ -24,6 +24,8 @@ class JetWay(Enum):
     LINEAR = auto()
     # The result is linear in each of two operands: a sum of products.
     PRODUCT = auto()
+    # The result is the operand's square, by a product that is given, but for a constant.
+    SQUARE = auto()
     # The result times the second operand is the first, by a product that is given.
     QUOTIENT = auto()
     # All coefficients but the first are zero.
@@ -76,6 +78,11 @@ def quotient(product: Callable[..., Any]) -> JetRule:
     The primitive must be linear in the dividend.
     """
     return JetRule(JetWay.QUOTIENT, product)
+
+
+def square_rule(product: Callable[..., Any]) -> JetRule:
+    """A rule for a square plus a constant; ``product(x, y)`` must not depend on the order."""
+    return JetRule(JetWay.SQUARE, product)
 
 
 def composed(function: Callable[..., Any]) -> JetRule:

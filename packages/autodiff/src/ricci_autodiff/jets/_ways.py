@@ -147,6 +147,17 @@ def _product(trace, primitive, args, params, function) -> list[Any]:
     return trace.results(values, lambda k: [_products(trace, bind, x, y, k)])
 
 
+def _square(trace, primitive, args, params, product) -> list[Any]:
+    (x,) = args
+
+    def rest(k: int) -> list[Coefficient]:
+        pairs = _products(trace, product, x, x, k, start=k // 2 + 1)
+        middle = None if k % 2 else trace.coefficient(x, k // 2)
+        return [add([scale(pairs, 2), None if middle is None else product(middle, middle)])]
+
+    return trace.results(_values(trace, primitive, args, params), rest)
+
+
 def _quotient(trace, primitive, args, params, product) -> list[Any]:
     x, y = args
     divisor = trace.primal(y)
@@ -255,6 +266,7 @@ _ways: dict[JetWay, Callable[..., list[Any]]] = {
     JetWay.TERMWISE: _termwise,
     JetWay.LINEAR: _linear_way,
     JetWay.PRODUCT: _product,
+    JetWay.SQUARE: _square,
     JetWay.QUOTIENT: _quotient,
     JetWay.CONSTANT: _constant,
     JetWay.COMPOSED: _composed,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, bilinear, composed, quotient, vector_space
+from ricci_autodiff import Zero, bilinear, composed, quotient, square_rule, vector_space
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -218,6 +218,7 @@ square_p: Primitive = nary(
     ),
     numeric,
     lambda t, x: mul(t, mul(strong_like(x, 2), x)),
+    jet=square_rule(mul),
     exact=exact.elementwise(np.square),
     checkify=makes_no_nan,
 )
@@ -236,6 +237,7 @@ one_minus_square_p: Primitive = nary(
     traced(_one_minus_square),
     numeric,
     lambda t, x: mul(t, mul(scalar_like(x, -2), x)),
+    jet=square_rule(lambda x, y: neg(mul(x, y))),
     examples=samples(UNIT, specials=False),
 )
 one_minus_square: UnaryFunction = unary_function(
