@@ -17,6 +17,7 @@ from .laws._derivatives import check_derivatives as check_derivatives
 from .laws._derivatives import check_linear_transpose as check_linear_transpose
 from .laws._derivatives import check_linearize as check_linearize
 from .laws._derivatives import check_second_order as check_second_order
+from .laws._jets import check_jets as check_jets
 from .laws._laws import LAWS as LAWS
 from .laws._laws import check_laws as check_laws
 from .laws._programs import check_compiled as check_compiled
@@ -65,6 +66,7 @@ __all__ = [
     "check_derivatives",
     "check_grads",
     "check_jvp",
+    "check_jets",
     "check_laws",
     "check_linear_transpose",
     "check_linearize",
