@@ -240,6 +240,19 @@ def test_a_linear_function_that_uses_references_is_transposed():
     assert ricci.linear_transpose(f, 1.0)(2.0)[0] == 6
 
 
+def test_a_backward_rule_in_a_branch_adds_to_a_reference():
+    r = new(0.0)
+
+    @ricci.custom_vjp
+    def f(x, r):
+        return x * 2
+
+    f.defvjp(lambda x, r: (x * 2, r), lambda r, g: (r.addupdate(g), (g * 2, None))[1])
+    g = ricci.grad(lambda x: lax.cond(x > 0, lambda x: f(x, r), lambda x: x, x))
+    assert g(1.0) == 2 and g(-1.0) == 1 and ricci.jit(g)(1.0) == 2
+    assert r[...] == 2
+
+
 def test_rules_of_functions_read_references_and_refuse_to_forget_what_is_written():
     r = new(2.0)
 

@@ -529,7 +529,7 @@ def tape_to_jaxpr(
         if type(known) is not Literal:
             return known
         value = known.val
-        if type(value) is StagedTracer and value._trace is residual_trace:
+        if isinstance(value, StagedTracer) and value._trace is residual_trace:
             var = value.atom
             if type(var) is not Literal:
                 residuals.setdefault(id(var), value)
