@@ -1,13 +1,16 @@
 """Constants and attributes as MLIR objects."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ricci_ir import AbstractValue, ShapedArray, get_aval, physical_aval
 from ricci_stablehlo import dense, element_type, scalar_literal, tensor_type
 from ricci_xla.devices._jaxlib import load_mlir
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
 
 __all__ = [
     "ConstantHandler",
@@ -25,7 +28,7 @@ __all__ = [
 class ConstantHandler(Protocol):
     """Writes a constant of a class into the program that is being built."""
 
-    def __call__(self, val: Any, aval: AbstractValue | None) -> Any:
+    def __call__(self, val: Any, aval: AbstractValue | None) -> "ir.Value | Sequence[ir.Value]":
         """The MLIR value of a constant, or a sequence of values.
 
         Args:
@@ -53,7 +56,7 @@ def ir_constants(
     *,
     const_lowering: Mapping[Any, Any] | None = None,
     aval: AbstractValue | None = None,
-) -> tuple[Any, ...]:
+) -> "tuple[ir.Value, ...]":
     """The MLIR values of a constant: one, unless a registered handler gives several.
 
     Args:
@@ -88,7 +91,7 @@ def ir_constant(
     *,
     const_lowering: Mapping[Any, Any] | None = None,
     aval: AbstractValue | None = None,
-) -> Any:
+) -> "ir.Value":
     """The MLIR value of a constant, written where operations are being inserted.
 
     Args:
@@ -106,7 +109,7 @@ def ir_constant(
     return found
 
 
-def ir_attribute(val: Any) -> Any:
+def ir_attribute(val: Any) -> "ir.Attribute":
     """A value as an MLIR attribute.
 
     Args:
@@ -145,28 +148,28 @@ def ir_attribute(val: Any) -> Any:
     )
 
 
-def i32_attr(i: int) -> Any:
+def i32_attr(i: int) -> "ir.IntegerAttr":
     """An integer of 32 bits as an MLIR attribute."""
     return _integer(i, 32)
 
 
-def i64_attr(i: int) -> Any:
+def i64_attr(i: int) -> "ir.IntegerAttr":
     """An integer of 64 bits as an MLIR attribute."""
     return _integer(i, 64)
 
 
-def _integer(value: int, width: int) -> Any:
+def _integer(value: int, width: int) -> "ir.IntegerAttr":
     ir, _ = load_mlir()
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(width), int(value))
 
 
-def dense_int_array(xs: Sequence[int]) -> Any:
+def dense_int_array(xs: Sequence[int]) -> "ir.DenseI64ArrayAttr":
     """Integers of 64 bits as an array attribute of MLIR."""
     ir, _ = load_mlir()
     return ir.DenseI64ArrayAttr.get(list(xs))
 
 
-def dense_int_elements(xs: Sequence[int]) -> Any:
+def dense_int_elements(xs: Sequence[int]) -> "ir.DenseElementsAttr":
     """A vector of integers of 64 bits as an MLIR attribute."""
     ir, _ = load_mlir()
     return ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ricci_ir import AbstractValue, Effect, Jaxpr, NameStack, Primitive
 from ricci_xla.devices import Client, Device, get_backend
 from ricci_xla.devices._jaxlib import load_mlir
 
 from ._modules import create_function, merge_mlir_modules, module_of_program, symbol_of
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
 
 __all__ = [
     "AxisContext",
@@ -97,8 +100,8 @@ class LoweringResult(NamedTuple):
       shape_poly_state: the variables of its dimensions.
     """
 
-    module: Any
-    keepalive: Any
+    module: "ir.Module"
+    keepalive: list[Any] | None
     host_callbacks: list[Any]
     shape_poly_state: ShapePolyLoweringState
 
@@ -112,7 +115,7 @@ class TokenSet:
 
     __slots__ = ("_tokens",)
 
-    def __init__(self, tokens: Mapping[Effect, Any] | None = None):
+    def __init__(self, tokens: "Mapping[Effect, ir.Value] | None" = None):
         self._tokens: dict[Effect, Any] = dict(tokens or {})
 
     @classmethod
@@ -126,7 +129,7 @@ class TokenSet:
     def __len__(self) -> int:
         return len(self._tokens)
 
-    def get(self, effect: Effect) -> Any:
+    def get(self, effect: Effect) -> "ir.Value":
         """The token of an effect."""
         return self._tokens[effect]
 
@@ -181,10 +184,10 @@ class ModuleContext:
         channel_iterator: Iterator[int] | None = None,
         host_callbacks: list[Any] | None = None,
         lowering_parameters: LoweringParameters | None = None,
-        context: Any = None,
-        module: Any = None,
-        ip: Any = None,
-        symbol_table: Any = None,
+        context: "ir.Context | None" = None,
+        module: "ir.Module | None" = None,
+        ip: "ir.InsertionPoint | None" = None,
+        symbol_table: "ir.SymbolTable | None" = None,
         shape_poly_state: ShapePolyLoweringState | None = None,
         all_default_mem_kind: bool = True,
         write_function: WriteFunction | None = None,
@@ -201,9 +204,10 @@ class ModuleContext:
         if module is None:
             with self.context, ir.Location.unknown():
                 module = ir.Module.create()
-        self.module: Any = module
-        self.ip: Any = ip or ir.InsertionPoint(module.body)
-        self.symbol_table: Any = symbol_table or ir.SymbolTable(module.operation)
+        made: Any = module
+        self.module: Any = made
+        self.ip: Any = ip or ir.InsertionPoint(made.body)
+        self.symbol_table: Any = symbol_table or ir.SymbolTable(made.operation)
         self.shape_poly_state: ShapePolyLoweringState = shape_poly_state or ShapePolyLoweringState(
             (), None
         )
@@ -211,7 +215,7 @@ class ModuleContext:
         self.write_function: WriteFunction = write_function or self._merged_function
         self.declared: set[str] = set()
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: object) -> Self:
         """A context of the same module, with other attributes."""
         copy = object.__new__(type(self))
         copy.__dict__.update({**self.__dict__, **changes})
@@ -236,11 +240,11 @@ class ModuleContext:
         """A number for a channel of communication."""
         return next(self.channel_iterator)
 
-    def add_host_callback(self, host_callback: Any) -> None:
+    def add_host_callback(self, host_callback: object) -> None:
         """Add a Python function that the module calls."""
         self.host_callbacks.append(host_callback)
 
-    def add_keepalive(self, keepalive: Any) -> None:
+    def add_keepalive(self, keepalive: object) -> None:
         """Note what must live as long as the module; Ricci's programs keep what they need."""
         self.keepalives.append(keepalive)
 
@@ -268,16 +272,16 @@ class LoweringRuleContext:
         self,
         module_context: ModuleContext,
         name_stack: NameStack,
-        traceback: Any,
+        traceback: object,
         primitive: Primitive | None,
         avals_in: Sequence[AbstractValue],
-        avals_out: Any,
+        avals_out: Sequence[AbstractValue],
         tokens_in: TokenSet,
         tokens_out: TokenSet | None = None,
         const_lowering: Mapping[Any, Any] | None = None,
         axis_size_env: Mapping[Any, Any] | None = None,
         dim_var_values: Sequence[Any] = (),
-        jaxpr_eqn_ctx: Any = None,
+        jaxpr_eqn_ctx: object = None,
         platforms: Sequence[str] | None = None,
     ):
         self.module_context: ModuleContext = module_context
@@ -309,7 +313,7 @@ class LoweringRuleContext:
             )
         self.tokens_out = tokens_out
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: object) -> Self:
         """A copy with some of the attributes changed."""
         copy = object.__new__(type(self))
         copy.__dict__.update({**self.__dict__, **changes})
@@ -319,7 +323,7 @@ class LoweringRuleContext:
         """Whether the module must be readable by older runtimes: it never must."""
         return False
 
-    def inline(self, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+    def inline(self, jaxpr: Jaxpr, operands: "Sequence[ir.Value]") -> "list[ir.Value]":
         """Write a call of the function that a jaxpr is lowered to; returns the call's results."""
         name = "fun" if self.primitive is None else self.primitive.name
         return call_program(self.module_context, jaxpr, name, operands)
@@ -328,7 +332,9 @@ class LoweringRuleContext:
 type LoweringRule = Callable[..., Sequence[Any]]
 
 
-def call_program(ctx: ModuleContext, jaxpr: Jaxpr, name: str, operands: Sequence[Any]) -> list[Any]:
+def call_program(
+    ctx: ModuleContext, jaxpr: Jaxpr, name: str, operands: "Sequence[ir.Value]"
+) -> "list[ir.Value]":
     """Write a call of the function that computes a jaxpr.
 
     Args:
@@ -338,14 +344,14 @@ def call_program(ctx: ModuleContext, jaxpr: Jaxpr, name: str, operands: Sequence
       operands: the operands.
     """
     ir, _ = load_mlir()
-    function = declared_function(ctx, jaxpr, name)
+    function: Any = declared_function(ctx, jaxpr, name)
     types = ir.FunctionType(function.attributes["function_type"].value)
     attributes = {"callee": ir.FlatSymbolRefAttr.get(function.attributes["sym_name"].value)}
     call = ir.Operation.create("func.call", list(types.results), list(operands), attributes)
     return list(call.results)
 
 
-def declared_function(ctx: ModuleContext, jaxpr: Jaxpr, name: str) -> Any:
+def declared_function(ctx: ModuleContext, jaxpr: Jaxpr, name: str) -> "ir.OpView":
     """The function that computes a jaxpr, as an operation of the module; it may have no body."""
     ir, _ = load_mlir()
     symbol = ctx.write_function(jaxpr, name)

@@ -1,16 +1,19 @@
 """The dialects that MLIR brings itself, for contexts that a library makes."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ricci_xla.devices._jaxlib import load_mlir
 
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
 
-def _registry() -> Any:
+
+def _registry() -> "ir.DialectRegistry":
     ir, _ = load_mlir()
     registry = ir.DialectRegistry()
     importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
     return registry
 
 
-upstream_dialects: Any = _registry()
+upstream_dialects: "ir.DialectRegistry" = _registry()

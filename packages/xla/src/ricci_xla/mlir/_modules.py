@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ricci_ir import AbstractValue, Jaxpr
 from ricci_stablehlo import lower_jaxpr, tensor_type
 from ricci_xla.devices._jaxlib import load_mlir
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
 
 __all__ = [
     "make_ir_context",
@@ -16,7 +19,7 @@ __all__ = [
 ]
 
 
-def make_ir_context() -> Any:
+def make_ir_context() -> "ir.Context":
     """The MLIR context that knows the dialects of compiled programs.
 
     It is one for the whole process, as the objects of two contexts do not mix. Use it in a ``with``
@@ -26,17 +29,17 @@ def make_ir_context() -> Any:
     return context
 
 
-def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
+def module_to_string(module: "ir.Module", enable_debug_info: bool | None = None) -> str:
     """The text of a module.
 
     Args:
       module: an MLIR module.
       enable_debug_info: whether operations are written with their locations; by default not.
     """
-    return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
+    return str(module.operation.get_asm(enable_debug_info=bool(enable_debug_info)))
 
 
-def module_to_bytecode(module: Any) -> bytes:
+def module_to_bytecode(module: "ir.Module") -> bytes:
     """A module in MLIR's binary form."""
     file = BytesIO()
     module.operation.write_bytecode(file)
@@ -44,7 +47,10 @@ def module_to_bytecode(module: Any) -> bytes:
 
 
 def merge_mlir_modules(
-    dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None
+    dst_module: "ir.Module",
+    sym_name: str,
+    src_module: "ir.Module",
+    dst_symtab: "ir.SymbolTable | None" = None,
 ) -> str:
     """Add the functions of a module to another one, as private functions.
 
@@ -83,7 +89,7 @@ def merge_mlir_modules(
     return renamed["main"]
 
 
-def rename_symbols(module: Any, names: dict[str, str]) -> None:
+def rename_symbols(module: "ir.Module", names: dict[str, str]) -> None:
     """Give functions and other symbols of a module new names, everywhere in it."""
     ir, _ = load_mlir()
     # One after the other, by names that nothing has: a new name may be another one's old name.
@@ -96,9 +102,9 @@ def rename_symbols(module: Any, names: dict[str, str]) -> None:
             ir.SymbolTable.set_symbol_name(found, new)
 
 
-def symbol_of(operation: Any) -> str:
+def symbol_of(operation: "ir.Operation | ir.OpView") -> str:
     """The name of a function or of another symbol; empty for an operation without one."""
-    attributes = operation.attributes
+    attributes: Any = operation.attributes
     return attributes["sym_name"].value if "sym_name" in attributes else ""
 
 
@@ -111,7 +117,7 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 def create_function(
     symbol: str, in_avals: Sequence[AbstractValue], out_avals: Sequence[AbstractValue]
-) -> Any:
+) -> "ir.Operation":
     """A private function without a body, where operations are being inserted."""
     ir, _ = load_mlir()
     types = [[ir.Type.parse(tensor_type(aval)) for aval in side] for side in (in_avals, out_avals)]
@@ -128,7 +134,7 @@ def create_function(
 
 def module_of_program(
     jaxpr: Jaxpr, name: str, platform: str, host_callbacks: list[Any], **options: Any
-) -> Any:
+) -> "ir.Module":
     """The MLIR module of a program.
 
     Args:

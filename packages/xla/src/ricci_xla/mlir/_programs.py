@@ -1,9 +1,10 @@
 """Lowering programs inside of rules that build MLIR objects: functions, calls, modules."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ricci_ir import AbstractValue, Effect, Jaxpr, NameStack, convert_constvars
+from ricci_xla.devices._jaxlib import load_mlir
 
 from ._contexts import (
     AxisContext,
@@ -17,7 +18,10 @@ from ._contexts import (
     declared_function,
 )
 from ._modules import module_of_program
-from ._types import flatten_ir_values
+from ._types import IrValues, flatten_ir_values
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
 
 __all__ = [
     "core_call_lowering",
@@ -29,13 +33,13 @@ __all__ = [
 
 def core_call_lowering(
     ctx: LoweringRuleContext,
-    *args: Any,
+    *args: IrValues,
     name: str,
     backend: object = None,
     inline_jax_late: bool = False,
     call_jaxpr: Jaxpr,
-    **params: Any,
-) -> list[Any]:
+    **params: object,
+) -> "list[ir.Value]":
     """The rule of a primitive that applies a program: a call of that program's function.
 
     Args:
@@ -53,12 +57,12 @@ def jaxpr_subcomp(
     jaxpr: Jaxpr,
     name_stack: NameStack,
     tokens: TokenSet,
-    consts_for_constvars: Sequence[Any],
-    *args: Any,
+    consts_for_constvars: "Sequence[ir.Value]",
+    *args: IrValues,
     dim_var_values: Sequence[Any] = (),
     const_lowering: Mapping[Any, Any] | None = None,
     outer_traceback: object = None,
-) -> tuple[tuple[Any, ...], TokenSet]:
+) -> "tuple[tuple[ir.Value, ...], TokenSet]":
     """Write a program where operations are being inserted, as a call of its function.
 
     Args:
@@ -104,7 +108,7 @@ def lower_jaxpr_to_fun(
     result_layouts: object = None,
     propagated_out_mem_kinds: object = None,
     detached: bool = False,
-) -> Any:
+) -> "ir.OpView":
     """The private function that computes a program, as an operation of the module.
 
     Args:
@@ -185,6 +189,6 @@ def lower_jaxpr_to_module(
     return LoweringResult(module, [], callbacks, ShapePolyLoweringState((), None))
 
 
-def _string(module: Any, text: str) -> Any:
-    (first, *_) = module.body.operations
-    return type(first.attributes["sym_name"]).get(text, module.context)
+def _string(module: "ir.Module", text: str) -> "ir.Attribute":
+    ir, _ = load_mlir()
+    return ir.StringAttr.get(text, module.context)

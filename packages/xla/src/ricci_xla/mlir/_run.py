@@ -5,7 +5,7 @@ results as results. The text of that function is then added to the module that i
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ricci_ir import Effect, NameStack, Primitive, current_mesh
 from ricci_stablehlo import Lowering, Value, tensor_type
@@ -21,6 +21,9 @@ from ._contexts import (
     TokenSet,
 )
 from ._modules import create_function, rename_symbols, symbol_of
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
 
 __all__ = [
     "run_mlir_rule",
@@ -64,10 +67,10 @@ def run_mlir_rule(
         with ir.InsertionPoint(block):
             ctx = _rule_context(primitive, lowering, operands, module, block.arguments, effects)
             built = rule(ctx, *list(block.arguments)[len(effects) :], **params)
-            results = [*_tokens_after(primitive, ctx), *_values(ir, built)]
+            results = [*_tokens_after(primitive, ctx), *_values(built)]
             _check(primitive, results, [ir.Type.parse(tensor_type(aval)) for aval in outs])
             ir.Operation.create("func.return", operands=results)
-        _verify(ir, primitive, module)
+        _verify(primitive, module)
         written = [f for f in module.body.operations if symbol_of(f) not in _declared(ctx)]
         names = {symbol_of(f): symbol_of(f) for f in written} | {symbol: symbol}
         free = {n: n if n == symbol else lowering.module.unique_name(n) for n in names if n}
@@ -82,8 +85,8 @@ def _rule_context(
     primitive: Primitive,
     lowering: Lowering,
     operands: Sequence[Value],
-    module: Any,
-    arguments: Sequence[Any],
+    module: "ir.Module",
+    arguments: "Sequence[ir.Value]",
     effects: Sequence[Effect],
 ) -> LoweringRuleContext:
     text = lowering.module
@@ -119,7 +122,7 @@ def _declared(ctx: LoweringRuleContext) -> set[str]:
     return ctx.module_context.declared
 
 
-def _tokens_after(primitive: Primitive, ctx: LoweringRuleContext) -> list[Any]:
+def _tokens_after(primitive: Primitive, ctx: LoweringRuleContext) -> "list[ir.Value]":
     """The tokens that follow the operation, in the order of those ahead of it."""
     before, after = ctx.tokens_in, ctx.tokens_out
     if not len(before):
@@ -133,20 +136,21 @@ def _tokens_after(primitive: Primitive, ctx: LoweringRuleContext) -> list[Any]:
     return [after.get(effect) for effect, _ in before.items()]
 
 
-def _values(ir: Any, built: Any) -> Iterator[Any]:
+def _values(built: Any) -> "Iterator[ir.Value]":
     """The MLIR values of what a rule returned: values, operations, or sequences of them."""
+    ir, _ = load_mlir()
     if isinstance(built, ir.Value):
         yield built
     elif isinstance(built, ir.Operation | ir.OpView):
         yield from built.operation.results
     elif isinstance(built, Iterable):
         for part in built:
-            yield from _values(ir, part)
+            yield from _values(part)
     else:
         raise TypeError(f"a lowering rule returned {built!r}, which is no MLIR value")
 
 
-def _check(primitive: Primitive, results: Sequence[Any], types: Sequence[Any]) -> None:
+def _check(primitive: Primitive, results: "Sequence[ir.Value]", types: "Sequence[ir.Type]") -> None:
     if len(results) != len(types):
         raise ValueError(
             f"the lowering rule of {primitive.name!r} returned {len(results)} values; the "
@@ -160,7 +164,8 @@ def _check(primitive: Primitive, results: Sequence[Any], types: Sequence[Any]) -
             )
 
 
-def _verify(ir: Any, primitive: Primitive, module: Any) -> None:
+def _verify(primitive: Primitive, module: "ir.Module") -> None:
+    ir, _ = load_mlir()
     try:
         module.operation.verify()
     except ir.MLIRError as error:

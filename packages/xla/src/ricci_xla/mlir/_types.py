@@ -1,15 +1,19 @@
 """The MLIR types of abstract values and dtypes."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ricci_ir import AbstractToken, AbstractValue, ShapedArray
 from ricci_stablehlo import element_type, tensor_type
 from ricci_xla.devices._jaxlib import load_mlir
 
 from ._contexts import ModuleContext
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
 
 __all__ = [
     "aval_to_ir_type",
@@ -24,11 +28,11 @@ __all__ = [
 ]
 
 # What a lowering rule has for one value of the program: one MLIR value or type, or several.
-type IrTypes = Any
-type IrValues = Any
+type IrTypes = ir.Type | Sequence[ir.Type]
+type IrValues = ir.Value | Sequence[ir.Value]
 
 
-def dtype_to_ir_type(dtype: Any) -> Any:
+def dtype_to_ir_type(dtype: npt.DTypeLike) -> "ir.Type":
     """The MLIR type of elements of a dtype.
 
     Args:
@@ -41,13 +45,13 @@ def dtype_to_ir_type(dtype: Any) -> Any:
     return ir.Type.parse(element_type(np.dtype(dtype)))
 
 
-def token_type() -> Any:
+def token_type() -> "ir.Type":
     """The MLIR type of tokens."""
     ir, _ = load_mlir()
     return ir.Type.parse("!stablehlo.token")
 
 
-def aval_to_ir_types(ctx: ModuleContext | None, aval: AbstractValue) -> tuple[Any, ...]:
+def aval_to_ir_types(ctx: ModuleContext | None, aval: AbstractValue) -> "tuple[ir.Type, ...]":
     """The MLIR types of the values that stand for one value of the program: here always one.
 
     Args:
@@ -64,7 +68,7 @@ def aval_to_ir_types(ctx: ModuleContext | None, aval: AbstractValue) -> tuple[An
     return tuple(found) if isinstance(found, Sequence) else (found,)
 
 
-def aval_to_ir_type(ctx: ModuleContext | None, aval: AbstractValue) -> Any:
+def aval_to_ir_type(ctx: ModuleContext | None, aval: AbstractValue) -> "ir.Type":
     """The MLIR type of a value of the program; see ``aval_to_ir_types``.
 
     Example:
@@ -77,7 +81,7 @@ def aval_to_ir_type(ctx: ModuleContext | None, aval: AbstractValue) -> Any:
     return found
 
 
-def _written_type(ctx: ModuleContext | None, aval: AbstractValue) -> Any:
+def _written_type(ctx: ModuleContext | None, aval: AbstractValue) -> "ir.Type":
     ir, _ = load_mlir()
     return ir.Type.parse(tensor_type(aval))
 
@@ -95,17 +99,19 @@ def _flat(xs: Iterable[Any]) -> Iterator[Any]:
             yield x
 
 
-def flatten_ir_types(xs: Iterable[IrTypes]) -> list[Any]:
+def flatten_ir_types(xs: Iterable[IrTypes]) -> "list[ir.Type]":
     """A flat list of MLIR types, given a type or a sequence of types for each value."""
     return list(_flat(xs))
 
 
-def flatten_ir_values(xs: Iterable[IrValues]) -> list[Any]:
+def flatten_ir_values(xs: Iterable[IrValues]) -> "list[ir.Value]":
     """A flat list of MLIR values, given a value or a sequence of values for each."""
     return list(_flat(xs))
 
 
-def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[IrTypes]) -> list[IrValues]:
+def unflatten_ir_values_like_types(
+    xs: "Iterable[ir.Value]", ys: Sequence[IrTypes]
+) -> list[IrValues]:
     """The inverse of ``flatten_ir_values``, given the types of the values.
 
     Args:
@@ -123,7 +129,7 @@ def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[IrTypes]) -> 
     return [tuple(next(rest) for _ in y) if isinstance(y, list | tuple) else next(rest) for y in ys]
 
 
-def shape_tensor(ctx: ModuleContext | None, sizes: Sequence[Any]) -> Any:
+def shape_tensor(ctx: ModuleContext | None, sizes: "Sequence[int | ir.Value]") -> "ir.Value":
     """A vector of 32-bit integers that holds a shape, as operations with dynamic shapes take it.
 
     Args:
@@ -135,14 +141,14 @@ def shape_tensor(ctx: ModuleContext | None, sizes: Sequence[Any]) -> Any:
     vector = ir.RankedTensorType.get([1], i32)
     if all(isinstance(n, int | np.integer) for n in sizes):
         elements = np.asarray(sizes, np.int32).reshape(len(sizes))
-        return _constant(ir, ir.DenseIntElementsAttr.get(elements, type=i32, shape=[len(sizes)]))
+        return _constant(ir.DenseIntElementsAttr.get(elements, type=i32, shape=[len(sizes)]))
     parts = []
     for n in sizes:
         if isinstance(n, int | np.integer):
             element = np.asarray([n], np.int32)
-            parts.append(_constant(ir, ir.DenseIntElementsAttr.get(element, type=i32, shape=[1])))
+            parts.append(_constant(ir.DenseIntElementsAttr.get(element, type=i32, shape=[1])))
         else:
-            parts.append(_as_element(ir, n, vector))
+            parts.append(_as_element(n, vector))
     if len(parts) == 1:
         return parts[0]
     whole = ir.RankedTensorType.get([len(parts)], i32)
@@ -150,11 +156,13 @@ def shape_tensor(ctx: ModuleContext | None, sizes: Sequence[Any]) -> Any:
     return ir.Operation.create("stablehlo.concatenate", [whole], parts, dimension).result
 
 
-def _constant(ir: Any, value: Any) -> Any:
+def _constant(value: "ir.DenseElementsAttr") -> "ir.Value":
+    ir, _ = load_mlir()
     return ir.Operation.create("stablehlo.constant", [value.type], [], {"value": value}).result
 
 
-def _as_element(ir: Any, n: Any, vector: Any) -> Any:
+def _as_element(n: "ir.Value", vector: "ir.RankedTensorType") -> "ir.Value":
+    ir, _ = load_mlir()
     scalar = ir.RankedTensorType.get([], vector.element_type)
     if n.type != scalar:
         n = ir.Operation.create("stablehlo.convert", [scalar], [n]).result
