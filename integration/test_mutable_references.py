@@ -149,6 +149,26 @@ def test_a_program_is_the_same_after_the_caches_were_cleared():
     assert r[...].tolist() == [0, 3, 0]
 
 
+@pytest.mark.parametrize(
+    "transform", [ricci.grad, lambda f: ricci.vmap(f, axis_size=2, in_axes=None, out_axes=None)]
+)
+def test_what_is_read_inside_of_a_transformation_in_a_program_is_no_constant(transform):
+    r = new(jnp.array([1.0, 2.0]))
+    f = ricci.jit(transform(lambda x: x * r[1]))
+    first = f(1.0)
+    r[1] = 5.0
+    assert (first, f(1.0)) == (2, 5)
+    mapped = new(jnp.arange(4.0).reshape(2, 2))
+    ricci.vmap(lambda r, x: ricci.jit(ricci.grad(lambda x: x * r[1]))(x))(mapped, jnp.ones(2))
+    program = ricci.make_jaxpr(transform(lambda x: x * r[1]))(1.0)
+    assert [v.aval.str_short() for v in program.constvars] == ["Ref{float32[2]}"]
+
+
+def test_a_composite_uses_references_inside():
+    f = lax.composite(_written_inside, "my.square")
+    assert f(3.0) == 9 and ricci.jit(f)(3.0) == 9
+
+
 def test_dead_code_drops_no_write_and_drops_what_is_only_inside():
     r = new(0.0)
 

@@ -11,6 +11,8 @@ from ricci_ir import (
     AbstractRef,
     Ref,
     ShapedArray,
+    Trace,
+    Tracer,
     Var,
     accumulate_effect,
     check_distinct,
@@ -22,6 +24,7 @@ from ricci_ir import (
     only_droppable,
     program_effects,
     read_effect,
+    set_trace,
     trace_to_jaxpr,
     uses_references,
     write_effect,
@@ -92,11 +95,25 @@ def test_a_reference_is_no_array():
     assert ref == ref and ref != new() and len({ref, new()}) == 2
 
 
-def test_a_value_of_a_traced_function_is_not_written_outside_of_it():
+class _Mapping(Trace):
+    is_mapping = True
+
+
+@pytest.mark.parametrize("kind", [Trace, _Mapping])
+def test_a_value_of_a_transformation_is_not_written_outside_of_it(kind):
     ref = new()
-    with pytest.raises(ValueError, match="from outside of a transformed function"):
-        trace_to_jaxpr(lambda x: [ref.write(x)], [ShapedArray((), np.float32)])
-    assert ref.read() == 1.0
+    trace = kind(eval_trace)
+    tracer = Tracer(trace, ShapedArray((), np.float32))
+    with set_trace(trace):
+        with pytest.raises(ValueError, match="from outside of a transformed function"):
+            ref.write(tracer)
+        assert ref.read() == 1.0
+        own = new()
+        own.write(tracer)
+        assert own.read() is tracer
+        if kind is Trace:
+            ref.write(2.0)  # this does not depend on the transformation
+    assert ref.read() == (2.0 if kind is Trace else 1.0)
 
 
 def test_a_program_does_not_return_a_reference():

@@ -9,7 +9,6 @@ from ricci_ir import (
     Ref,
     Trace,
     api_boundary,
-    check_write,
     get_aval,
     is_reference,
     reference_methods,
@@ -46,18 +45,15 @@ class _DualReference(Ref):
         self.primal: Any = primal
         self.tangent: Any = tangent
 
-    def read(self, shared: bool = False) -> Any:
-        """The array and its tangent."""
+    def _read(self, shared: bool) -> Any:
         trace: Any = self._owner
         with set_trace(trace.parent):
             primal = self.primal.read(shared)
             tangent = self.tangent.read(shared) if is_reference(self.tangent) else self.tangent
         return trace.join(primal, tangent)
 
-    def write(self, value: Any, fresh: bool = False) -> None:
-        """Replace the array and its tangent."""
+    def _write(self, value: Any, fresh: bool) -> None:
         trace: Any = self._owner
-        check_write(self, trace, value)
         (primal,), (tangent,), _ = trace.split([value])
         with set_trace(trace.parent):
             self.primal.write(primal, fresh)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ricci_ir import Ref, Trace, check_write, set_trace
+from ricci_ir import Ref, Trace, set_trace
 
 from ._rules import batched_at
 
@@ -24,17 +24,14 @@ class MappedReference(Ref):
         self.whole = whole
         self.dim = dim
 
-    def read(self, shared: bool = False) -> Any:
-        """The example's part."""
+    def _read(self, shared: bool) -> Any:
         trace: Any = self._owner
         with set_trace(trace.parent):
             value = self.whole.read(shared)
         return trace.join(value, self.dim)
 
-    def write(self, value: Any, fresh: bool = False) -> None:
-        """Replace the example's part."""
+    def _write(self, value: Any, fresh: bool) -> None:
         trace: Any = self._owner
-        check_write(self, trace, value)
         (values,), (dim,), _ = trace.split([value])
         with set_trace(trace.parent):
             self.whole.write(batched_at(values, dim, trace.axis, self.dim), fresh)

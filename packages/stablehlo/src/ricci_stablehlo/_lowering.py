@@ -27,6 +27,7 @@ from ricci_ir import (
     no_axes,
     operation_metadata,
     physical_aval,
+    without_references,
 )
 
 from ._custom_calls import custom_call_attributes
@@ -308,6 +309,8 @@ class Lowering:
           metadata: attributes of the call, for the compiler.
         """
         locations = self.module.locations
+        if jaxpr.effects:
+            jaxpr = without_references(jaxpr)
         if locations is not None and locations.separate_calls:
             return self.inline(jaxpr, operands)
         symbol = self.module.function_for(jaxpr, name)
@@ -365,6 +368,8 @@ class Lowering:
 
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
         """Write a jaxpr's operations here, applied to ``operands``."""
+        if jaxpr.effects:
+            jaxpr = without_references(jaxpr)
         env: dict[Atom, Value] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             env[var] = self._closed_over(const, var.aval)

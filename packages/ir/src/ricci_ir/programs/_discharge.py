@@ -25,6 +25,7 @@ __all__ = [
     "discharged",
     "DischargedProgram",
     "reference_arguments",
+    "without_references",
     "write_back",
 ]
 
@@ -50,6 +51,13 @@ class DischargeTrace(JaxprTrace):
         if eqn.effects and uses_references(eqn.effects):
             return False
         return super().copy_equation(eqn, env)
+
+
+def without_references(jaxpr: Jaxpr) -> Jaxpr:
+    """A program that takes no references, without those that it makes itself."""
+    if uses_references(jaxpr.effects) and not reference_arguments(jaxpr):
+        return discharged(jaxpr).jaxpr
+    return jaxpr
 
 
 def _discharged_inside(primitive: Primitive, param: Any) -> Any:

@@ -19,6 +19,7 @@ from ricci_ir.traces._references import (
     check_write,
     is_reference,
     is_traced,
+    recorded_reference,
     reference_methods,
     uses_references,
 )
@@ -120,11 +121,18 @@ class StagedReference(BracketedReference, StagedTracer):
 
     def read(self, shared: bool = False) -> Any:
         """The array that it holds."""
+        recorded = recorded_reference(self, self._trace)
+        if recorded is not None:
+            return recorded.read(shared)
         with set_trace(self._trace):
             return reference_methods["get"](self, ...)
 
     def write(self, value: Any, fresh: bool = False) -> None:
         """Replace the array by another one of the same type."""
+        recorded = recorded_reference(self, self._trace)
+        if recorded is not None:
+            recorded.write(value, fresh)
+            return
         check_write(self, self._trace, value)
         with set_trace(self._trace):
             reference_methods["set"](self, ..., value)
@@ -254,6 +262,11 @@ class JaxprTrace(Trace):
         """A tracer for a value from outside the program."""
         atom: Any = self.constant(value)
         return StagedTracer(self, atom.aval, atom)
+
+    def lift_reference(self, value: Any) -> StagedReference:
+        """See ``Trace``."""
+        atom: Any = self.constant(value)
+        return StagedReference(self, atom.aval, atom)
 
     def constant(self, value: Any, user: Primitive | None = None) -> Var | Literal:
         """The literal or constant variable for a value from outside the program."""

@@ -27,6 +27,7 @@ __all__ = [
     "is_reference",
     "is_traced",
     "locked",
+    "recorded_reference",
     "Ref",
     "reference_methods",
     "uses_references",
@@ -204,15 +205,12 @@ class Ref(BracketedReference, metaclass=_RefMeta):
 
         Args:
           shared: whether others will hold the array, too.
+
+        Raises:
+          ValueError: if the reference was freed.
         """
-        if self._freed:
-            raise ValueError(
-                f"a reference of type {self._aval} was used after free_ref. Read what is needed "
-                "before that, or make a new reference."
-            )
-        if shared:
-            self._owned = False
-        return self._value
+        recorded = recorded_reference(self, self._owner)
+        return self._read(shared) if recorded is None else recorded.read(shared)
 
     def write(self, value: Any, fresh: bool = False) -> None:
         """Replace the array by another one of the same type.
@@ -225,9 +223,26 @@ class Ref(BracketedReference, metaclass=_RefMeta):
           ValueError: if the reference was freed, or the value belongs to a transformation that
             the reference is outside of.
         """
-        if self._freed:
-            self.read()
+        recorded = recorded_reference(self, self._owner)
+        if recorded is not None:
+            recorded.write(value, fresh)
+            return
         check_write(self, self._owner, value)
+        self._write(value, fresh)
+
+    def _read(self, shared: bool) -> Any:
+        if self._freed:
+            raise ValueError(
+                f"a reference of type {self._aval} was used after free_ref. Read what is needed "
+                "before that, or make a new reference."
+            )
+        if shared:
+            self._owned = False
+        return self._value
+
+    def _write(self, value: Any, fresh: bool) -> None:
+        if self._freed:
+            self._read(False)
         self._value, self._owned = value, fresh
 
     @property
@@ -271,6 +286,19 @@ class Ref(BracketedReference, metaclass=_RefMeta):
             if (repr(self._value).startswith("Array("))
             else f"Ref({self._value!r})"
         )
+
+
+def recorded_reference(ref: Any, owner: Trace) -> Any:
+    """A reference as one of the program that is being recorded inside of the trace it belongs to.
+
+    What a transformation inside of that program does with the reference is done in the program.
+    """
+    trace: Trace | None = context.trace
+    while trace is not None and trace is not owner:
+        if trace.records_references:
+            return trace.lift_reference(ref)
+        trace = trace.parent
+    return None
 
 
 def check_write(ref: Any, owner: Trace, value: object) -> None:

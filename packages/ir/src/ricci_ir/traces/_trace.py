@@ -96,6 +96,10 @@ class Trace:
         """The tracer for a constant in the program being recorded; the value itself without one."""
         return value if self.parent is None else self.parent.lift(value)
 
+    def lift_reference(self, value: Any) -> Any:
+        """A reference from outside as one of the program that the trace records."""
+        raise NotImplementedError(f"{type(self).__name__} records no references")
+
     def accepts(self, tracer: "Tracer") -> bool:
         """Whether a tracer of another trace may be used here: its trace is one of the parents.
 
