@@ -400,6 +400,19 @@ def test_an_error_leaves_a_reference_as_it_was():
     assert r[0] == 5
 
 
+def test_a_reference_of_a_program_is_not_used_after_it():
+    kept = []
+    ricci.jit(kept.append)(new(1.0))
+    for use in (
+        lambda: kept[0][...],
+        lambda: kept[0].__setitem__(..., 2.0),
+        lambda: ricci.jit(lambda x: kept[0].addupdate(x))(1.0),
+        lambda: ricci.grad(lambda x: x * kept[0][...])(1.0),
+    ):
+        with pytest.raises(ricci.errors.UnexpectedTracerError, match="escaped"):
+            use()
+
+
 def test_a_freed_reference_is_refused():
     r = new(1.0)
     ricci.free_ref(r)

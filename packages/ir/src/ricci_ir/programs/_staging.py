@@ -124,6 +124,7 @@ class StagedReference(BracketedReference, StagedTracer):
         recorded = recorded_reference(self, self._trace)
         if recorded is not None:
             return recorded.read(shared)
+        self._check_usable()
         with set_trace(self._trace):
             return reference_methods["get"](self, ...)
 
@@ -133,9 +134,14 @@ class StagedReference(BracketedReference, StagedTracer):
         if recorded is not None:
             recorded.write(value, fresh)
             return
+        self._check_usable()
         check_write(self, self._trace, value)
         with set_trace(self._trace):
             reference_methods["set"](self, ..., value)
+
+    def _check_usable(self) -> None:
+        if not self._trace.is_usable:
+            raise leaked_tracer(self)
 
 
 class JaxprTrace(Trace):
