@@ -13,6 +13,7 @@ import ricci_lax.linalg  # noqa: F401  (defines the primitives)
 from ricci_ir import (
     Primitive,
     defined_at,
+    discharge_rules,
     exact_rules,
     host_rules,
     primitives,
@@ -80,7 +81,9 @@ def composition_of(primitive: Primitive) -> Callable[..., Any] | None:
 
 def missing_rule(primitive: Primitive) -> str | None:
     """The reason why the reference backend cannot evaluate a primitive, or ``None`` if it can."""
-    known = primitive.impl is not None or primitive in program_rules or primitive in host_rules
+    known = primitive.impl is not None or any(
+        primitive in rules for rules in (program_rules, host_rules, discharge_rules)
+    )
     if known or rule_for(primitive) is not None or composition_of(primitive) is not None:
         return None
     place = defined_at(primitive)
