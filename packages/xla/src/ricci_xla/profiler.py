@@ -233,6 +233,22 @@ def trace(
         stop_trace()
 
 
+def get_profiled_instructions_proto(tensorboard_dir: str | os.PathLike[str]) -> bytes:
+    """What a profile says of the cost of instructions, for compiling a program once more by it.
+
+    Args:
+      tensorboard_dir: the folder that ``start_trace`` or ``trace`` has written to.
+
+    Returns:
+      A serialized ``ProfiledInstructionsProto`` of XLA. It is empty if nothing in the profile was
+      measured on a device that tells its instructions apart.
+
+    Raises:
+      RuntimeError: if there is no such folder.
+    """
+    return _profiler.get_profiled_instructions_proto(os.fspath(tensorboard_dir))
+
+
 def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
     """Start a server by which tools can profile this process.
 
