@@ -14,12 +14,14 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, Shape
+from ricci_ir import Array, Shape, enable_x64
 from ricci_random.keys._key_type import Generator, register_generator
 
 from ._positions import halves, join, leading, positions, word
 
 type Words = Sequence[Array]
+
+_UINT32 = np.dtype("uint32")
 
 _PHILOX_2 = 0xD256D193
 _PHILOX_4 = (0xD2511F53, 0xCD9E8D57)
@@ -36,18 +38,14 @@ def _number(x: Array, value: int) -> Array:
 def _product(x: Array, factor: int) -> tuple[Array, Array]:
     """The upper and lower halves of the bits of a product.
 
-    Made of products of half words: XLA does not divide ``chlo.mulhi`` over devices.
+    They are those of a word of 64 bits, whatever the width of types is, since XLA does not divide
+    ``chlo.mulhi`` over devices.
     """
-    half = _number(x, 16)
-    mask = _number(x, 0xFFFF)
-    high, low = lax.shift_right_logical(x, half), lax.bitwise_and(x, mask)
-    by_high, by_low = _number(x, factor >> 16), _number(x, factor & 0xFFFF)
-    first = lax.shift_right_logical(lax.mul(low, by_low), half)
-    middle = lax.add(lax.mul(high, by_low), first)
-    second = lax.add(lax.mul(low, by_high), lax.bitwise_and(middle, mask))
-    carried = (lax.shift_right_logical(y, half) for y in (middle, second))
-    upper = reduce(lax.add, carried, lax.mul(high, by_high))
-    return upper, lax.mul(x, _number(x, factor))
+    with enable_x64(True):
+        wide = lax.convert_element_type(x, np.uint64)
+        wide = lax.mul(wide, lax.full_like(wide, factor))
+        high = lax.shift_right_logical(wide, lax.full_like(wide, 32))
+        return lax.convert_element_type(high, _UINT32), lax.convert_element_type(wide, _UINT32)
 
 
 def _sum(x: Array, *others: Array) -> Array:
@@ -90,6 +88,15 @@ def _threefry4(key: Words, counter: Words) -> list[Array]:
 def _rotated(x: Array, bits: int) -> Array:
     left, right = (_number(x, n) for n in (bits, 32 - bits))
     return lax.bitwise_or(lax.shift_left(x, left), lax.shift_right_logical(x, right))
+
+
+def _apart[Tree](words: Tree) -> Tree:
+    """Words that a program computes before it uses any.
+
+    Else XLA fuses a cipher with what is made of the words, and computes it anew for each use: a
+    sampler by rejection took minutes to compile.
+    """
+    return lax.optimization_barrier(words)
 
 
 class Cipher(NamedTuple):
@@ -137,10 +144,10 @@ class Cipher(NamedTuple):
         """Unsigned integers of a shape for each key."""
         words = self._encrypted(keys, positions(shape), derive=False)
         if bit_width < 64:
-            return lax.convert_element_type(_sum(*words), np.dtype(f"uint{bit_width}"))
+            return lax.convert_element_type(_apart(_sum(*words)), np.dtype(f"uint{bit_width}"))
         if self.folds:
             words = [_sum(a, b) for a, b in zip(words[:2], words[2:], strict=True)]
-        return join(*words[:2])
+        return join(*_apart(words[:2]))
 
     def _encrypted(self, keys: Array, counter: tuple[Array, Array], derive: bool) -> list[Array]:
         """Positions, encrypted with each key."""
