@@ -249,7 +249,7 @@ class Jaxpr:
         """The variables of the constants, then those of the arguments."""
         return [*self.constvars, *self.invars]
 
-    def derived(self, key: Hashable, build: Callable[[], Any]) -> Any:
+    def derived[R](self, key: Hashable, build: Callable[[], R]) -> R:
         """The value of ``build()``, kept with this jaxpr under a key.
 
         The transposed, batched and compiled forms of a jaxpr are kept here.

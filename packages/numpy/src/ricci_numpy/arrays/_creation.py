@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-def checked_dtype(dtype: DTypeLike | ExtendedDType, name: str) -> Any:
+def checked_dtype[D: DTypeLike | ExtendedDType](dtype: D, name: str) -> D:
     """``dtype`` if arrays can have it.
 
     Raises:
