@@ -63,8 +63,16 @@ type Policy = Callable[..., bool | Decision]
 """A policy of ``checkpoint``."""
 
 
+class KeptName(str):
+    """The name of a value that is stored whatever the policy; ``custom_remat`` gives it."""
+
+    __slots__ = ()
+
+
 def decision(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
     """Whether a policy allows to store the results of an equation, and where."""
+    if type(eqn.params.get("name")) is KeptName:
+        return True
     return _decision(policy, eqn.primitive, [atom.aval for atom in eqn.invars], eqn.params)
 
 

@@ -66,6 +66,7 @@ from ricci_lax import checkpoint as checkpoint
 from ricci_lax import closure_convert as closure_convert
 from ricci_lax import custom_gradient as custom_gradient
 from ricci_lax import custom_jvp as custom_jvp
+from ricci_lax import custom_remat as custom_remat
 from ricci_lax import custom_vjp as custom_vjp
 from ricci_lax import fwd_and_bwd as fwd_and_bwd
 from ricci_lax import hessian as hessian

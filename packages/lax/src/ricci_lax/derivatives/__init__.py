@@ -1,6 +1,7 @@
 """Derivatives as functions: Jacobians, checkpoints, and the residuals of reverse mode."""
 
 from ._checkpoint import *
+from ._custom_remat import *
 from ._fwd_and_bwd import *
 from ._jacobian import *
 from ._recomputation import *

@@ -31,6 +31,7 @@ from ricci_ir import (
     eval_jaxpr,
     eval_trace,
     get_aval,
+    jaxprs_in_params,
     join_effects,
     live_call,
     live_equations,
@@ -39,7 +40,13 @@ from ricci_ir import (
     remat_allowed_effects,
     staged_call,
 )
-from ricci_lax.checkpoint_policies import Policy, SaveFromBothPolicies, SaveInPlace
+from ricci_lax.checkpoint_policies import (
+    KeptName,
+    Policy,
+    SaveFromBothPolicies,
+    SaveInPlace,
+    nothing_saveable,
+)
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_lax.control_flow._saved_values import saved_values
 from ricci_lax.effects._kinds import io_effects
@@ -94,6 +101,8 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
     remat_allowed_effects.require("checkpoint, differentiated", jaxpr.effects)
     whole = jaxpr if policy is None else _also_saving(inlined(jaxpr), policy)
     linearized = linearize_jaxpr(whole, nonzeros)
+    if policy is None and _has_kept_names(linearized.forward):
+        return _recomputing(jaxpr, nonzeros, nothing_saveable)
     forward, tangent = linearized.forward, linearized.tangent
     residuals = tangent.invars[: len(linearized.residuals)]
     plan = saved_values(forward, policy, residuals)
@@ -113,6 +122,18 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
         ),
         used,
         linearized.nonzeros,
+    )
+
+
+def _has_kept_names(jaxpr: Jaxpr) -> bool:
+    """Whether a program has values that are stored whatever the policy."""
+    return jaxpr.derived(
+        "kept names",
+        lambda: any(
+            type(eqn.params.get("name")) is KeptName
+            or any(map(_has_kept_names, jaxprs_in_params(eqn.params)))
+            for eqn in jaxpr.eqns
+        ),
     )
 
 

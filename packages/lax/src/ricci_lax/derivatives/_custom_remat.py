@@ -1,0 +1,84 @@
+"""Functions that say themselves what ``checkpoint`` stores of them, and how they are recomputed."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any
+
+from ricci_ir import PyTree
+from ricci_lax.checkpoint_policies import KeptName
+from ricci_lax.custom._vjp import custom_vjp
+from ricci_pytree import read_signature
+
+from ._checkpoint import checkpoint_name
+
+__all__ = [
+    "custom_remat",
+]
+
+_KEPT = KeptName("saved by custom_remat")
+
+
+def custom_remat[**P, R](
+    f: Callable[P, R],
+    f_fwd: Callable[..., tuple[R, PyTree]],
+    f_rem: Callable[..., tuple[R, PyTree]],
+    f_bwd: Callable[..., Sequence[PyTree]],
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+) -> Callable[P, R]:
+    """A function that says what ``checkpoint`` stores of it, and how it is computed again.
+
+    Inside of ``checkpoint`` the forward pass runs ``f_fwd`` and stores what that saves, whatever
+    the policy. The backward pass runs ``f_rem``, which makes residuals of that, and then ``f_bwd``.
+    Outside of it the same functions give its derivative in reverse mode; there is none in forward
+    mode.
+
+    Args:
+      f: the function.
+      f_fwd: ``f_fwd(policy, *args)`` gives the result and what is saved, a pytree of arrays. The
+        policy is ``None``.
+      f_rem: ``f_rem(saved, *args)`` gives the result and the residuals.
+      f_bwd: ``f_bwd(residuals, ct)`` gives the cotangents of the arguments that are not static.
+      static_argnums, static_argnames: arguments that are no arrays.
+
+    Example:
+      >>> from ricci_autodiff import grad
+      >>> from ricci_lax import checkpoint, cos, exp, mul, sin
+      >>> def fwd(policy, x):
+      ...     angle = exp(x)
+      ...     return sin(angle), angle
+      >>> rem = lambda angle, x: (sin(angle), mul(cos(angle), angle))
+      >>> bwd = lambda slope, ct: (mul(ct, slope),)
+      >>> wave = custom_remat(lambda x: sin(exp(x)), fwd, rem, bwd)
+      >>> float(grad(checkpoint(wave))(0.0)) == float(grad(lambda x: sin(exp(x)))(0.0))
+      True
+    """
+    numbers = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
+    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+    signature = read_signature(f)
+    if names and signature is not None:
+        numbers |= {i for i, name in enumerate(signature.parameters) if name in names}
+    static = sorted(numbers)
+
+    def forward(*args: Any) -> tuple[Any, Any]:
+        result, saved = f_fwd(None, *args)
+        others = tuple(x for i, x in enumerate(args) if i not in numbers)
+        return result, (checkpoint_name(saved, _KEPT), others)
+
+    def backward(*given: Any) -> Any:
+        (saved, others), ct = given[-2:]
+        args = list(others)
+        for position, value in zip(static, given[:-2], strict=True):
+            args.insert(position, value)
+        _, residuals = f_rem(saved, *args)
+        return f_bwd(residuals, ct)
+
+    rule = custom_vjp(f, nondiff_argnums=tuple(static))
+    rule.defvjp(forward, backward)
+
+    @wraps(f)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        return rule(*args, **kwargs)
+
+    return call
