@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import ricci_numpy as jnp
-from ricci_autodiff import grad, jvp
+from ricci_autodiff import grad, value_and_grad
 from ricci_batching import vmap
+from ricci_ir import use_backend
+from ricci_reference import reference_backend
 from ricci_sparse import BCOO, BCSR, COO, CSR, bcoo_dot_general, bcoo_dot_general_sampled
 from ricci_xla import jit
 
@@ -13,7 +15,8 @@ RNG = np.random.default_rng(0)
 MATRIX = np.where(RNG.random((6, 5)) < 0.4, RNG.normal(size=(6, 5)), 0).astype(np.float32)
 STACK = np.where(RNG.random((2, 6, 5)) < 0.4, RNG.normal(size=(2, 6, 5)), 0).astype(np.float32)
 # Widths on both sides of the one from which on the kernel for CPUs is used.
-FACTORS = [RNG.normal(size=shape).astype(np.float32) for shape in ((5,), (5, 1), (5, 3), (5, 9))]
+FACTORS = [RNG.normal(size=shape).astype(np.float32) for shape in ((5,), (5, 3), (5, 9))]
+WEIGHTS = [RNG.normal(size=(6, *x.shape[1:])).astype(np.float32) for x in FACTORS]
 FORMATS = {
     "BCOO": BCOO.fromdense,
     "unsorted": lambda m: BCOO.fromdense(m.T).T,
@@ -23,66 +26,101 @@ FORMATS = {
     "CSR": CSR.fromdense,
     "CSC": lambda m: CSR.fromdense(m.T).T,
 }
+NUMBERS = (((1,), (0,)), ((), ()))
 
 
 def close(x, y):
     np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-5, atol=1e-5)
 
 
+def losses(mat, xs):
+    """A number for each factor; its gradient has two terms, of which one depends on the factor."""
+    return [
+        jnp.sum((mat @ x) * w) + jnp.sum((mat @ x) ** 2) for x, w in zip(xs, WEIGHTS, strict=True)
+    ]
+
+
+def check(mat, programs=lambda f: f):
+    found = programs(lambda xs: [mat @ x for x in xs])(FACTORS)
+    for y, x in zip(found, FACTORS, strict=True):
+        close(y, MATRIX @ x)
+    gradients = programs(grad(lambda xs: sum(losses(mat, xs))))(FACTORS)
+    for y, x, w in zip(gradients, FACTORS, WEIGHTS, strict=True):
+        close(y, MATRIX.T @ (w + 2 * MATRIX @ x))
+
+
+@pytest.mark.parametrize("name", ["BCOO", "unsorted", "BCSR"])
+def test_compiled_products_have_the_gradients_of_dense_ones(name):
+    check(FORMATS[name](MATRIX), jit)
+
+
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("x", FACTORS, ids=lambda x: str(x.shape))
-def test_products_have_the_derivatives_of_dense_ones(name, x):
-    sparse = FORMATS[name](MATRIX)
-    weights = RNG.normal(size=(6, *x.shape[1:])).astype(np.float32)
-
-    def loss(x, m=sparse):
-        return jnp.sum((m @ x) * weights) + jnp.sum((m @ x) ** 2)
-
-    close(sparse @ x, MATRIX @ x)
-    close(jit(loss)(x), loss(x, MATRIX))
-    close(jit(grad(loss))(x), grad(lambda x: loss(x, jnp.asarray(MATRIX)))(x))
-    close(jvp(lambda x: sparse @ x, (x,), (2 * x,))[1], 2 * MATRIX @ x)
+def test_products_without_a_compiler_have_the_gradients_of_dense_ones(name):
+    with use_backend(reference_backend):
+        check(FORMATS[name](MATRIX))
 
 
-@pytest.mark.parametrize("x", FACTORS, ids=lambda x: str(x.shape))
-def test_the_gradient_by_elements_is_that_of_the_dense_matrix_there(x):
+def test_the_gradient_by_elements_is_that_of_the_dense_matrix_there():
     mat = BCOO.fromdense(MATRIX)
 
-    def loss(data):
-        return jnp.sum((BCOO((data, mat.indices), shape=mat.shape, indices_sorted=True) @ x) ** 2)
+    def of_data(data):
+        return BCOO((data, mat.indices), shape=mat.shape, indices_sorted=True)
 
-    dense = grad(lambda m: jnp.sum((m @ x) ** 2))(jnp.asarray(MATRIX))
+    values = [jit(grad(lambda d, i=i: losses(of_data(d), FACTORS)[i])) for i in range(3)]
     rows, columns = np.asarray(mat.indices).T
-    close(jit(grad(loss))(mat.data), np.asarray(dense)[rows, columns])
+    for i, (x, w) in enumerate(zip(FACTORS, WEIGHTS, strict=True)):
+        outer = (w + 2 * MATRIX @ x).reshape(6, -1) @ x.reshape(5, -1).T
+        close(values[i](mat.data), outer[rows, columns])
 
 
-@pytest.mark.parametrize("x", [FACTORS[0], FACTORS[3]], ids=lambda x: str(x.shape))
-def test_products_of_batches(x):
-    batches = np.stack([x, -x, 2 * x])
-    mats = BCOO.fromdense(STACK, n_batch=1)
+def test_a_batch_of_matrices_is_one_product():
+    mats, x = BCOO.fromdense(STACK, n_batch=1), FACTORS[2]
     numbers = (((2,), (0,)), ((), ()))
-    one = BCOO.fromdense(MATRIX)
-    close(vmap(lambda x: one @ x)(batches), MATRIX @ batches if x.ndim == 2 else batches @ MATRIX.T)
-    close(bcoo_dot_general(mats, x, dimension_numbers=numbers), STACK @ x)
 
-    def of_data(data, indices):
+    def of_data(data, indices, x):
         return BCOO((data, indices), shape=mats.shape[1:], indices_sorted=True) @ x
 
-    close(jit(vmap(of_data))(mats.data, mats.indices), STACK @ x)
+    def everything(data, indices, xs):
+        whole = bcoo_dot_general(mats, x, dimension_numbers=numbers)
+        return (
+            whole,
+            vmap(of_data)(data, indices, xs),
+            vmap(lambda x: of_data(data[0], indices[0], x))(xs),
+        )
+
+    both = np.stack([x, 2 * x])
+    whole, each, of_one = jit(everything)(mats.data, mats.indices, both)
+    close(whole, STACK @ x)
+    close(each, STACK @ both)
+    close(of_one, STACK[0] @ both)
 
 
-def test_elements_of_a_row_that_lies_outside_do_not_count():
+def test_elements_that_lie_outside_do_not_count():
     # The kernel for CPUs checks no index, so none must reach it.
     indices = np.int32([[0, 0], [0, 99], [1, -7], [5, 4], [99, 0], [6, 5]])
-    mat = BCOO((np.ones(6, np.float32), indices), shape=(6, 5), indices_sorted=True)
     x = np.ones((5, 9), np.float32)
+    mat = BCOO((np.ones(6, np.float32), indices), shape=(6, 5), indices_sorted=True)
     close(mat @ x, np.float32([[1], [0], [0], [0], [0], [1]]) * x[:1])
+    indptr = np.int32([0, 2, 3, 4, 99, -5, 7])
+    rows = BCSR((np.ones(6, np.float32), indices[:, 1], indptr), shape=(6, 5))
+    assert np.isfinite(np.asarray(rows @ x)).all()
 
 
 def test_sampled_products_are_elements_of_the_product():
     a, b = RNG.normal(size=(2, 4, 3)), RNG.normal(size=(2, 3, 5))
     indices = np.int32([[[0, 1], [3, 4]], [[2, 2], [9, 9]]])
     numbers = (((2,), (1,)), ((0,), (0,)))
-    found = bcoo_dot_general_sampled(a, b, indices, dimension_numbers=numbers)
+    with use_backend(reference_backend):
+        found = bcoo_dot_general_sampled(a, b, indices, dimension_numbers=numbers)
     whole = a @ b
     close(found, [[whole[0, 0, 1], whole[0, 3, 4]], [whole[1, 2, 2], 0]])
+
+
+def test_what_is_wrong_is_said():
+    mat = BCOO.fromdense(MATRIX)
+    with pytest.raises(TypeError, match=r"contracting dimensions.*got \(5,\) and \(6,\)"):
+        bcoo_dot_general(mat, np.ones(6, np.float32), dimension_numbers=NUMBERS)
+    with pytest.raises(NotImplementedError, match="batch dimensions"):
+        bcoo_dot_general(mat, MATRIX, dimension_numbers=(((1,), (1,)), ((0,), (0,))))
+    value, _ = value_and_grad(lambda x: jnp.sum(mat @ x))(FACTORS[0])
+    close(value, (MATRIX @ FACTORS[0]).sum())

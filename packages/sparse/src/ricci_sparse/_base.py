@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self, overload
 
 import numpy as np
 
-from ricci_ir import Array, to_sizes
+from ricci_ir import Array, ArrayLike, to_sizes
 
 __all__ = ["JAXSparse", "is_sparse"]
 
@@ -79,6 +79,61 @@ class JAXSparse:
 
     def _arrays(self) -> list[Array]:
         return [getattr(self, name) for name in self._parts]
+
+    def _no_operation(self, name: str) -> NoReturn:
+        raise NotImplementedError(
+            f"{type(self).__name__}.{name} is not implemented: BCOO arrays have most operations."
+        )
+
+    def __add__(self, other: "JAXSparse | ArrayLike") -> "JAXSparse | Array":
+        return self._no_operation("__add__")
+
+    def __radd__(self, other: ArrayLike) -> "JAXSparse | Array":
+        return self._no_operation("__radd__")
+
+    def __sub__(self, other: "JAXSparse | ArrayLike") -> "JAXSparse | Array":
+        return self._no_operation("__sub__")
+
+    def __rsub__(self, other: ArrayLike) -> "JAXSparse | Array":
+        return self._no_operation("__rsub__")
+
+    def __mul__(self, other: "JAXSparse | ArrayLike") -> Self:
+        return self._no_operation("__mul__")
+
+    def __rmul__(self, other: ArrayLike) -> Self:
+        return self._no_operation("__rmul__")
+
+    @overload
+    def __matmul__(self, other: "JAXSparse") -> "JAXSparse": ...
+    @overload
+    def __matmul__(self, other: ArrayLike) -> Array: ...
+    def __matmul__(self, other: "JAXSparse | ArrayLike") -> "JAXSparse | Array":
+        return self._no_operation("__matmul__")
+
+    def __rmatmul__(self, other: ArrayLike) -> Array:
+        return self._no_operation("__rmatmul__")
+
+    def __neg__(self) -> Self:
+        return self._no_operation("__neg__")
+
+    def __pos__(self) -> Self:
+        return self._no_operation("__pos__")
+
+    def __getitem__(self, item: Any) -> Self:
+        return self._no_operation("__getitem__")
+
+    def sum(self, *args: Any, **kwargs: Any) -> "JAXSparse | Array":
+        """The sum over dimensions: see ``numpy.sum``."""
+        return self._no_operation("sum")
+
+    def tree_flatten(self) -> tuple[tuple[Array, ...], dict[str, Any]]:
+        """The arrays, and what else is known."""
+        raise NotImplementedError(f"{type(self).__name__}.tree_flatten")
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
+        """The container with other contents."""
+        raise NotImplementedError(f"{cls.__name__}.tree_unflatten")
 
     def block_until_ready(self) -> Self:
         """Wait until its arrays are computed; returns itself."""

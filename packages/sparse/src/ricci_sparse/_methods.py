@@ -75,6 +75,13 @@ _OF_BCOO: dict[str, Callable[..., Any]] = {
     "__truediv__": _method("__truediv__", jnp.divide),
     "__rtruediv__": _method("__rtruediv__", _swapped(jnp.divide)),
     "__rpow__": _method("__rpow__", _swapped(jnp.power)),
+    # Comparisons are refused, as what would be dense; Python would compare identities.
+    "__eq__": _method("__eq__", jnp.equal),
+    "__ne__": _method("__ne__", jnp.not_equal),
+    "__lt__": _method("__lt__", jnp.less),
+    "__le__": _method("__le__", jnp.less_equal),
+    "__gt__": _method("__gt__", jnp.greater),
+    "__ge__": _method("__ge__", jnp.greater_equal),
     "__iter__": api_boundary(_elements),
     "astype": _static(lambda x, *args, **kwargs: x.astype(*args, **kwargs)),
     "reshape": _static(_reshape),

@@ -216,8 +216,8 @@ def _jacobian_by(x: Any, jacobian: Array) -> Any:
         )
     outer = jacobian.shape[: jacobian.ndim - x.data.ndim]
     indices = jnp.broadcast_to(x.indices, (*outer, *x.indices.shape))
-    known = x.info._asdict() | {"shape": (*outer, *x.shape)}
-    return BCOO((jacobian, indices), **known)
+    info = x.info._replace(shape=(*outer, *x.shape))
+    return BCOO((jacobian, indices), **info._asdict())
 
 
 def jacfwd(

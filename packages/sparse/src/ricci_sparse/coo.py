@@ -255,7 +255,7 @@ class COO(JAXSparse):
         sort = {"rows_sorted": self._cols_sorted, "cols_sorted": self._rows_sorted}
         return COO((self.data, self.col, self.row), shape=self.shape[::-1], **sort)
 
-    def __matmul__(self, other: ArrayLike) -> Array:
+    def __matmul__(self, other: Any) -> Any:
         return matmul(self, other, coo_matvec, coo_matmat)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:

@@ -181,7 +181,7 @@ class CSR(_Compressed):
         """
         return CSC(**self._exchanged(axes))
 
-    def __matmul__(self, other: ArrayLike) -> Array:
+    def __matmul__(self, other: Any) -> Any:
         return matmul(self, other, csr_matvec, csr_matmat)
 
 
@@ -238,7 +238,7 @@ class CSC(_Compressed):
         """
         return CSR(**self._exchanged(axes))
 
-    def __matmul__(self, other: ArrayLike) -> Array:
+    def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):
             return matmul(self, other, csr_matvec, csr_matmat)
         return matmul(self.transpose(), other, csr_matvec, csr_matmat, transpose=True)

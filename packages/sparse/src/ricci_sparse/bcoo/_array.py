@@ -1,7 +1,7 @@
 """The class of BCOO arrays."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -301,6 +301,21 @@ class BCOO(JAXSparse):
     ) -> "BCOO":
         """The same array with other dimensions as batches or dense: see ``bcoo_update_layout``."""
         return relayout.update(self, n_batch, n_dense, on_inefficient)
+
+    if TYPE_CHECKING:  # the module that defines operators sets them
+
+        def __abs__(self) -> "BCOO": ...
+        def __truediv__(self, other: ArrayLike) -> "BCOO": ...
+        def __rtruediv__(self, other: ArrayLike) -> "BCOO": ...
+        def __pow__(self, other: ArrayLike) -> "BCOO": ...
+        def __iter__(self) -> Iterator["BCOO"]: ...
+        def astype(self, dtype: DTypeLike) -> "BCOO":
+            """The array with elements of another dtype."""
+            ...
+
+        def reshape(self, *shape: int | Sequence[int], order: str = "C") -> "BCOO":
+            """The array in another shape."""
+            ...
 
     def _with(self, parts: Sequence[Array], info: SparseInfo) -> Self:
         """An array with these parts, of the same class."""

@@ -48,7 +48,6 @@ def bcoo_conv_general_dilated(
       NotImplementedError: for strides, dilations, groups or several batches and features.
       ValueError: if there is not one spatial dimension.
     """
-    lhs, rhs = (x if isinstance(x, BCOO) else BCOO.fromdense(x) for x in (lhs, rhs))
     numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
     if lhs.ndim != 3 or rhs.ndim != 3:
         raise ValueError(
@@ -64,7 +63,7 @@ def bcoo_conv_general_dilated(
     ):
         if value is not None and any(n != 1 for n in value):
             raise NotImplementedError(f"bcoo_conv_general_dilated: {name} must be 1, got {value}.")
-    lhs, rhs = lhs.transpose(numbers.lhs_spec), rhs.transpose(numbers.rhs_spec)
+    lhs, rhs = _in_order(lhs, numbers.lhs_spec), _in_order(rhs, numbers.rhs_spec)
     lhs, rhs = (bcoo_update_layout(x, n_batch=2, n_dense=0) for x in (lhs, rhs))
     if lhs.shape[:2] != (1, 1) or rhs.shape[:2] != (1, 1):
         raise NotImplementedError(
@@ -97,6 +96,15 @@ def bcoo_conv_general_dilated(
     out = BCOO((data, indices), shape=(1, 1, size))
     order = numbers.out_spec
     return out.transpose([order.index(d) for d in range(3)]) if order != (0, 1, 2) else out
+
+
+def _in_order(x: BCOO | Array, order: Sequence[int]) -> BCOO:
+    """A signal with its spatial dimension last; of a dense one, every element is stored."""
+    if isinstance(x, BCOO):
+        return x.transpose(order)
+    dense = jnp.transpose(jnp.asarray(x), order)
+    at = jnp.arange(dense.shape[-1], dtype=jnp.int32)[:, None]
+    return BCOO((dense, jnp.broadcast_to(at, (*dense.shape, 1))), shape=dense.shape)
 
 
 @composite("bcoo_conv_general_dilated")

@@ -148,7 +148,8 @@ def bcoo_dot_general(
         return _times_dense(lhs, jnp.asarray(rhs), numbers, preferred_element_type)
     if isinstance(rhs, BCOO):
         return _dense_times(jnp.asarray(lhs), rhs, numbers, preferred_element_type)
-    return lax.dot_general(lhs, rhs, numbers, precision=precision, **kinds)
+    x, y = jnp.asarray(lhs), jnp.asarray(rhs)  # pyright: ignore[reportArgumentType]
+    return lax.dot_general(x, y, numbers, precision=precision, **kinds)
 
 
 def _times_dense(lhs: BCOO, rhs: Array, numbers: Any, dtype: DTypeLike | None) -> Array:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, eval_shape
+from ricci_ir import Array, ArrayLike, eval_shape
 from ricci_sparse._base import JAXSparse
 
 __all__ = ["lobpcg_standard"]
@@ -76,7 +76,7 @@ def lobpcg_standard(
     multiply = _operator(A)
     _check(multiply, X, m)
     n = X.shape[0]
-    bound = jnp.finfo(X.dtype).eps if tol is None else tol
+    bound: Any = jnp.finfo(X.dtype).eps if tol is None else tol
     first = _start(multiply, X)
     going = lambda s: (s.step < m) & (s.converged < X.shape[1])
     last = lax.while_loop(going, partial(_step, multiply, n, bound), first)
@@ -86,7 +86,9 @@ def lobpcg_standard(
 def _operator(A: Any) -> Callable[[Array], Array]:
     if isinstance(A, JAXSparse):
         return lambda x: A @ x  # pyright: ignore[reportOperatorIssue]
-    return A if callable(A) else partial(_product, jnp.asarray(A))
+    if callable(A):
+        return A  # pyright: ignore[reportReturnType]
+    return partial(_product, jnp.asarray(A))
 
 
 def _check(multiply: Callable[[Array], Array], X: Array, m: int) -> None:
@@ -153,7 +155,7 @@ def multiply_parts(multiply: Callable[[Array], Array], basis: Array, k: int) -> 
     return jnp.concatenate([multiply(basis[:, i : i + k]) for i in range(0, 3 * k, k)], axis=1)
 
 
-def _count_converged(state: _State, n: int, tol: Array | float) -> Array:
+def _count_converged(state: _State, n: int, tol: ArrayLike) -> Array:
     length = jnp.linalg.norm(state.r, axis=0)
     image = jnp.linalg.norm(state.r + state.x * state.theta, axis=0)
     bound = 10 * n * tol * (jnp.abs(state.theta) + image)

@@ -49,27 +49,22 @@ from ._rule_table import (
 )
 from ._values import ArrayOrSparse, SparsifyEnv, SparsifyValue, to_array
 
-Sparse = BCOO | BCSR
-
-
 # Elementwise functions of one operand
 
 
-def with_data(mat: Sparse, data: Array) -> Sparse:
+def with_data[S: BCOO | BCSR](mat: S, data: Array) -> S:
     """The array with other elements at the same indices."""
-    known = mat.info._asdict()
-    if isinstance(mat, BCSR):
-        return BCSR((data, mat.indices, mat.indptr), **known)
-    return BCOO((data, mat.indices), **known)
+    parts, known = mat.tree_flatten()
+    return type(mat)((data, *parts[1:]), **known)  # pyright: ignore[reportArgumentType]
 
 
-def _once(mat: Sparse) -> Sparse:
+def _once[S: BCOO | BCSR](mat: S) -> S:
     """The array with each index stored once, so that functions may be applied to its elements."""
     return mat if mat.unique_indices else mat.sum_duplicates(mat.nse, remove_zeros=False)
 
 
 def _applied(primitive: Primitive, linear: bool) -> Callable[..., ArrayOrSparse]:
-    def apply(x: Sparse, **params: Any) -> ArrayOrSparse:
+    def apply(x: BCOO | BCSR, **params: Any) -> ArrayOrSparse:
         mat = x if linear else _once(x)
         return with_data(mat, primitive.bind(mat.data, **params))
 
@@ -119,7 +114,7 @@ for _primitive in (
     _both(_primitive, _applied(_primitive, linear=_primitive is not lax.convert_element_type_p))
 
 
-def _integer_pow(x: Sparse, *, y: int, **params: Any) -> Sparse:
+def _integer_pow(x: BCOO | BCSR, *, y: int, **params: Any) -> ArrayOrSparse:
     if y <= 0:
         raise NotImplementedError(
             f"sparsify: integer_pow with the exponent {y} of a sparse array would be dense. Use "
@@ -236,7 +231,7 @@ def _dot_general(x: ArrayOrSparse, y: ArrayOrSparse, **params: Any) -> ArrayOrSp
         dimension_numbers=params["dimension_numbers"],
         preferred_element_type=params["preferred_element_type"],
     )
-    return result.todense() if is_sparse(result) and not result.shape else result
+    return result.todense() if isinstance(result, BCOO) and not result.shape else result
 
 
 def _row_dot_general(x: ArrayOrSparse, y: ArrayOrSparse, **params: Any) -> Array:

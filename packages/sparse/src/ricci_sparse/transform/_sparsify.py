@@ -54,7 +54,7 @@ class SparseTracer(Tracer):
 
     __slots__ = ("_spvalue",)
 
-    _trace: "SparseTrace"
+    _trace: "SparseTrace"  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(self, trace: "SparseTrace", *, spvalue: SparsifyValue):
         super().__init__(trace, spvalues_to_avals(trace.spenv, spvalue))

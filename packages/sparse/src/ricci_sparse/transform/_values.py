@@ -170,7 +170,7 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
     """A pytree of values as one of the types of the arrays that they stand for."""
 
     def aval(spvalue: SparsifyValue) -> ShapedArray:
-        data = get_aval(spenv.data(spvalue))
+        data: Any = get_aval(spenv.data(spvalue))
         return ShapedArray(spvalue.shape, data.dtype, data.weak_type)
 
     return tree_map(aval, spvalues, is_leaf=_is_value)
