@@ -28,6 +28,7 @@ from bench_numpy_workloads import EAGER_NUMPY, LARGE
 from bench_shard_map_workloads import COUNTS
 from bench_shard_map_workloads import EAGER as EAGER_SHARD_MAP
 from bench_shard_map_workloads import TRACE as TRACE_SHARD_MAP
+from bench_sparse_workloads import SPARSE
 from bench_starts import MODELS, WARM
 from bench_starts import measure as measure_start
 
@@ -103,6 +104,7 @@ BUDGETS = {
     EAGER_SHARD_MAP: SHARD_MAP,
     TRACE_SHARD_MAP: SHARD_MAP,
     **dict.fromkeys(COUNTS, NO_SLOWER),
+    **dict.fromkeys(SPARSE, NO_SLOWER),
     STEP: NO_SLOWER,
     START: Budget(0.7, "0.7 × JAX"),
     **dict.fromkeys([*MODELS, *WARM], Budget(0.5, "half of JAX")),

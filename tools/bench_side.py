@@ -15,6 +15,7 @@ import bench_jet_workloads as _jet  # noqa: F401  (likewise)
 import bench_lax_workloads as _lax  # noqa: F401  (likewise)
 import bench_numpy_workloads as _numpy  # noqa: F401  (likewise)
 import bench_shard_map_workloads as _shard_map  # noqa: F401  (likewise)
+import bench_sparse_workloads as _sparse  # noqa: F401  (likewise)
 from bench_workloads import WORKLOADS
 
 
