@@ -226,6 +226,7 @@ def oracle_full(session: nox.Session) -> None:
         "calls_oracle",
         "places",
         "example_libraries",
+        "sparse_oracle",
     )
     files = [f"integration/test_{name}.py" for name in names]
     run_pytest(session, workspace(), *files, "-n", "auto", RICCI_ORACLE_CASES="all")

@@ -1,0 +1,146 @@
+"""Sparse arrays do what JAX's do: values, dtypes, layouts, indices, and classes of errors.
+
+Each line of `data/sparse_calls.txt` is evaluated by both sides, with 64-bit types off and on. A run
+takes a sample; with RICCI_ORACLE_CASES=all, as `nox -s oracle-full` sets it, it takes all.
+"""
+
+import os
+import random
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ricci_xla", reason="values need the compiler")
+
+from ricci_testing import (
+    Oracle,
+    Request,
+    Result,
+    compare,
+    evaluate_with,
+    ricci_namespace,
+    shared_oracle,
+)
+
+EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
+LINES = (Path(__file__).parent / "data" / "sparse_calls.txt").read_text().splitlines()[1:]
+RTOL = {"float32": 1e-4, "float64": 1e-9, "float16": 1e-2}
+# Lines on which the two sides differ, and why.
+KEEPS_BOOL = "the elements of an array of booleans are booleans here, int32 in JAX"
+ASSERTS = "JAX fails an assertion; here it is an error that says what is wrong"
+EXPECTED = {
+    "sparse.BCOO.fromdense(D!=0)": KEEPS_BOOL,
+    "sparse.todense(np.ones(2))": "JAX gives an array of NumPy back as it is",
+    "rs(BD,new_sizes=(2,3,2,2))": "JAX cannot divide a dense dimension",
+    "bi(M,shape=(2,4),broadcast_dimensions=(0,1))": "shapes that do not fit are a ValueError here",
+    "sparse.bcoo_multiply_dense(M,2.)": "JAX takes no Python scalar here",
+    **dict.fromkeys(
+        [
+            "sparse.BCOO((jnp.ones(3),jnp.ones((3,3),int)),shape=(3,4))",
+            "dg(DD,M,dimension_numbers=(([1],[0]),([],[])))",
+            "dg(BD,BD,dimension_numbers=(([1],[1]),([0],[0])))",
+            "sparse.bcoo_reduce_sum(M,axes=(-1,))",
+            "sparse.bcoo_reduce_sum(M,axes=(3,))",
+            "sparse.jacfwd(lambda m:m*2)(M)",
+            "sparse.grad(f,argnums=5)(M,jnp.arange(4.))",
+        ],
+        ASSERTS,
+    ),
+}
+# Operands, and what is compared of a result. Padding may have any index outside of the array and
+# any value, and stand anywhere; explicit zeros count.
+PRELUDE = """
+import importlib
+sparse = importlib.import_module(jax.__name__ + ".experimental.sparse")
+linalg = importlib.import_module(jax.__name__ + ".experimental.sparse.linalg")
+D = jnp.array([[0, 1.0, 0, 2], [0, 0, 0, 0], [3, 0, 4, 0]])
+T3 = jnp.where(jnp.arange(24).reshape(2, 3, 4) % 3 == 1, jnp.arange(24.0).reshape(2, 3, 4), 0)
+M = sparse.BCOO.fromdense(D)
+U = sparse.BCOO(
+    (jnp.array([1.0, 2, 3, 4, 5]), jnp.array([[2, 1], [0, 3], [2, 1], [5, 9], [0, 0]])),
+    shape=(3, 4),
+)
+Uo = sparse.BCOO((jnp.array([1.0, 2]), jnp.array([[0, 9], [1, 1]])), shape=(3, 4))
+B, BD = sparse.BCOO.fromdense(T3, n_batch=1), sparse.BCOO.fromdense(T3, n_batch=1, n_dense=1)
+S, DD = sparse.BCOO.fromdense(T3), sparse.BCOO.fromdense(T3, n_dense=1)
+F = sparse.BCOO.fromdense(jnp.arange(1, 13.0).reshape(3, 4))
+one = sparse.BCOO.fromdense(jnp.array([[0, 1.0, 2]]))
+R, RB = sparse.BCSR.fromdense(D), sparse.BCSR.fromdense(T3, n_batch=1)
+RD = sparse.BCSR.fromdense(T3, n_dense=1)
+C, K = sparse.COO.fromdense(D), sparse.CSR.fromdense(D)
+A, X = jnp.diag(jnp.arange(1.0, 31)), jax.random.normal(jax.random.key(0), (30, 3))
+d, key = jnp.array([2.0, 4, 1]), jax.random.key(0)
+sp, dg, gd = sparse.sparsify, sparse.bcoo_dot_general, lax.GatherDimensionNumbers
+ul, ds, sl = sparse.bcoo_update_layout, sparse.bcoo_dynamic_slice, sparse.bcoo_slice
+rs, cc, bi = sparse.bcoo_reshape, sparse.bcoo_concatenate, sparse.bcoo_broadcast_in_dim
+f = lambda m, v: (m @ v).sum()
+
+def seen(x):
+    if getattr(x, "dtype", None) == object:
+        return "objects"
+    if isinstance(x, sparse.BCOO):
+        data, at = np.asarray(x.data), np.asarray(x.indices)
+        whole = lambda p: np.broadcast_to(p, x.shape[: x.n_batch] + p.shape[x.n_batch :])
+        data, at = (whole(p).reshape(-1, *p.shape[x.n_batch :]) for p in (data, at))
+        sizes = np.array(x.shape[x.n_batch : x.n_batch + x.n_sparse], int)
+        kept = [((a >= 0) & (a < sizes)).all(-1) for a in at]
+        return ("BCOO", x.shape, x.n_batch, x.n_dense, x.nse, str(x.indices.dtype), str(x.dtype),
+                [d[k] for d, k in zip(data, kept)], [a[k] for a, k in zip(at, kept)])
+    if isinstance(x, sparse.BCSR):
+        return ("BCSR", seen(x.to_bcoo()), x.indptr)
+    if isinstance(x, sparse.JAXSparse):
+        return (type(x).__name__, x.shape, x.nse, x.todense())
+    if isinstance(x, (list, tuple)):
+        return [seen(y) for y in x]
+    if isinstance(x, dict):
+        return {k: seen(y) for k, y in x.items()}
+    return x if hasattr(x, "dtype") or type(x) in (bool, int, float, str) else type(x).__name__
+
+def attempt(call):
+    try:
+        return seen(call())
+    except Exception as error:
+        return "raised " + " ".join(cls.__name__ for cls in type(error).__mro__)
+
+"""
+
+
+def by_line(result, count):
+    """The leaves of each line's result."""
+    assert result.error is None, result.error
+    found = [[] for _ in range(count)]
+    for leaf in result.leaves:
+        number, rest = re.fullmatch(r"\[(\d+)\](.*)", leaf.path).groups()
+        found[int(number)].append(replace(leaf, path=rest))
+    return found
+
+
+def differences(lines, wide):
+    """The lines on which the two sides disagree, each with what was found."""
+    calls = "".join(f"    attempt(lambda: {line}),\n" for line in lines)
+    text, config = f"{PRELUDE}[\n{calls}]", {"jax_enable_x64": wide}
+    (theirs,) = shared_oracle().run_many([Request(text, {}, config)], timeout=1800.0)
+    ours = evaluate_with(ricci_namespace(), text, {}, config=config)
+    count = len(lines)
+    for line, our, their in zip(lines, by_line(ours, count), by_line(theirs, count), strict=True):
+        first = str(their[0].value) if their else ""
+        if first.startswith("raised "):
+            said = str(our[0].value).split() if our else []
+            if said[:1] != ["raised"] or first.split()[1] not in said:
+                yield line, f"JAX raises {first.split()[1]}; here: {' '.join(said)[:300]}"
+            continue
+        try:
+            compare(Result(tuple(our), None), Result(tuple(their), None), rtol=RTOL)
+        except AssertionError as error:
+            yield line, str(error)
+
+
+@pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
+@pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
+def test_a_call_does_what_jax_does(wide):
+    lines = LINES if EVERYTHING else random.Random(f"{wide}").sample(LINES, 8)
+    found = differences(lines, wide)
+    wrong = [f"{line}\n{error}" for line, error in found if line not in EXPECTED]
+    assert not wrong, "\n\n".join(wrong)
