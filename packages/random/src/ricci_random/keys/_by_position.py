@@ -9,8 +9,7 @@ from typing import Any
 from ricci_ir import Array, is_symbolic_dim, threefry_partitionable
 from ricci_lax.authoring import PaddedSite
 
-# They draw by position whatever the layout of Threefry is.
-_CIPHERS = frozenset({"philox2x32", "philox4x32", "threefry4x32"})
+from ._key_type import CIPHERS
 
 
 def bits_by_position(site: PaddedSite, keys: Array) -> Any:
@@ -18,7 +17,7 @@ def bits_by_position(site: PaddedSite, keys: Array) -> Any:
     shape = site.params["shape"]
     padded = [i for i, size in enumerate(shape) if is_symbolic_dim(size)]
     name = site.ins[0].dtype._impl.name
-    positional = name in _CIPHERS or name == "threefry2x32" and threefry_partitionable.value
+    positional = name in CIPHERS and (name != "threefry2x32" or threefry_partitionable.value)
     if padded and not positional:
         site.refuse(
             "with this generator every number depends on how many are drawn",

@@ -25,6 +25,10 @@ __all__ = [
 ]
 
 
+# The generators that encrypt positions with each key by itself (Threefry in one of its layouts).
+CIPHERS: frozenset[str] = frozenset({"threefry2x32", "threefry4x32", "philox2x32", "philox4x32"})
+
+
 class Generator(NamedTuple):
     """A random number generator: what it does with the words of keys.
 

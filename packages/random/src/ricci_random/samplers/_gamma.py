@@ -26,6 +26,7 @@ from ricci_ir import (
 from ricci_lax.authoring import KeyRole
 from ricci_random.keys._derivation import key_dtype
 from ricci_random.keys._key_calls import staged
+from ricci_random.keys._key_type import CIPHERS
 from ricci_random.keys._primitives import move_dim_of_keys, random_split_p, subkeys
 from ricci_stablehlo import traced
 
@@ -135,7 +136,7 @@ def _random_gamma(keys, a, *, log_space):
     keys = lax.reshape(keys, (a.size,))
     a, shape = lax.reshape(a, (a.size,)), a.shape
     draw = partial(_draw, log_space=log_space)
-    if keys.dtype == key_dtype("threefry2x32"):
+    if any(keys.dtype == key_dtype(name) for name in CIPHERS):
         return lax.reshape(vmap(draw)(keys, a), shape)
     # Other generators may draw a whole batch from its first key, in each round of these loops. So
     # the samples are drawn one after the other.
