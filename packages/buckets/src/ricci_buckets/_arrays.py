@@ -1,7 +1,6 @@
 """Padding arrays, and cutting results to their lengths, without a program for each length."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ class Padding:
     def __init__(self):
         self.extreme: bool = False
 
-    def fill(self, dtype: np.dtype) -> Any:
+    def fill(self, dtype: np.dtype) -> float:
         """The content of the padding of an array."""
         if not self.extreme:
             return 0
@@ -39,7 +38,7 @@ class Padding:
 padding: Padding = Padding()
 
 
-def padded(x: Array, sizes: Mapping[int, int]) -> Any:
+def padded(x: Array, sizes: Mapping[int, int]) -> Array | np.ndarray:
     """A copy of an array on the host, with larger sizes along some of its axes."""
     if not isinstance(getattr(x, "dtype", np.dtype(float)), np.dtype):  # random keys
         for axis, size in sizes.items():
@@ -53,7 +52,7 @@ def padded(x: Array, sizes: Mapping[int, int]) -> Any:
     return result
 
 
-def cut(x: Array, shape: Sequence[int]) -> Any:
+def cut(x: Array, shape: Sequence[int]) -> Array | np.ndarray:
     """The first elements of an array along each axis."""
     if tuple(shape) == x.shape:
         return x

@@ -254,7 +254,7 @@ def _call(function: Bucketed[..., Any], *args: object, **kwargs: object) -> Any:
     return function._run(args, kwargs)
 
 
-def _cleared(extents: Extents, x: ArrayLike, aval: ShapedArray) -> Any:
+def _cleared(extents: Extents, x: ArrayLike, aval: ShapedArray) -> ArrayLike:
     """A result with zeros as padding, so that checks for NaN of whole results see none there."""
     mask = extents.mask(aval, range(len(aval.shape)))
     if mask is None or not isinstance(aval.dtype, np.dtype):

@@ -48,7 +48,7 @@ def _windowed(
     stride: int,
     dilation: int,
     spread: int,
-) -> Any:
+) -> Array:
     """An operand with as much of a fill value around it as the windows along an axis need.
 
     Args:

@@ -1,6 +1,6 @@
 """Rules of loops and branches: their programs are applied to padded arrays as well."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from ._walk import PaddingRule, Site
 __all__ = ["control_rules"]
 
 
-def _scan(site: Site, *operands: Any) -> Any:
+def _scan(site: Site, *operands: Any) -> list[Any]:
     """A loop over a padded dimension goes over the padding, too, and keeps its carry there."""
     params = site.params
     jaxpr: Jaxpr = params["jaxpr"]
@@ -81,7 +81,7 @@ def _chosen(condition: Any, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _while(site: Site, *operands: object) -> Any:
+def _while(site: Site, *operands: object) -> list[Any]:
     params = site.params
     cond: Jaxpr = params["cond_jaxpr"]
     body: Jaxpr = params["body_jaxpr"]
@@ -113,12 +113,12 @@ def _while(site: Site, *operands: object) -> Any:
     return while_loop(holds, step, list(init))
 
 
-def _cond(site: Site, choice: Any, *operands: Any) -> Any:
+def _cond(site: Site, choice: Any, *operands: Any) -> list[Any]:
     branches = [_branch(site, jaxpr) for jaxpr in site.params["branches"]]
     return switch(choice, branches, *operands)
 
 
-def _branch(site: Site, jaxpr: Jaxpr) -> Any:
+def _branch(site: Site, jaxpr: Jaxpr) -> Callable[..., list[Any]]:
     return lambda *operands: site.run(jaxpr, *operands)
 
 

@@ -95,7 +95,7 @@ def _dynamic_update_slice(site: Site, x: Array, update: Array, *starts: ArrayLik
 
 def _bounded(
     site: Site, indices: Any, operand: ShapedArray, axes: Any, sizes: Any, mode: object, drop: bool
-) -> Any:
+) -> Array:
     """Positions along axes of an operand, judged by the lengths of its dimensions.
 
     Args:
@@ -118,7 +118,7 @@ def _bounded(
     return select(outside, full(indices.shape, _NOWHERE, np.dtype(np.int32)), indices)
 
 
-def _as_int32(indices: Any) -> Any:
+def _as_int32(indices: Any) -> Array:
     """Positions as 32-bit integers; those that these cannot hold become out of bounds."""
     if indices.dtype == np.int32:
         return indices

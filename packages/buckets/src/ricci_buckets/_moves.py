@@ -94,7 +94,7 @@ def _pad(site: Site, x: Array, fill: Array) -> Array:
 
 def at_offset(
     site: Site, x: Any, axis: int, low: object, interior: int, wanted: int, fill: Array
-) -> Any:
+) -> Array:
     """An array with as many fill values in front as a symbolic dimension says.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, Primitive, is_symbolic_dim, issubdtype
+from ricci_ir import Array, ArrayLike, Primitive, is_symbolic_dim, issubdtype
 from ricci_lax import (
     argmax_p,
     argmin_p,
@@ -36,22 +36,22 @@ from ._walk import PaddingRule, Site
 __all__ = ["reduction_rules"]
 
 
-def _last_when_sorted(dtype: np.dtype) -> Any:
+def _last_when_sorted(dtype: np.dtype) -> ArrayLike:
     """What a sort in increasing order puts behind everything else, or beside its equals."""
     if issubdtype(dtype, np.complexfloating):
         return complex(np.nan, np.nan)
     return highest(dtype) if dtype.kind == "b" or issubdtype(dtype, np.integer) else np.nan
 
 
-def _zero(dtype: np.dtype) -> Any:
+def _zero(dtype: np.dtype) -> int:
     return 0
 
 
-def _one(dtype: np.dtype) -> Any:
+def _one(dtype: np.dtype) -> int:
     return 1
 
 
-def _all_bits(dtype: np.dtype) -> Any:
+def _all_bits(dtype: np.dtype) -> ArrayLike:
     return True if dtype.kind == "b" else np.invert(np.zeros((), dtype))
 
 

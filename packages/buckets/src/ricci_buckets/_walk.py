@@ -66,7 +66,7 @@ class Site:
             return tuple(map(self.concrete, param))
         return param
 
-    def masked(self, x: Any, aval: ShapedArray, fill: Any, axes: Sequence[int] = ()) -> Any:
+    def masked(self, x: Any, aval: ShapedArray, fill: Any, axes: Sequence[int] = ()) -> Array:
         """An array with its padding replaced.
 
         Args:

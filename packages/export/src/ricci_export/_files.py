@@ -1,7 +1,5 @@
 """Reading exported functions from files."""
 
-from typing import Any
-
 from ricci_ir import Effect
 from ricci_xla.exported import (
     ExportedRecord,
@@ -76,7 +74,7 @@ def exported_of(record: ExportedRecord) -> Exported:
     )
 
 
-def _effect(name: str) -> Any:
+def _effect(name: str) -> Effect:
     """An effect of the class of a name, which the program must have defined."""
     todo: list[type[Effect]] = [Effect]
     while todo:
