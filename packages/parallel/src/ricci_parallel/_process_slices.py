@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ArrayLike, is_extended
+from ricci_ir import Array, ArrayLike, is_extended
 from ricci_xla import Device, Mesh, PartitionSpec, devices, process_count, process_index
 
 from ._global_arrays import (
@@ -75,7 +75,7 @@ def _spec(dim: int | None, axis: Hashable) -> PartitionSpec:
     return PartitionSpec() if dim is None else PartitionSpec(*(None,) * dim, axis)
 
 
-def part_of_this_process(result: Any) -> Any:
+def part_of_this_process(result: Any) -> Array:
     """This process's part of a result."""
     words = result.physical if is_extended(result.dtype) else result
     place = words.sharding

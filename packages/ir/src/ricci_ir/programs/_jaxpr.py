@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ricci_ir._cache import Cache
 from ricci_ir._settings import TraceKey
@@ -312,7 +312,7 @@ class Jaxpr:
     def __repr__(self) -> str:
         return printer.jaxpr(self, {})
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> NoReturn:
         raise TypeError("a jaxpr cannot be pickled; export the function instead")
 
 

@@ -9,6 +9,7 @@ from ricci_ir._errors import api_boundary
 from ricci_ir._key_checks import key_checks
 from ricci_ir.traces._references import check_distinct
 from ricci_ir.traces._trace import extend_axes
+from ricci_ir.traces._typing import PyTree
 from ricci_ir.types._aval import AbstractValue, ShapedArray
 from ricci_ir.types._shape_dtype import argument_aval, described_type, result_aval
 from ricci_pytree import (
@@ -105,7 +106,7 @@ def make_jaxpr(
 
 
 @api_boundary
-def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> PyTree:
     """The shapes and dtypes of the results of ``fun(*args, **kwargs)``, without computing them.
 
     Args:
@@ -223,7 +224,7 @@ def check_results(subject: str, results: Sequence[object], out: object) -> None:
             ) from None
 
 
-def _described(jaxpr: Jaxpr, out_tree: PyTreeDef) -> Any:
+def _described(jaxpr: Jaxpr, out_tree: PyTreeDef) -> PyTree:
     avals: list[Any] = jaxpr.out_avals
     described = [
         described_type(a) if isinstance(a, ShapedArray) else a  # a token

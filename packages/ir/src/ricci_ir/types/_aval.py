@@ -142,7 +142,7 @@ class ShapedArray(AbstractValue):
         except (KeyError, TypeError):
             return _intern(shape, dtype, weak_type)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.shape, self.dtype, self.weak_type, self.type_sharding)
 
     def __copy__(self) -> "ShapedArray":

@@ -197,7 +197,7 @@ def _map_leading(fun: Callable[..., Any], arrays: list[Array], counts: list[int]
     return _expanded(out, tuple(sorted(absent))) if absent else out
 
 
-def _expanded(out: Any, axes: tuple[int, ...]) -> Any:
+def _expanded(out: Any, axes: tuple[int, ...]) -> Array | tuple[Array, ...]:
     """Results with dimensions of size 1 added where no array was mapped over."""
     if isinstance(out, tuple):
         return tuple(expand_dims(x, axes) for x in out)

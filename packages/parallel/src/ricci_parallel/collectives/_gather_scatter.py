@@ -97,7 +97,7 @@ def _gather_lower(
 
 def _gather_batch(
     primitive: Primitive, axis: Axis, x: Array, dim: int | None, params: dict[str, Any]
-) -> Any:
+) -> tuple[Array, int | None]:
     names, place, tiled = params["axis_name"], params["all_gather_dimension"], params["tiled"]
     if axis.name in names:
         return _gather_examples(primitive, axis, x, dim, params)

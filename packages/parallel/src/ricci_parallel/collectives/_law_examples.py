@@ -3,7 +3,7 @@
 Operands have a leading dimension for each named axis: the laws run under ``vmap`` over those.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ gathering_examples: Sequence[OverAxes] = (
 )
 
 
-def _without_groups(rows: Any) -> Any:
+def _without_groups(rows: Any) -> Callable[[], Iterator[Row]]:
     def made() -> Iterator[Row]:
         for args, params in rows():
             if params["axis_index_groups"] is None:

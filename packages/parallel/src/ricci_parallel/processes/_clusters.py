@@ -13,6 +13,7 @@ import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from types import ModuleType
 from typing import Any, final
 
 Environment = Mapping[str, str]
@@ -171,7 +172,7 @@ def _reads_own_gpu(*names: str) -> Callable[[Environment], tuple[int, ...] | Non
     return lambda environment: _own_gpu(environment, *names)
 
 
-def _module(name: str) -> Any:
+def _module(name: str) -> ModuleType:
     """A module that few programs need."""
     return importlib.import_module(name)
 

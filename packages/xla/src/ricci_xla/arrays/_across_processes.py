@@ -5,7 +5,7 @@ values on shared devices is checked by ``ricci_parallel``, which knows how proce
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from ricci_xla.meshes._sharding_types import Sharding
 
@@ -26,7 +26,7 @@ def can_be_read(array: ArrayImpl) -> bool:
     return bool(sharding.is_fully_replicated and here)
 
 
-def _not_registered(*args: object) -> Any:
+def _not_registered(*args: object) -> NoReturn:
     raise RuntimeError("what moves arrays between processes is part of ricci_parallel: import it.")
 
 

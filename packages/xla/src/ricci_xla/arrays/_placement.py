@@ -333,7 +333,7 @@ def _check_equal(value: object, sharding: Sharding) -> None:
         across_processes.check_equal(value, sharding)
 
 
-def _aval_of(x: ArrayLike) -> Any:
+def _aval_of(x: ArrayLike) -> ShapedArray:
     try:
         return get_aval(x)
     except TypeError:

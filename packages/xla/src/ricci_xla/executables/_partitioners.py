@@ -5,7 +5,7 @@ import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -152,7 +152,7 @@ def _partition(
         raise
 
 
-def _not_asked(*args: object) -> Any:
+def _not_asked(*args: object) -> NoReturn:
     raise NotImplementedError("sharding rules say how shardings pass through the operation")
 
 

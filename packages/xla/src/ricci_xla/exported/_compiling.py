@@ -171,7 +171,7 @@ def _attribute(module: Module, sharding: NamedSharding | None, x: Value) -> str:
     return f" {{sdy.sharding = #sdy.sharding<@{symbol}, {text}>}}"
 
 
-def _on(devices: Sequence[Device], record: AbstractShardingRecord | None) -> Any:
+def _on(devices: Sequence[Device], record: AbstractShardingRecord | None) -> NamedSharding | None:
     """A sharding over these devices; ``None`` where it is open."""
     sharding = decode_abstract_sharding(record)
     if sharding is None or not sharding.mesh.axis_names:

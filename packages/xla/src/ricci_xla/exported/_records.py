@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ricci_ir import SymbolicScope, symbolic_shape
+from ricci_ir import SymbolicDimension, SymbolicScope, symbolic_shape
 from ricci_pytree import PyTreeDef
 from ricci_xla.files import (
     FileError,
@@ -203,7 +203,7 @@ class _Sizes:
         self._constraints = constraints
         self._scope: SymbolicScope | None = None
 
-    def __call__(self, text: str) -> Any:
+    def __call__(self, text: str) -> int | SymbolicDimension:
         try:
             if self._scope is None:
                 self._scope = SymbolicScope(self._constraints)

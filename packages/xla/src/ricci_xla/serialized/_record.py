@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from ricci_ir import Array, no_effects
+from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._kernels import prepare_kernels
 from ricci_xla.devices._runtime_types import Device, DeviceList, JaxRuntimeError
@@ -169,7 +170,7 @@ def _encode_array(array: Array, devices: Sequence[Device]) -> ArrayRecord:
     return ArrayRecord(encode_type(array.aval), encode_sharding(array.sharding, devices), data)
 
 
-def _decode_array(record: ArrayRecord, devices: Sequence[Device]) -> Any:
+def _decode_array(record: ArrayRecord, devices: Sequence[Device]) -> ArrayImpl:
     aval: Any = decode_type(record.type)
     try:
         values = np.frombuffer(record.data, aval.dtype).reshape(aval.shape)

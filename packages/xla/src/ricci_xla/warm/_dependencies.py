@@ -121,7 +121,7 @@ class _Events:
                 return number
         raise NoFingerprint("other tools observe all that runs, and Python allows no more of them")
 
-    def _started(self, code: CodeType, offset: int) -> Any:
+    def _started(self, code: CodeType, offset: int) -> object:
         names = sys._getframe(1).f_globals
         if not is_fixed(names.get("__name__")):
             for watch in self._watches:
