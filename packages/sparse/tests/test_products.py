@@ -14,8 +14,8 @@ from ricci_xla import jit
 RNG = np.random.default_rng(0)
 MATRIX = np.where(RNG.random((6, 5)) < 0.4, RNG.normal(size=(6, 5)), 0).astype(np.float32)
 STACK = np.where(RNG.random((2, 6, 5)) < 0.4, RNG.normal(size=(2, 6, 5)), 0).astype(np.float32)
-# Widths on both sides of the one from which on the kernel for CPUs is used.
-FACTORS = [RNG.normal(size=shape).astype(np.float32) for shape in ((5,), (5, 3), (5, 9))]
+# Widths for which a scatter, the kernel for CPUs, and sorting before it are used.
+FACTORS = [RNG.normal(size=shape).astype(np.float32) for shape in ((5,), (5, 3), (5, 33))]
 WEIGHTS = [RNG.normal(size=(6, *x.shape[1:])).astype(np.float32) for x in FACTORS]
 FORMATS = {
     "BCOO": BCOO.fromdense,

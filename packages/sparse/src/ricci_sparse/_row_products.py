@@ -24,6 +24,7 @@ _DTYPES = frozenset(
     map(np.dtype, (np.int32, np.int64, np.float32, np.float64, np.complex64, np.complex128))
 )
 _FEWEST_COLUMNS = 8  # with which the kernel is fast
+_WORTH_SORTING = 32  # from so many columns on, sorting the elements first costs less than a scatter
 
 
 def _added(
@@ -82,7 +83,7 @@ def _lower(
         if width < _FEWEST_COLUMNS:
             return _as_wider(ctx, *operands, in_order=True)
         return ctx.custom_call(_KERNEL, [data, indptr, columns, x], [ctx.out])[0]
-    rule = _as_scatter if width < _FEWEST_COLUMNS else _as_sorted
+    rule = _as_scatter if width < _WORTH_SORTING else _as_sorted
     return rule(ctx, *operands, in_order=False)
 
 
