@@ -145,7 +145,8 @@ def bcoo_dot_general(
         check_product_shapes(lhs.shape, rhs.shape, numbers)
         return spdot_general(lhs, rhs, dimension_numbers=numbers, **kinds)
     if isinstance(lhs, BCOO):
-        return _times_dense(lhs, jnp.asarray(rhs), numbers, preferred_element_type)
+        dense: Any = rhs
+        return _times_dense(lhs, jnp.asarray(dense), numbers, preferred_element_type)
     if isinstance(rhs, BCOO):
         return _dense_times(jnp.asarray(lhs), rhs, numbers, preferred_element_type)
     x, y = jnp.asarray(lhs), jnp.asarray(rhs)  # pyright: ignore[reportArgumentType]
