@@ -27,7 +27,7 @@ class JAXSparse:
     """
 
     __array_priority__ = 100
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__: ClassVar[None] = None  # pyright: ignore[reportIncompatibleMethodOverride]
 
     data: Array
     shape: tuple[int, ...]

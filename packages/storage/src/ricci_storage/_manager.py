@@ -69,7 +69,7 @@ class AsyncManager:
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
 
-    def __del__(self):
+    def __del__(self) -> None:
         thread: threading.Thread | None = getattr(self, "_thread", None)
         if thread is not None and thread.is_alive():
             logger.warning("wait_until_finished was not called: arrays may not be on disk yet.")

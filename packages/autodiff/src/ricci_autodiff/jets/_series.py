@@ -38,9 +38,9 @@ class Expansion:
         rows: list[Sequence[Coefficient]],
         rest: Callable[[int], Sequence[Coefficient]] | None = None,
     ):
-        self.rows = rows
-        self.rest = rest
-        self.busy = False
+        self.rows: list[Sequence[Coefficient]] = rows
+        self.rest: Callable[[int], Sequence[Coefficient]] | None = rest
+        self.busy: bool = False
 
     def coefficient(self, index: int, k: int) -> Coefficient:
         """The coefficient of order ``k`` of one of the results."""

@@ -132,7 +132,7 @@ def _fan_in_sum() -> Layer:
     return init_fun, apply_fun
 
 
-FanInSum = _fan_in_sum()
+FanInSum: Layer = _fan_in_sum()
 
 
 def FanInConcat(axis: int = -1) -> Layer:

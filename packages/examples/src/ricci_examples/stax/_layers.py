@@ -152,5 +152,5 @@ def _identity() -> Layer:
     return init_fun, apply_fun
 
 
-Flatten = _flatten()
-Identity = _identity()
+Flatten: Layer = _flatten()
+Identity: Layer = _identity()

@@ -28,7 +28,9 @@ __all__ = [
 class ConstantHandler(Protocol):
     """Writes a constant of a class into the program that is being built."""
 
-    def __call__(self, val: Any, aval: AbstractValue | None) -> "ir.Value | Sequence[ir.Value]":
+    def __call__(
+        self, val: Any, aval: AbstractValue | None
+    ) -> "ir.Value[Any] | Sequence[ir.Value[Any]]":
         """The MLIR value of a constant, or a sequence of values.
 
         Args:
@@ -56,7 +58,7 @@ def ir_constants(
     *,
     const_lowering: Mapping[Any, Any] | None = None,
     aval: AbstractValue | None = None,
-) -> "tuple[ir.Value, ...]":
+) -> "tuple[ir.Value[Any], ...]":
     """The MLIR values of a constant: one, unless a registered handler gives several.
 
     Args:
@@ -91,7 +93,7 @@ def ir_constant(
     *,
     const_lowering: Mapping[Any, Any] | None = None,
     aval: AbstractValue | None = None,
-) -> "ir.Value":
+) -> "ir.Value[Any]":
     """The MLIR value of a constant, written where operations are being inserted.
 
     Args:

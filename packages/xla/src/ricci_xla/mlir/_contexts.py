@@ -115,7 +115,7 @@ class TokenSet:
 
     __slots__ = ("_tokens",)
 
-    def __init__(self, tokens: "Mapping[Effect, ir.Value] | None" = None):
+    def __init__(self, tokens: "Mapping[Effect, ir.Value[Any]] | None" = None):
         self._tokens: dict[Effect, Any] = dict(tokens or {})
 
     @classmethod
@@ -129,7 +129,7 @@ class TokenSet:
     def __len__(self) -> int:
         return len(self._tokens)
 
-    def get(self, effect: Effect) -> "ir.Value":
+    def get(self, effect: Effect) -> "ir.Value[Any]":
         """The token of an effect."""
         return self._tokens[effect]
 
@@ -323,7 +323,7 @@ class LoweringRuleContext:
         """Whether the module must be readable by older runtimes: it never must."""
         return False
 
-    def inline(self, jaxpr: Jaxpr, operands: "Sequence[ir.Value]") -> "list[ir.Value]":
+    def inline(self, jaxpr: Jaxpr, operands: "Sequence[ir.Value[Any]]") -> "list[ir.Value[Any]]":
         """Write a call of the function that a jaxpr is lowered to; returns the call's results."""
         name = "fun" if self.primitive is None else self.primitive.name
         return call_program(self.module_context, jaxpr, name, operands)
@@ -333,8 +333,8 @@ type LoweringRule = Callable[..., Sequence[Any]]
 
 
 def call_program(
-    ctx: ModuleContext, jaxpr: Jaxpr, name: str, operands: "Sequence[ir.Value]"
-) -> "list[ir.Value]":
+    ctx: ModuleContext, jaxpr: Jaxpr, name: str, operands: "Sequence[ir.Value[Any]]"
+) -> "list[ir.Value[Any]]":
     """Write a call of the function that computes a jaxpr.
 
     Args:

@@ -39,7 +39,7 @@ def core_call_lowering(
     inline_jax_late: bool = False,
     call_jaxpr: Jaxpr,
     **params: object,
-) -> "list[ir.Value]":
+) -> "list[ir.Value[Any]]":
     """The rule of a primitive that applies a program: a call of that program's function.
 
     Args:
@@ -57,12 +57,12 @@ def jaxpr_subcomp(
     jaxpr: Jaxpr,
     name_stack: NameStack,
     tokens: TokenSet,
-    consts_for_constvars: "Sequence[ir.Value]",
+    consts_for_constvars: "Sequence[ir.Value[Any]]",
     *args: IrValues,
     dim_var_values: Sequence[Any] = (),
     const_lowering: Mapping[Any, Any] | None = None,
     outer_traceback: object = None,
-) -> "tuple[tuple[ir.Value, ...], TokenSet]":
+) -> "tuple[tuple[ir.Value[Any], ...], TokenSet]":
     """Write a program where operations are being inserted, as a call of its function.
 
     Args:

@@ -86,7 +86,7 @@ def _rule_context(
     lowering: Lowering,
     operands: Sequence[Value],
     module: "ir.Module",
-    arguments: "Sequence[ir.Value]",
+    arguments: "Sequence[ir.Value[Any]]",
     effects: Sequence[Effect],
 ) -> LoweringRuleContext:
     text = lowering.module
@@ -122,7 +122,7 @@ def _declared(ctx: LoweringRuleContext) -> set[str]:
     return ctx.module_context.declared
 
 
-def _tokens_after(primitive: Primitive, ctx: LoweringRuleContext) -> "list[ir.Value]":
+def _tokens_after(primitive: Primitive, ctx: LoweringRuleContext) -> "list[ir.Value[Any]]":
     """The tokens that follow the operation, in the order of those ahead of it."""
     before, after = ctx.tokens_in, ctx.tokens_out
     if not len(before):
@@ -136,7 +136,7 @@ def _tokens_after(primitive: Primitive, ctx: LoweringRuleContext) -> "list[ir.Va
     return [after.get(effect) for effect, _ in before.items()]
 
 
-def _values(built: Any) -> "Iterator[ir.Value]":
+def _values(built: Any) -> "Iterator[ir.Value[Any]]":
     """The MLIR values of what a rule returned: values, operations, or sequences of them."""
     ir, _ = load_mlir()
     if isinstance(built, ir.Value):
@@ -150,7 +150,9 @@ def _values(built: Any) -> "Iterator[ir.Value]":
         raise TypeError(f"a lowering rule returned {built!r}, which is no MLIR value")
 
 
-def _check(primitive: Primitive, results: "Sequence[ir.Value]", types: "Sequence[ir.Type]") -> None:
+def _check(
+    primitive: Primitive, results: "Sequence[ir.Value[Any]]", types: "Sequence[ir.Type]"
+) -> None:
     if len(results) != len(types):
         raise ValueError(
             f"the lowering rule of {primitive.name!r} returned {len(results)} values; the "

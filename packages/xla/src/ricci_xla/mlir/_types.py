@@ -29,7 +29,7 @@ __all__ = [
 
 # What a lowering rule has for one value of the program: one MLIR value or type, or several.
 type IrTypes = ir.Type | Sequence[ir.Type]
-type IrValues = ir.Value | Sequence[ir.Value]
+type IrValues = ir.Value[Any] | Sequence[ir.Value[Any]]
 
 
 def dtype_to_ir_type(dtype: npt.DTypeLike) -> "ir.Type":
@@ -104,13 +104,13 @@ def flatten_ir_types(xs: Iterable[IrTypes]) -> "list[ir.Type]":
     return list(_flat(xs))
 
 
-def flatten_ir_values(xs: Iterable[IrValues]) -> "list[ir.Value]":
+def flatten_ir_values(xs: Iterable[IrValues]) -> "list[ir.Value[Any]]":
     """A flat list of MLIR values, given a value or a sequence of values for each."""
     return list(_flat(xs))
 
 
 def unflatten_ir_values_like_types(
-    xs: "Iterable[ir.Value]", ys: Sequence[IrTypes]
+    xs: "Iterable[ir.Value[Any]]", ys: Sequence[IrTypes]
 ) -> list[IrValues]:
     """The inverse of ``flatten_ir_values``, given the types of the values.
 
@@ -129,7 +129,9 @@ def unflatten_ir_values_like_types(
     return [tuple(next(rest) for _ in y) if isinstance(y, list | tuple) else next(rest) for y in ys]
 
 
-def shape_tensor(ctx: ModuleContext | None, sizes: "Sequence[int | ir.Value]") -> "ir.Value":
+def shape_tensor(
+    ctx: ModuleContext | None, sizes: "Sequence[int | ir.Value[Any]]"
+) -> "ir.Value[Any]":
     """A vector of 32-bit integers that holds a shape, as operations with dynamic shapes take it.
 
     Args:
@@ -156,12 +158,12 @@ def shape_tensor(ctx: ModuleContext | None, sizes: "Sequence[int | ir.Value]") -
     return ir.Operation.create("stablehlo.concatenate", [whole], parts, dimension).result
 
 
-def _constant(value: "ir.DenseElementsAttr") -> "ir.Value":
+def _constant(value: "ir.DenseElementsAttr") -> "ir.Value[Any]":
     ir, _ = load_mlir()
     return ir.Operation.create("stablehlo.constant", [value.type], [], {"value": value}).result
 
 
-def _as_element(n: "ir.Value", vector: "ir.RankedTensorType") -> "ir.Value":
+def _as_element(n: "ir.Value[Any]", vector: "ir.RankedTensorType") -> "ir.Value[Any]":
     ir, _ = load_mlir()
     scalar = ir.RankedTensorType.get([], vector.element_type)
     if n.type != scalar:
