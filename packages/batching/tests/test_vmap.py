@@ -266,3 +266,17 @@ def test_an_unsupported_rule_says_so(toy):
     p = toy.primitive("p", lambda x: x, ir.unsupported("p is global"))
     with pytest.raises(NotImplementedError, match="batch of p: p is global"):
         rb.vmap(p.bind)(X)
+
+
+def test_messages_name_arguments_where_a_class_is_registered():
+    class Pair:
+        pass
+
+    rb.register_vmappable(Pair, int, int, lambda *_: None, lambda *_: None, None)
+    try:
+        with pytest.raises(ValueError, match="axis 1 of argument y"):
+            rb.vmap(lambda x, y: x, in_axes=(0, 1))(np.ones(3), np.ones(3))
+        with pytest.raises(ValueError, match=r"out_axes=None for output\['k'\]"):
+            rb.vmap(lambda x: {"k": x}, out_axes=None)(np.ones(3))
+    finally:
+        rb.unregister_vmappable(Pair)

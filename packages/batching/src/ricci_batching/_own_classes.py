@@ -100,6 +100,11 @@ def is_own(x: object) -> bool:
     return type(x) in own_classes
 
 
+def holds_own(tree: Any) -> bool:
+    """Whether there are values of registered classes in a pytree."""
+    return bool(own_classes) and any(map(is_own, tree_leaves(tree, is_own)))
+
+
 def is_spec(x: object) -> bool:
     """Whether a value says by its class how to map over values of a registered class.
 
@@ -244,7 +249,12 @@ class Mapping:
             for leaf, spec in zip(given.leaves, given.specs, strict=True)
         ]
         args, kwargs = tree_unflatten(given.tree, elements)
-        leaves, tree = tree_flatten(fun(*args, **kwargs), is_own)
+        self.collect(fun(*args, **kwargs), out_axes)
+
+    def collect(self, result: Any, out_axes: Any) -> None:
+        """Make batches of what the function has returned, in the trace that maps."""
+        self.trace = context.trace
+        leaves, tree = tree_flatten(result, is_own)
         targets = flatten_prefix("vmap out_axes", tree, out_axes, _is_axis)
         with set_trace(self.trace.parent):
             batches = [

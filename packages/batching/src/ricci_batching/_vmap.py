@@ -42,7 +42,7 @@ from ricci_pytree import (
 )
 
 from ._mapped_axes import check_axis, mapped_dims
-from ._own_classes import Mapping, is_spec, own_classes, read_arguments
+from ._own_classes import Arguments, Mapping, holds_own, is_spec, read_arguments
 from ._references import MappedReference
 from ._rules import (
     Axis,
@@ -350,7 +350,7 @@ def vmap[**P, R](
                 f"vmap: in_axes has {len(in_axes)} entries, but {len(args)} positional arguments "
                 "were passed. Give one entry for each, or an int for all."
             )
-        if own_classes:
+        if holds_own((args, kwargs)) or not isinstance(axis_size, int | None):
             options = axis_name, axis_size, spmd_axis_name, sum_match
             return _with_own_classes(fun, args, kwargs, in_axes, out_axes, *options)
         leaves, tree = tree_flatten((args, kwargs))
@@ -360,19 +360,27 @@ def vmap[**P, R](
             dims = [in_axes] * len(leaves)
         names = lambda: argument_paths(args, kwargs, fun)
         dims, size = mapped_dims("vmap", leaves, dims, axis_size, names)
+        axis = Axis(size, axis_name, spmd_axis_name, _sharding_of(leaves, dims, spmd_axis_name))
         out_tree: Any = None  # flat_fun sets it
+        own: Mapping | None = None  # it sets this if values of registered classes are returned
 
         def flat_fun(*flat: ArrayLike) -> list[ArrayLike]:
-            nonlocal out_tree
+            nonlocal out_tree, own
             flat_args, flat_kwargs = tree_unflatten(tree, flat)
             result = fun(*flat_args, **flat_kwargs)  # pyright: ignore[reportCallIssue]
+            if holds_own(result):
+                given = Arguments(leaves, tree, dims, leaves, dims, size)
+                own = Mapping(given, axis_size, _placing(axis, sum_match))
+                own.collect(result, out_axes)
+                return []
             out_leaves, out_tree = tree_flatten(result)
             for leaf in out_leaves:
                 get_aval(leaf)
             return out_leaves
 
-        axis = Axis(size, axis_name, spmd_axis_name, _sharding_of(leaves, dims, spmd_axis_name))
         values, out_dims = batch_flat(flat_fun, axis, leaves, dims)
+        if own is not None:
+            return own.result
         if isinstance(out_axes, int):
             targets = [out_axes] * len(values)
         else:
@@ -404,13 +412,7 @@ def _with_own_classes(
     given = read_arguments(args, kwargs, in_axes, axis_size)
     sharding = _sharding_of(given.arrays, given.dims, spmd_axis_name)
     axis = Axis(given.size, axis_name, spmd_axis_name, sharding)
-
-    def place(value: ArrayLike, dim: int | None, target: int | None) -> ArrayLike:
-        if sum_match and target is None and dim is not None:
-            return array_ops.sum_over(value, dim)
-        return _place(value, dim, axis, target, 0, lambda: ["an array of the output"])
-
-    mapping = Mapping(given, axis_size, place)
+    mapping = Mapping(given, axis_size, _placing(axis, sum_match))
 
     def flat_fun(*arrays: ArrayLike) -> list[ArrayLike]:
         mapping.run(fun, arrays, out_axes)
@@ -418,6 +420,19 @@ def _with_own_classes(
 
     batch_flat(flat_fun, axis, given.arrays, given.dims)
     return mapping.result
+
+
+def _placing(
+    axis: Axis, sum_match: bool
+) -> Callable[[ArrayLike, int | None, int | None], ArrayLike]:
+    """A function that places the arrays inside of values of registered classes."""
+
+    def place(value: ArrayLike, dim: int | None, target: int | None) -> ArrayLike:
+        if sum_match and target is None and dim is not None:
+            return array_ops.sum_over(value, dim)
+        return _place(value, dim, axis, target, 0, lambda: ["an array of the output"])
+
+    return place
 
 
 def _sharding_of(
