@@ -1,7 +1,9 @@
 """Types of values: interned, and found for everything an array can be made of."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -102,3 +104,14 @@ def test_get_aval(value, aval):
 def test_get_aval_of_what_is_no_array(value):
     with pytest.raises(TypeError, match="is not a valid array type"):
         ir.get_aval(value)
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_a_type_that_nobody_uses_is_freed_without_the_collector(weak):
+    gc.disable()
+    try:
+        kind = weakref.ref(ir.ShapedArray((3, 1, 4, 1, 5), np.float32, weak))
+        ir.clear_caches()
+        assert kind() is None
+    finally:
+        gc.enable()

@@ -47,7 +47,7 @@ class JetRule(NamedTuple):
     function: Callable[..., Any] | None = None
 
 
-def linear_given(term: Callable[..., Tangent]) -> dict[str, Any]:
+def linear_given(term: Callable[..., Tangent], *, tangent_first: bool = False) -> dict[str, Any]:
     """The ``jvp`` and ``jet`` rules of an operation that is linear in what has tangents.
 
     So is ``gather``, given the indices. Its derivative and all Taylor coefficients are one function
@@ -56,15 +56,21 @@ def linear_given(term: Callable[..., Tangent]) -> dict[str, Any]:
     Args:
       term: ``term(result, primals, tangents, **params)`` returns the tangent of the result. Not all
         of the tangents are ``Zero``.
+      tangent_first: whether programs have the operation on tangents before that on primals; the
+        result is not known to ``term`` then.
     """
 
     def make_jvp(primitive: Primitive) -> Callable[..., Any]:
         def jvp(
             primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
         ) -> tuple[Any, Tangent]:
-            result = primitive.bind(*primals, **params)
             if all(type(t) is Zero for t in tangents):
+                result = primitive.bind(*primals, **params)
                 return result, Zero.from_primal(result)
+            if tangent_first:
+                tangent = term(None, primals, tangents, **params)
+                return primitive.bind(*primals, **params), tangent
+            result = primitive.bind(*primals, **params)
             return result, term(result, primals, tangents, **params)
 
         return jvp

@@ -127,6 +127,7 @@ class ShapedArray(AbstractValue):
     ndim: int
     size: int
     type_sharding: TypeSharding | None
+    _strong: "ShapedArray | None"  # of a weak type; a reference to itself would need the collector
 
     def __new__(
         cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False, *, sharding: object = None
@@ -191,7 +192,7 @@ class ShapedArray(AbstractValue):
 
     def strip_weak_type(self) -> "ShapedArray":
         """This type with a dtype that is not weak."""
-        return self._strong
+        return self if self._strong is None else self._strong
 
     def update(
         self,
@@ -311,7 +312,7 @@ def _living_type(key: tuple[Any, ...], sharding: TypeSharding | None) -> ShapedA
             found.shape, found.dtype, found.weak_type = shape, dtype, weak_type
             found.type_sharding = sharding
             found.ndim, found.size = len(shape), prod(shape)
-            found._strong = found if strong is None else strong
+            found._strong = strong
             _living[key] = found
         return found
 

@@ -129,7 +129,7 @@ dynamic_slice_p: Primitive = define(
     "dynamic_slice",
     sharding=factors(lambda *avals, slice_sizes: sliced_dimensions(avals, slice_sizes)),
     abstract_eval=_dynamic_slice_aval,
-    **linear_given(_dynamic_slice_tangent),
+    **linear_given(_dynamic_slice_tangent, tangent_first=True),
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower,
