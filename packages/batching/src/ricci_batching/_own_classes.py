@@ -100,7 +100,7 @@ def is_own(x: object) -> bool:
     return type(x) in own_classes
 
 
-def holds_own(tree: Any) -> bool:
+def holds_own(tree: object) -> bool:
     """Whether there are values of registered classes in a pytree."""
     return bool(own_classes) and any(map(is_own, tree_leaves(tree, is_own)))
 
@@ -251,7 +251,7 @@ class Mapping:
         args, kwargs = tree_unflatten(given.tree, elements)
         self.collect(fun(*args, **kwargs), out_axes)
 
-    def collect(self, result: Any, out_axes: Any) -> None:
+    def collect(self, result: object, out_axes: object) -> None:
         """Make batches of what the function has returned, in the trace that maps."""
         self.trace = context.trace
         leaves, tree = tree_flatten(result, is_own)
