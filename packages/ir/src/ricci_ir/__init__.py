@@ -3,6 +3,7 @@
 from ._cache import *
 from ._config import *
 from ._current_mesh import *
+from ._error_pages import *
 from ._errors import *
 from ._extension import *
 from ._key_checks import *
@@ -16,6 +17,7 @@ from ._records import *
 from ._settings import *
 from ._source import *
 from ._source_info import *
+from ._unregistered import *
 from ._wrapping import *
 from .dimensions import *
 from .programs import *

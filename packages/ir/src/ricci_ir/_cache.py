@@ -80,11 +80,12 @@ def cache_sizes() -> dict[str, CacheSize]:
     """The size of each cache, by its name; caches of one name are counted together.
 
     Example:
-      >>> cache = Cache("examples", 16)
-      >>> cache.add("one", 1)
-      1
-      >>> cache_sizes()["examples"]
-      CacheSize(entries=1, limit=16, caches=1, dropped=0)
+      How much is kept between calls, by what is kept; ``clear_caches`` drops it.
+
+      >>> from ricci import debug
+      >>> sizes = debug.caches()
+      >>> all(size.entries >= 0 for size in sizes.values())
+      True
     """
     sizes: dict[str, CacheSize] = {}
     for cache in _all_caches():
@@ -99,7 +100,17 @@ def cache_sizes() -> dict[str, CacheSize]:
 
 
 def clear_caches() -> None:
-    """Drop everything that is kept between calls; it is made again when it is needed."""
+    """Drop everything that is kept between calls; it is made again when it is needed.
+
+    Example:
+      >>> import ricci
+      >>> double = ricci.jit(lambda x: 2 * x)
+      >>> float(double(3.0))
+      6.0
+      >>> ricci.clear_caches()  # the next call traces and compiles again
+      >>> float(double(3.0))
+      6.0
+    """
     for cache in _all_caches():
         cache.clear()
 
@@ -118,6 +129,7 @@ class Cache[K, V]:
       entries: the newer generation, always the same dict; only the cache itself changes it.
 
     Example:
+      >>> from ricci_ir import Cache
       >>> squares = Cache("squares", 4)
       >>> [squares.make(n, pow, n, 2) for n in range(10)][-1]
       81

@@ -60,12 +60,19 @@ class Config:
     """All options by name: ``config.jax_enable_x64`` reads one, ``config.update`` sets one.
 
     Example:
-      >>> config.jax_numpy_rank_promotion
-      'allow'
-      >>> config.update("jax_numpy_rank_promotion", "warn")
-      >>> config.read("jax_numpy_rank_promotion")
-      'warn'
-      >>> config.update("jax_numpy_rank_promotion", "allow")
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> ricci.config.update("jax_enable_x64", True)  # before arrays are made
+      >>> jnp.ones(2).dtype
+      dtype('float64')
+      >>> ricci.config.update("jax_enable_x64", False)
+      >>> with ricci.enable_x64(True):  # in a block, in this thread
+      ...     print(ricci.config.jax_enable_x64)
+      True
+
+    Notes:
+      Each option ``jax_name`` has an environment variable ``JAX_NAME`` that is read at import. A
+      misspelt name raises an AttributeError with similar ones.
     """
 
     __slots__ = ("_states", "_use_absl")
@@ -305,7 +312,26 @@ _transfer_guards = (
 
 @contextmanager
 def transfer_guard(new_val: str) -> Iterator[None]:
-    """Guard transfers in every direction: ``"allow"``, ``"log"``, ``"disallow"``, …"""
+    """Guard transfers between host and devices in every direction.
+
+    Args:
+      new_val: ``"allow"``; ``"log"`` or ``"disallow"`` for transfers that nothing in the program
+        asks for; ``"log_explicit"`` or ``"disallow_explicit"`` also for ``device_put`` and
+        ``device_get``.
+
+    Returns:
+      A context manager.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> double = ricci.jit(lambda x: 2 * x)
+      >>> x = ricci.device_put(np.ones(3))  # explicit
+      >>> with ricci.transfer_guard("disallow"):
+      ...     y = double(x)
+      >>> y.tolist()
+      [2.0, 2.0, 2.0]
+    """
     with ExitStack() as stack:
         for state in _transfer_guards:
             stack.enter_context(state(new_val))
@@ -328,10 +354,24 @@ else:
 def disable_jit(disable: bool = True) -> Override:
     """Run the body of jitted functions operation by operation, to debug them.
 
+    Args:
+      disable: whether to do so; ``False`` turns it off again inside of such a block.
+
+    Returns:
+      A context manager.
+
     Example:
-      >>> with disable_jit():
-      ...     config.jax_disable_jit
-      True
+      Inside, values can be printed and used in Python's control flow:
+
+      >>> import ricci
+      >>> @ricci.jit
+      ... def f(x):
+      ...     y = 2 * x
+      ...     print(y)
+      ...     return y
+      >>> with ricci.disable_jit():
+      ...     _ = f(3.0)
+      6.0
     """
     return disable_jit_state(disable)
 
@@ -340,8 +380,13 @@ def checking_leaks() -> Override:
     """Raise an error if a traced array outlives the function that it belongs to.
 
     Example:
-      >>> with checking_leaks():
-      ...     config.jax_check_tracer_leaks
-      True
+      >>> import ricci
+      >>> kept = []
+      >>> with ricci.checking_leaks():
+      ...     try:
+      ...         _ = ricci.jit(lambda x: kept.append(x) or x)(1.0)
+      ...     except Exception as error:
+      ...         print(str(error)[:24])
+      Leaked trace JaxprTrace.
     """
     return check_tracer_leaks(True)

@@ -87,8 +87,22 @@ canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = ArrayConversions
 def apply_primitive(prim: Primitive, *args: object, **params: object) -> Any:
     """Evaluate one primitive on arrays, with the current backend.
 
+    Args:
+      prim: the primitive.
+      args: arrays.
+      params: the primitive's parameters.
+
+    Returns:
+      An array, or a list of them.
+
     Raises:
       TypeError: if one of the arguments is no array.
+
+    Example:
+      >>> from ricci import lax
+      >>> from ricci.interpreters.xla import apply_primitive
+      >>> float(apply_primitive(lax.neg_p, 2.0))
+      -2.0
     """
     return backend().evaluate(prim, args, params)
 
@@ -159,6 +173,14 @@ def get_opaque_trace_state(convention: object = None) -> OpaqueTraceState:
 
     Args:
       convention: accepted for compatibility; not used.
+
+    Returns:
+      The state.
+
+    Example:
+      >>> from ricci.extend.core import get_opaque_trace_state
+      >>> get_opaque_trace_state() == get_opaque_trace_state()
+      True
     """
     return OpaqueTraceState(context.trace)
 
@@ -169,7 +191,12 @@ def trace_state_clean() -> bool:
 
 
 def find_top_trace(_: object) -> Trace:
-    """The current trace, which processes operations whatever their operands are."""
+    """The current trace, which processes operations whatever their operands are.
+
+    Example:
+      >>> from ricci.extend.core import find_top_trace
+      >>> trace = find_top_trace(())
+    """
     return context.trace
 
 
@@ -222,7 +249,18 @@ class take_current_trace(ContextBlock):
 
 @contextmanager
 def eval_context() -> Iterator[None]:
-    """Evaluate operations at once inside a ``with`` block, even while tracing."""
+    """Evaluate operations at once inside a ``with`` block, even while tracing.
+
+    Example:
+      >>> import ricci
+      >>> @ricci.jit
+      ... def f(x):
+      ...     with ricci.core.eval_context():
+      ...         y = ricci.numpy.arange(3).sum()  # computed while tracing
+      ...     return x + int(y)
+      >>> float(f(1.0))
+      4.0
+    """
     with set_current_trace(eval_trace):
         yield
 
@@ -238,7 +276,19 @@ def axis_names() -> list[Any]:
 
 
 def valid_jaxtype(x: object) -> bool:
-    """Whether a value is an array, or can be an operand as one, as Python scalars can."""
+    """Whether a value is an array, or can be an operand as one, as Python scalars can.
+
+    Args:
+      x: the value.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> from ricci.extend.core import valid_jaxtype
+      >>> valid_jaxtype(3.0), valid_jaxtype("text")
+      (True, False)
+    """
     try:
         get_aval(x)
     except TypeError:
@@ -249,8 +299,21 @@ def valid_jaxtype(x: object) -> bool:
 def concrete_or_error(force: Callable[[Any], Any] | None, val: object, context: str = "") -> Any:
     """A concrete value, converted by ``force`` if that is given.
 
+    Args:
+      force: converts the value, as ``int`` does; ``None`` for an array as it is.
+      val: the value.
+      context: what the message adds about where it is needed.
+
+    Returns:
+      What ``force`` returned, or the value.
+
     Raises:
       ConcretizationTypeError: if it is traced.
+
+    Example:
+      >>> from ricci.extend.core import concrete_or_error
+      >>> concrete_or_error(int, 3.0, "the number of steps")
+      3
     """
     if isinstance(val, Tracer):
         known = val.concrete()
@@ -263,8 +326,22 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: object, context: 
 def mapped_aval(size: int, axis: int | None, aval: Any) -> AbstractValue:
     """The type of one slice of an array along an axis of a size; ``aval`` itself for ``None``.
 
+    Args:
+      size: the size of the axis.
+      axis: the axis, or ``None``.
+      aval: the type of the array.
+
+    Returns:
+      The type.
+
     Raises:
       ValueError: if the axis is of another size.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.extend.core import mapped_aval
+      >>> mapped_aval(3, 0, ShapedArray((3, 2), "float32"))
+      ShapedArray(float32[2])
     """
     if axis is None:
         return aval
@@ -276,7 +353,23 @@ def mapped_aval(size: int, axis: int | None, aval: Any) -> AbstractValue:
 def unmapped_aval(
     size: int, axis: int | None, aval: Any, explicit_mesh_axis: object = None
 ) -> AbstractValue:
-    """The type of an array of ``size`` slices along a new axis; ``aval`` itself for ``None``."""
+    """The type of an array of ``size`` slices along a new axis; ``aval`` itself for ``None``.
+
+    Args:
+      size: the size of the new axis.
+      axis: where it is, or ``None``.
+      aval: the type of a slice.
+      explicit_mesh_axis: the mesh axis that divides the new one.
+
+    Returns:
+      The type.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.extend.core import unmapped_aval
+      >>> unmapped_aval(3, 0, ShapedArray((2,), "float32"))
+      ShapedArray(float32[3,2])
+    """
     if axis is None:
         return aval
     return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
@@ -307,15 +400,29 @@ def new_jaxpr_eqn(
     """A new equation.
 
     Args:
-      source_info: the place in the user's code, as another equation's ``source_info`` gives it.
-      ctx: accepted for compatibility; not used.
+      invars: the operands, variables or literals.
+      outvars: the variables of the results.
+      primitive: the operation.
+      params: its parameters.
+      effects: its effects.
+      source_info, ctx: accepted for compatibility.
+
+    Returns:
+      The equation.
     """
     source = unknown_source if source_info is None else tuple(source_info)
     return JaxprEqn(list(invars), list(outvars), primitive, params, frozenset(effects), source)
 
 
 def gensym() -> Callable[[Any], Var]:
-    """A function that makes a new variable of a type."""
+    """A function that makes a new variable of a type.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.extend.core import gensym
+      >>> gensym()(ShapedArray((2,), "float32")).aval
+      ShapedArray(float32[2])
+    """
     return Var
 
 

@@ -46,6 +46,7 @@ def export_names(namespace: dict[str, Any], *modules: str) -> None:
       modules: the names of modules in it that are public.
 
     Example:
+      >>> from ricci_ir import export_names
       >>> namespace = {"tau": 6.28, "_private": 1, "module": __import__("math")}
       >>> export_names(namespace)
       >>> namespace["__all__"]

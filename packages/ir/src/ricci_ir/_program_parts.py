@@ -38,6 +38,15 @@ def dce_jaxpr(
 
     Returns:
       The smaller jaxpr, and for each argument whether it is still an argument.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.interpreters.partial_eval import dce_jaxpr
+      >>> jaxpr = ricci.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y)))(1.0, 1.0)
+      >>> needed, used = dce_jaxpr(jaxpr, [True, False])
+      >>> [eqn.primitive.name for eqn in needed.eqns], used
+      (['sin'], [True, False])
     """
     live, needed = live_program(jaxpr, _for_each(used_outputs, jaxpr.outvars))
     stays = _for_each(instantiate, jaxpr.invars)
@@ -105,7 +114,21 @@ def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
 
 
 def close_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
-    """The program itself: Ricci's are closed over their constants."""
+    """The program itself: Ricci's are closed over their constants.
+
+    Args:
+      jaxpr: the program.
+
+    Returns:
+      The same.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.interpreters.partial_eval import close_jaxpr
+      >>> jaxpr = ricci.make_jaxpr(lambda x: x + 1.0)(0.0)
+      >>> close_jaxpr(jaxpr) is jaxpr
+      True
+    """
     return jaxpr
 
 
@@ -128,8 +151,12 @@ def abstract_eval_fun(
       debug_info: the names of the function and its arguments, for messages.
       params: keyword arguments.
 
+    Returns:
+      The types, a list.
+
     Example:
-      >>> from ricci_ir import ShapedArray
+      >>> from ricci.core import ShapedArray
+      >>> from ricci_ir import abstract_eval_fun
       >>> abstract_eval_fun(lambda x: [x], ShapedArray((3,), "float32"))
       [ShapedArray(float32[3])]
     """

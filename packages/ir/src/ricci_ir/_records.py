@@ -18,6 +18,7 @@ class Record:
     printed.
 
     Example:
+      >>> from ricci_ir import Record
       >>> class Point(Record):
       ...     x: int
       ...     y: int = 0

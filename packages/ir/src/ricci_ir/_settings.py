@@ -336,6 +336,7 @@ def trace_key() -> TraceKey:
     """The settings of this thread on which traces of functions depend, as one key.
 
     Example:
+      >>> from ricci_ir import define_context, trace_key
       >>> mode = define_context("mode")
       >>> before = trace_key()
       >>> with mode("fast"):
@@ -366,14 +367,15 @@ class SettingsSwitch:
       key: the settings that are in force; ``None`` for those from outside.
 
     Example:
-      >>> from ricci_ir import enable_x64
-      >>> with enable_x64(True):
+      >>> import ricci
+      >>> from ricci_ir import SettingsSwitch, trace_key
+      >>> with ricci.enable_x64(True):
       ...     key = trace_key()
       >>> with SettingsSwitch() as switch:
       ...     switch.to(key)
-      ...     enable_x64.value
+      ...     ricci.enable_x64.value
       True
-      >>> enable_x64.value
+      >>> ricci.enable_x64.value
       False
     """
 
@@ -451,7 +453,8 @@ def make_user_context(default_value: object = None) -> UserContext:
       ``context``; inside ``with context(value):``, ``context.value`` is ``value``.
 
     Example:
-      >>> precision = make_user_context("fast")
+      >>> import ricci
+      >>> precision = ricci.make_user_context("fast")
       >>> with precision("exact"):
       ...     precision.value
       'exact'

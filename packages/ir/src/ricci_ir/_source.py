@@ -6,6 +6,7 @@ line number is computed when it is asked for.
 
 import sys
 import warnings
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ __all__ = [
     "no_origin",
     "register_exclusion",
     "register_internal_module",
+    "shown_file",
     "Source",
     "unknown_source",
     "warn_user",
@@ -69,12 +71,31 @@ class Source(NamedTuple):
         return list(self.code.co_positions())[self.offset // 2]
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column} ({self.function})"
+        return f"{shown_file(self.file)}:{self.line}:{self.column} ({self.function})"
 
 
 unknown_source: Source = Source(None, 0)
 # The origin of equations in programs that many callers share; each call site is their source.
 no_origin: tuple[Any, int] = (None, 0)
+
+
+def shown_file(file: str, short: bool = False) -> str:
+    """A file as messages name it.
+
+    A cell of a notebook is ``In[3]``, as IPython numbers it, since the file that it is compiled
+    under says nothing to a reader. Other files are named by their path.
+
+    Args:
+      file: the path of a code object's file.
+      short: only the last part of a path.
+    """
+    shell: Any = sys.modules.get("IPython")
+    running = shell.get_ipython() if shell is not None else None
+    if running is not None:
+        label = running.compile.format_code_name(file)
+        if label is not None:
+            return str(label[1])
+    return Path(file).name if short else file
 
 
 def register_internal_module(root: str) -> None:

@@ -62,7 +62,14 @@ def current_name_stack() -> NameStack:
 def new_name_stack(name: str = "") -> NameStack:
     """A stack of one name, or of none.
 
+    Args:
+      name: the first scope, if there is one.
+
+    Returns:
+      The name stack.
+
     Example:
+      >>> from ricci.extend.source_info_util import new_name_stack
       >>> print(new_name_stack("layer").extend("norm"))
       layer/norm
     """
@@ -86,6 +93,8 @@ class set_name_stack(ContextBlock):
       name_stack: the names.
 
     Example:
+      >>> from ricci.extend.source_info_util import current_name_stack, new_name_stack
+      >>> from ricci.extend.source_info_util import set_name_stack
       >>> with set_name_stack(new_name_stack("layer")):
       ...     print(current_name_stack())
       layer

@@ -25,6 +25,7 @@ def argument_paths(
     Returns:
       One name for each leaf, in the order of ``tree_leaves((args, kwargs))``.
 
+    >>> from ricci_pytree import argument_paths
     >>> argument_paths(({"w": [1, 2]}, 3), {"k": 4}, lambda x, *rest, **options: None)
     ["x['w'][0]", "x['w'][1]", 'rest[0]', "options['k']"]
     >>> argument_paths((1, [2]), {"k": 4})
@@ -46,8 +47,16 @@ def _leaf_names(names: Iterable[str], values: Iterable[Any]) -> Iterable[str]:
 def read_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
     """The signature of a function; ``None`` if it cannot be read, as of many built-in functions.
 
-    >>> read_signature(lambda x, y=1: x)
-    <Signature (x, y=1)>
+    Args:
+      fun: the function.
+
+    Returns:
+      The signature, or ``None``.
+
+    Example:
+      >>> from ricci_pytree import read_signature
+      >>> read_signature(lambda x, y=1: x)
+      <Signature (x, y=1)>
     """
     # ``inspect.signature`` asks each wrapper for its ``__signature__``. Jitted functions compute
     # that from the function inside, so that the time would double with each wrapper.

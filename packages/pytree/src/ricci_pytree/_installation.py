@@ -13,6 +13,14 @@ def explain_jaxlib(error: Exception) -> ImportError:
 
     Args:
       error: what importing it raised.
+
+    Returns:
+      The error, to be raised.
+
+    Example:
+      >>> from ricci_pytree import explain_jaxlib
+      >>> type(explain_jaxlib(ImportError("no module")))
+      <class 'ImportError'>
     """
     version = _version()
     if version is None:
@@ -32,6 +40,10 @@ def check_jaxlib() -> None:
 
     Raises:
       ImportError: if it is too old or too new.
+
+    Example:
+      >>> from ricci_pytree import check_jaxlib
+      >>> check_jaxlib()
     """
     version = _version()
     if version is not None and not OLDEST <= _numbers(version) < LIMIT:

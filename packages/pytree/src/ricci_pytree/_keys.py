@@ -25,14 +25,18 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
         (``['w']``).
       separator: the text between keys.
 
-    Source: ``jax.tree_util.keystr``.
+    Returns:
+      The path as a string.
 
-    >>> from ricci_pytree import DictKey, SequenceKey, keystr
-    >>> path = (DictKey("w"), SequenceKey(0))
-    >>> keystr(path)
-    "['w'][0]"
-    >>> keystr(path, simple=True, separator="/")
-    'w/0'
+    Example:
+      >>> from ricci import tree_util
+      >>> path = (tree_util.DictKey("w"), tree_util.SequenceKey(0))
+      >>> tree_util.keystr(path)
+      "['w'][0]"
+      >>> tree_util.keystr(path, simple=True, separator="/")
+      'w/0'
+
+    Source: ``jax.tree_util.keystr``.
     """
     if simple:
         return separator.join([_bare.get(type(key), str)(key) for key in keys])

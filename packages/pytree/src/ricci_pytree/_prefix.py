@@ -25,10 +25,16 @@ _flatten = default_registry.flatten
 class PrefixError:
     """One place where a tree is not a prefix of another; call it to get a ``ValueError``.
 
-    >>> from ricci_pytree import prefix_errors
-    >>> [difference] = prefix_errors({"a": [1, 2]}, {"a": [1]})
-    >>> print(difference("in_axes", "args"))
-    in_axes['a'] does not match args['a']:
+    Args:
+      path: the path to the place.
+      prefix, full: what the two trees have there.
+      hint: further words on the difference.
+
+    Example:
+      >>> from ricci_pytree import prefix_errors
+      >>> [difference] = prefix_errors({"a": [1, 2]}, {"a": [1]})
+      >>> print(difference("in_axes", "args"))
+      in_axes['a'] does not match args['a']:
       in_axes['a'] is a list of length 2
       args['a'] is a list of length 1
     """
@@ -131,10 +137,15 @@ def prefix_errors(prefix: object, full: object, is_leaf: _IsLeaf = None) -> list
       full: the whole tree.
       is_leaf: says which nodes of ``prefix`` are leaves.
 
-    >>> prefix_errors([1, 2], [1, {"a": 2}])
-    []
-    >>> print(prefix_errors([1, {"a": 2}], [1, {"b": 2}])[0]("specs", "x"))
-    specs[1] does not match x[1]:
+    Returns:
+      A list, empty if ``prefix`` is one.
+
+    Example:
+      >>> from ricci_pytree import prefix_errors
+      >>> prefix_errors([1, 2], [1, {"a": 2}])
+      []
+      >>> print(prefix_errors([1, {"a": 2}], [1, {"b": 2}])[0]("specs", "x"))
+      specs[1] does not match x[1]:
       specs[1] is a dict with keys ['a']
       x[1] is a dict with keys ['b']
       missing from the second: ['a']; only in the second: ['b']
@@ -148,7 +159,7 @@ def raise_first_difference(
     """Raise an error that names the first place where two trees differ, if there is one."""
     differences = prefix_errors(prefix, full, is_leaf)
     if differences:
-        raise differences[0](*names) from original
+        raise differences[0](*names) from None
 
 
 def broadcast_prefix(prefix: object, full: object, is_leaf: _IsLeaf = None) -> list[Any]:
@@ -159,11 +170,16 @@ def broadcast_prefix(prefix: object, full: object, is_leaf: _IsLeaf = None) -> l
       full: the whole tree.
       is_leaf: says which nodes of ``prefix`` are leaves.
 
+    Returns:
+      A list of leaves, as many as the full tree has.
+
     Raises:
       ValueError: if ``prefix`` is not a prefix of ``full``.
 
-    >>> broadcast_prefix({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
-    [1, 1, 2]
+    Example:
+      >>> from ricci_pytree import broadcast_prefix
+      >>> broadcast_prefix({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
+      [1, 1, 2]
     """
     leaves, treedef = _flatten(prefix, is_leaf)
     try:
@@ -204,8 +220,9 @@ def flatten_axes(
     Raises:
       ValueError: if ``axis_tree`` is not a prefix of the structure; the message names the path.
 
-    >>> from ricci_pytree import flatten_axes, tree_structure
-    >>> flatten_axes("in_axes", tree_structure((1, {"a": 2, "b": 3})), (None, 0))
+    >>> from ricci import tree_util
+    >>> from ricci.api_util import flatten_axes
+    >>> flatten_axes("in_axes", tree_util.tree_structure((1, {"a": 2, "b": 3})), (None, 0))
     [None, 0, 0]
     """
     return flatten_prefix(name, treedef, axis_tree, _is_none)
@@ -214,7 +231,27 @@ def flatten_axes(
 def flatten_prefix(
     name: str, treedef: PyTreeDef, axis_tree: Any, is_leaf: Callable[[Any], bool]
 ) -> list[Any]:
-    """Broadcast a tree over a structure, as ``flatten_axes``, with leaves as ``is_leaf`` says."""
+    """Broadcast a tree over a structure, as ``flatten_axes``, with leaves as ``is_leaf`` says.
+
+    Args:
+      name: the user's name for ``axis_tree``, for the error message.
+      treedef: the structure of the values that the specifications are for.
+      axis_tree: a prefix of that structure.
+      is_leaf: says which nodes of it are leaves.
+
+    Returns:
+      One leaf for each of the structure.
+
+    Raises:
+      ValueError: if ``axis_tree`` is not a prefix of the structure.
+
+    Example:
+      >>> import ricci
+      >>> from ricci_pytree import flatten_prefix
+      >>> structure = ricci.tree.structure({"a": 0, "b": [0, 0]})
+      >>> flatten_prefix("specs", structure, {"a": "x", "b": "y"}, lambda x: isinstance(x, str))
+      ['x', 'y', 'y']
+    """
     axes: list[Any] = []
     leaves, axes_treedef = _flatten(axis_tree, is_leaf)
     if _match(axes_treedef, treedef, iter(leaves), axes):

@@ -35,6 +35,7 @@ class PyTreeRegistry:
 
     The flags say which built-in containers are registered. An object of any other type is a leaf.
 
+    >>> from ricci_pytree import PyTreeRegistry
     >>> PyTreeRegistry(enable_none=False).flatten([None, 1])
     ([None, 1], PyTreeDef([*, *]))
     """

@@ -9,8 +9,8 @@ from typing import Any, final
 class SequenceKey:
     """The position of a child in a list or a tuple.
 
-    >>> from ricci_pytree import SequenceKey
-    >>> str(SequenceKey(2))
+    >>> from ricci import tree_util
+    >>> str(tree_util.SequenceKey(2))
     '[2]'
     """
 
@@ -25,8 +25,8 @@ class SequenceKey:
 class DictKey:
     """The key of a child in a mapping.
 
-    >>> from ricci_pytree import DictKey
-    >>> str(DictKey("w"))
+    >>> from ricci import tree_util
+    >>> str(tree_util.DictKey("w"))
     "['w']"
     """
 
@@ -41,8 +41,8 @@ class DictKey:
 class GetAttrKey:
     """The name of an attribute: a field of a namedtuple or a dataclass.
 
-    >>> from ricci_pytree import GetAttrKey
-    >>> str(GetAttrKey("w"))
+    >>> from ricci import tree_util
+    >>> str(tree_util.GetAttrKey("w"))
     '.w'
     """
 
@@ -57,8 +57,8 @@ class GetAttrKey:
 class FlattenedIndexKey:
     """The position of a child of a container that was registered without keys.
 
-    >>> from ricci_pytree import FlattenedIndexKey
-    >>> str(FlattenedIndexKey(0))
+    >>> from ricci import tree_util
+    >>> str(tree_util.FlattenedIndexKey(0))
     '[<flat index 0>]'
     """
 

@@ -15,8 +15,8 @@ class PyTreeDef:
 
     Made by `tree_structure`; immutable, comparable and hashable.
 
-    >>> from ricci_pytree import tree_structure
-    >>> tree_structure({"w": (1, 2), "b": None})
+    >>> from ricci import tree_util
+    >>> tree_util.tree_structure({"w": (1, 2), "b": None})
     PyTreeDef({'b': None, 'w': (*, *)})
     """
 

@@ -84,16 +84,29 @@ def register_pytree_node[T](
     Raises:
       ValueError: if the class is registered already.
 
-    Source: ``jax.tree_util.register_pytree_node``.
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> class Interval:
+      ...     def __init__(self, low, high):
+      ...         self.low, self.high = low, high
+      >>> ricci.tree_util.register_pytree_node(
+      ...     Interval,
+      ...     lambda interval: ((interval.low, interval.high), None),
+      ...     lambda _, children: Interval(*children),
+      ... )
+      >>> width = ricci.jit(lambda interval: interval.high - interval.low)
+      >>> float(width(Interval(jnp.array(1.0), jnp.array(3.5))))
+      2.5
 
-    >>> class Interval:
-    ...     def __init__(self, low, high):
-    ...         self.low, self.high = low, high
-    >>> register_pytree_node(
-    ...     Interval, lambda i: ((i.low, i.high), None), lambda _, children: Interval(*children))
-    >>> from ricci_pytree import tree_leaves
-    >>> tree_leaves([Interval(1, 2), 3])
-    [1, 2, 3]
+    Notes:
+      ``unflatten_func`` is called with tracers and with any objects, such as ``None``: it should
+      not convert or check its children.
+
+    See also:
+      ``register_dataclass``, which needs no functions.
+
+    Source: ``jax.tree_util.register_pytree_node``.
     """
     _require_class("register_pytree_node", nodetype)
     _require_callable(
@@ -112,23 +125,30 @@ def register_pytree_node_class[C: type](cls: C) -> C:
     ``tree_flatten(self)`` returns the children and the static data; the classmethod
     ``tree_unflatten(cls, static_data, children)`` builds an object.
 
+    Args:
+      cls: the class.
+
+    Returns:
+      The class, so that it can be used as a decorator.
+
     Raises:
       ValueError: if the class is registered already.
 
-    Source: ``jax.tree_util.register_pytree_node_class``.
+    Example:
+      >>> from ricci import tree_util
+      >>> @tree_util.register_pytree_node_class
+      ... class Scaled:
+      ...     def __init__(self, x, scale):
+      ...         self.x, self.scale = x, scale
+      ...     def tree_flatten(self):
+      ...         return (self.x,), self.scale
+      ...     @classmethod
+      ...     def tree_unflatten(cls, scale, children):
+      ...         return cls(*children, scale)
+      >>> tree_util.tree_structure(Scaled(1.0, 10))
+      PyTreeDef(CustomNode(Scaled[10], [*]))
 
-    >>> @register_pytree_node_class
-    ... class Scaled:
-    ...     def __init__(self, x, scale):
-    ...         self.x, self.scale = x, scale
-    ...     def tree_flatten(self):
-    ...         return (self.x,), self.scale
-    ...     @classmethod
-    ...     def tree_unflatten(cls, scale, children):
-    ...         return cls(*children, scale)
-    >>> from ricci_pytree import tree_structure
-    >>> tree_structure(Scaled(1.0, 10))
-    PyTreeDef(CustomNode(Scaled[10], [*]))
+    Source: ``jax.tree_util.register_pytree_node_class``.
     """
     register_pytree_node(cls, methodcaller("tree_flatten"), cls.tree_unflatten)
     return cls
@@ -162,13 +182,16 @@ def register_pytree_with_keys[T](
 
     Source: ``jax.tree_util.register_pytree_with_keys``.
 
-    >>> from ricci_pytree import GetAttrKey, keystr, tree_leaves_with_path
+    >>> from ricci import tree_util
     >>> class Box:
     ...     def __init__(self, x):
     ...         self.x = x
-    >>> register_pytree_with_keys(
-    ...     Box, lambda b: (((GetAttrKey("x"), b.x),), None), lambda _, children: Box(*children))
-    >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path([Box(5)])]
+    >>> tree_util.register_pytree_with_keys(
+    ...     Box,
+    ...     lambda b: (((tree_util.GetAttrKey("x"), b.x),), None),
+    ...     lambda _, children: Box(*children),
+    ... )
+    >>> [(tree_util.keystr(path), leaf) for path, leaf in tree_util.tree_leaves_with_path([Box(5)])]
     [('[0].x', 5)]
     """
     if flatten_func is None:
@@ -182,23 +205,30 @@ def register_pytree_with_keys_class[C: type](cls: C) -> C:
 
     If the class has a method ``tree_flatten``, calls that need no keys use it.
 
+    Args:
+      cls: the class.
+
+    Returns:
+      The class, so that it can be used as a decorator.
+
     Raises:
       ValueError: if the class is registered already.
 
-    Source: ``jax.tree_util.register_pytree_with_keys_class``.
+    Example:
+      >>> from ricci import tree_util
+      >>> @tree_util.register_pytree_with_keys_class
+      ... class Cell:
+      ...     def __init__(self, x):
+      ...         self.x = x
+      ...     def tree_flatten_with_keys(self):
+      ...         return ((tree_util.GetAttrKey("x"), self.x),), None
+      ...     @classmethod
+      ...     def tree_unflatten(cls, _, children):
+      ...         return cls(*children)
+      >>> tree_util.tree_leaves_with_path(Cell(5))
+      [((GetAttrKey(name='x'),), 5)]
 
-    >>> from ricci_pytree import GetAttrKey, tree_leaves_with_path
-    >>> @register_pytree_with_keys_class
-    ... class Cell:
-    ...     def __init__(self, x):
-    ...         self.x = x
-    ...     def tree_flatten_with_keys(self):
-    ...         return ((GetAttrKey("x"), self.x),), None
-    ...     @classmethod
-    ...     def tree_unflatten(cls, _, children):
-    ...         return cls(*children)
-    >>> tree_leaves_with_path(Cell(5))
-    [((GetAttrKey(name='x'),), 5)]
+    Source: ``jax.tree_util.register_pytree_with_keys_class``.
     """
     flatten = methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
     register_pytree_with_keys(
@@ -213,17 +243,24 @@ def register_static[C: type](cls: C) -> C:
     The objects must be comparable and hashable. Two structures are equal only if the objects that
     they hold are equal.
 
+    Args:
+      cls: the class.
+
+    Returns:
+      The class, so that it can be used as a decorator.
+
     Raises:
       ValueError: if the class is registered already.
 
-    Source: ``jax.tree_util.register_static``.
+    Example:
+      >>> from ricci import tree_util
+      >>> @tree_util.register_static
+      ... class Mode(str):
+      ...     pass
+      >>> tree_util.tree_flatten([Mode("train"), 1])
+      ([1], PyTreeDef([CustomNode(Mode[train], []), *]))
 
-    >>> @register_static
-    ... class Mode(str):
-    ...     pass
-    >>> from ricci_pytree import tree_flatten
-    >>> tree_flatten([Mode("train"), 1])
-    ([1], PyTreeDef([CustomNode(Mode[train], []), *]))
+    Source: ``jax.tree_util.register_static``.
     """
     register_pytree_with_keys(cls, lambda tree: ((), tree), lambda tree, _: tree)
     return cls
@@ -246,23 +283,47 @@ def register_dataclass[C: type](
       drop_fields: names of the fields that are left out of the tree; unflattened objects have
         their default values.
 
+    Returns:
+      ``nodetype``, so that it can be used as a decorator.
+
     Raises:
       TypeError: if only one of the two lists is given, or neither for a class that is not a
         dataclass.
       ValueError: if the lists overlap or do not cover the fields of the dataclass, or if the
         class is registered already.
 
-    Source: ``jax.tree_util.register_dataclass``.
+    Example:
+      A module whose size is static: it is part of the structure, and compiled programs are made for
+      each.
 
-    >>> import dataclasses
-    >>> from ricci_pytree import tree_flatten
-    >>> @register_dataclass
-    ... @dataclasses.dataclass
-    ... class Layer:
-    ...     weight: float
-    ...     name: str = dataclasses.field(metadata={"static": True})
-    >>> tree_flatten(Layer(0.5, "first"))
-    ([0.5], PyTreeDef(CustomNode(Layer[('first',)], [*])))
+      >>> import dataclasses
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> @ricci.tree_util.register_dataclass
+      ... @dataclasses.dataclass
+      ... class Blur:
+      ...     weight: jnp.ndarray
+      ...     width: int = dataclasses.field(metadata={"static": True})
+      ...     def __call__(self, x):
+      ...         return self.weight * jnp.convolve(x, jnp.ones(self.width), "valid")
+      >>> blur = Blur(jnp.array(0.5), width=2)
+      >>> apply = lambda blur, x: blur(x)
+      >>> ricci.jit(apply)(blur, jnp.array([1.0, 3.0, 5.0])).tolist()
+      [2.0, 4.0]
+      >>> gradient = ricci.grad(lambda blur, x: blur(x).sum())(blur, jnp.array([1.0, 3.0, 5.0]))
+      >>> float(gradient.weight), gradient.width
+      (12.0, 2)
+
+    Notes:
+      Static fields are hashed and compared: give them numbers, strings and tuples, not arrays.
+
+      Objects are also made with tracers, and with whatever ``tree.map`` returns, for their fields:
+      ``__post_init__`` must accept these.
+
+    See also:
+      ``register_pytree_node``, for other classes; ``tree.static``, for such a field.
+
+    Source: ``jax.tree_util.register_dataclass``.
     """
     _require_class("register_dataclass", nodetype)
     if (data_fields is None) != (meta_fields is None):

@@ -4,6 +4,7 @@
 def shorten(value: object) -> str:
     """The repr of a value, cut to at most 200 characters.
 
+    >>> from ricci_pytree._shorten import shorten
     >>> len(shorten("x" * 1000))
     200
     """

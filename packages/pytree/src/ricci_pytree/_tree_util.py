@@ -46,13 +46,21 @@ def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTre
         are in the order of its sorted keys.
       is_leaf: called on every node; if it returns True, the node is a leaf.
 
+    Returns:
+      A pair: the list of the leaves, and the structure.
+
     Raises:
       ValueError: if the keys of a dict cannot be sorted.
 
-    Source: ``jax.tree_util.tree_flatten``.
+    Example:
+      >>> import ricci
+      >>> leaves, structure = ricci.tree.flatten({"b": (1, None), "a": 2})
+      >>> leaves, structure
+      ([2, 1], PyTreeDef({'a': *, 'b': (*, None)}))
+      >>> ricci.tree.unflatten(structure, [20, 10])
+      {'a': 20, 'b': (10, None)}
 
-    >>> tree_flatten({"b": (1, None), "a": 2})
-    ([2, 1], PyTreeDef({'a': *, 'b': (*, None)}))
+    Source: ``jax.tree_util.tree_flatten``.
     """
     try:
         return _flatten(tree, is_leaf)
@@ -63,13 +71,23 @@ def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTre
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """Build the tree with this structure and these leaves.
 
+    Args:
+      treedef: the structure, as ``tree.structure`` or ``tree.flatten`` gives it.
+      leaves: as many leaves, in the order of ``tree.leaves``.
+
+    Returns:
+      The tree.
+
     Raises:
       ValueError: if the structure has another number of leaves.
 
-    Source: ``jax.tree_util.tree_unflatten``.
+    Example:
+      >>> import ricci
+      >>> structure = ricci.tree.structure({"w": 0, "b": [0]})
+      >>> ricci.tree.unflatten(structure, [1.5, 2.5])
+      {'b': [1.5], 'w': 2.5}
 
-    >>> tree_unflatten(tree_structure((0, [0])), "ab")
-    ('a', ['b'])
+    Source: ``jax.tree_util.tree_unflatten``.
     """
     return treedef.unflatten(leaves)
 
@@ -77,10 +95,19 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree.
 
-    Source: ``jax.tree_util.tree_leaves``.
+    Args:
+      tree: nested containers.
+      is_leaf: called on every node; if it returns True, the node is a leaf.
 
-    >>> tree_leaves((1, [2, None], {"a": 3}))
-    [1, 2, 3]
+    Returns:
+      A list of the leaves.
+
+    Example:
+      >>> import ricci
+      >>> ricci.tree.leaves((1, [2, None], {"b": 4, "a": 3}))
+      [1, 2, 3, 4]
+
+    Source: ``jax.tree_util.tree_leaves``.
     """
     try:
         return _flatten(tree, is_leaf)[0]
@@ -91,10 +118,21 @@ def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
 def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a tree.
 
-    Source: ``jax.tree_util.tree_structure``.
+    Args:
+      tree: nested containers.
+      is_leaf: called on every node; if it returns True, the node is a leaf.
 
-    >>> tree_structure((1, [2, None]))
-    PyTreeDef((*, [*, None]))
+    Returns:
+      The structure, which can be compared, hashed and printed.
+
+    Example:
+      >>> import ricci
+      >>> ricci.tree.structure((1, [2, None]))
+      PyTreeDef((*, [*, None]))
+      >>> ricci.tree.structure({"a": 1}) == ricci.tree.structure({"a": "any leaf"})
+      True
+
+    Source: ``jax.tree_util.tree_structure``.
     """
     try:
         return _flatten(tree, is_leaf)[1]
@@ -143,13 +181,36 @@ def tree_map(f: Callable[..., Any], tree: object, *rest: object, is_leaf: IsLeaf
       *rest: trees of which ``tree`` is a prefix.
       is_leaf: says which nodes of ``tree`` are leaves.
 
+    Returns:
+      A tree of the structure of ``tree``, with the results for leaves.
+
     Raises:
       ValueError: if ``tree`` is not a prefix of one of ``rest``; the message names the path.
 
-    Source: ``jax.tree_util.tree_map``.
+    Example:
+      A step of gradient descent, on parameters of any structure:
 
-    >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
-    {'a': 11, 'b': [22]}
+      >>> import ricci
+      >>> params = {"dense": [1.0, 2.0], "bias": 3.0}
+      >>> gradient = {"dense": [0.5, 0.5], "bias": -1.0}
+      >>> ricci.tree.map(lambda p, g: p - 2.0 * g, params, gradient)
+      {'bias': 5.0, 'dense': [0.0, 1.0]}
+
+      ``None`` is a container without children, not a leaf, unless ``is_leaf`` says so:
+
+      >>> ricci.tree.map(lambda x: x + 1, [1, None])
+      [2, None]
+      >>> ricci.tree.map(lambda x: x is None, [1, None], is_leaf=lambda x: x is None)
+      [False, True]
+
+    Notes:
+      Objects of classes that are not registered are leaves as a whole. To get several trees back,
+      map to tuples and use ``tree.transpose``.
+
+    See also:
+      ``tree.map_with_path``, ``tree.reduce``, ``tree.leaves``; ``register_dataclass``.
+
+    Source: ``jax.tree_util.tree_map``.
     """
     try:
         leaves, treedef = _flatten(tree, is_leaf)
@@ -181,13 +242,30 @@ def tree_reduce(
 ) -> Any:
     """Combine the leaves from left to right.
 
+    Args:
+      function: takes what has been combined so far, and a leaf.
+      tree: nested containers.
+      initializer: where to start; by default with the first leaf.
+      is_leaf: called on every node; if it returns True, the node is a leaf.
+
+    Returns:
+      What the last call returned.
+
     Raises:
       TypeError: if the tree has no leaves and no ``initializer`` is given.
 
-    Source: ``jax.tree_util.tree_reduce``, `functools.reduce`.
+    Example:
+      The number of parameters, and the square of their norm:
 
-    >>> tree_reduce(lambda total, x: total + x, [1, (2, 3)], 10)
-    16
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> params = {"w": jnp.ones((3, 4)), "b": jnp.zeros(4)}
+      >>> ricci.tree.reduce(lambda count, x: count + x.size, params, 0)
+      16
+      >>> float(ricci.tree.reduce(lambda total, x: total + jnp.sum(x**2), params, 0.0))
+      12.0
+
+    Source: ``jax.tree_util.tree_reduce``, `functools.reduce`.
     """
     try:
         leaves = _flatten(tree, is_leaf)[0]
@@ -215,13 +293,18 @@ def tree_reduce_associative(
       identity: the result for a tree without leaves.
       is_leaf: says which nodes are leaves.
 
+    Returns:
+      The combination of all leaves.
+
     Raises:
       TypeError: if the tree has no leaves and no ``identity`` is given.
 
-    Source: ``jax.tree_util.tree_reduce_associative``.
+    Example:
+      >>> from ricci import tree_util
+      >>> tree_util.tree_reduce_associative(lambda a, b: f"({a}{b})", list("abcd"))
+      '((ab)(cd))'
 
-    >>> tree_reduce_associative(lambda a, b: f"({a}{b})", list("abcd"))
-    '((ab)(cd))'
+    Source: ``jax.tree_util.tree_reduce_associative``.
     """
     try:
         leaves = _flatten(tree, is_leaf)[0]
@@ -244,10 +327,21 @@ def _combine(operation: Callable[[Any, Any], Any], values: list[Any]) -> Any:
 def tree_all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
     """Whether all leaves are true.
 
-    Source: ``jax.tree_util.tree_all``.
+    Args:
+      tree: nested containers.
+      is_leaf: called on every node; if it returns True, the node is a leaf.
 
-    >>> tree_all([True, {"a": 1}]), tree_all([True, {"a": 0}])
-    (True, False)
+    Returns:
+      A bool.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> params = {"w": jnp.array([1.0, jnp.inf]), "b": jnp.zeros(2)}
+      >>> ricci.tree.all(ricci.tree.map(lambda x: jnp.isfinite(x).all(), params))
+      False
+
+    Source: ``jax.tree_util.tree_all``.
     """
     try:
         return all(_flatten(tree, is_leaf)[0])
@@ -266,16 +360,24 @@ def tree_transpose(
         the structure of the first one.
       pytree_to_transpose: a tree of structure ``outer_treedef.compose(inner_treedef)``.
 
+    Returns:
+      A tree of structure ``inner_treedef.compose(outer_treedef)``.
+
     Raises:
       TypeError: if the tree does not have that structure.
       ValueError: if the outer structure does not match, or if ``inner_treedef`` is ``None`` and
         the outer structure has no leaves.
 
-    Source: ``jax.tree_util.tree_transpose``.
+    Example:
+      From a list of steps, each with a dict, to a dict of lists:
 
-    >>> outer, inner = tree_structure([0, 0, 0]), tree_structure((0, 0))
-    >>> tree_transpose(outer, inner, [(1, 2), (3, 4), (5, 6)])
-    ([1, 3, 5], [2, 4, 6])
+      >>> import ricci
+      >>> steps = [{"loss": 3.0, "norm": 1.5}, {"loss": 2.0, "norm": 1.0}]
+      >>> outer, inner = ricci.tree.structure([0, 0]), ricci.tree.structure({"loss": 0, "norm": 0})
+      >>> ricci.tree.transpose(outer, inner, steps)
+      {'loss': [3.0, 2.0], 'norm': [1.5, 1.0]}
+
+    Source: ``jax.tree_util.tree_transpose``.
     """
     leaves, treedef = _flatten(pytree_to_transpose)
     if inner_treedef is None:
@@ -305,13 +407,18 @@ def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = Non
       full_tree: the full tree; the result has its structure.
       is_leaf: says which nodes of ``prefix_tree`` are leaves.
 
+    Returns:
+      A tree of the structure of ``full_tree``, with the leaves of the prefix.
+
     Raises:
       ValueError: if ``prefix_tree`` is not a prefix; the message names the path.
 
-    Source: ``jax.tree_util.tree_broadcast``.
+    Example:
+      >>> from ricci import tree_util
+      >>> tree_util.tree_broadcast([1, 2], [(0, 0), {"a": 0}])
+      [(1, 1), {'a': 2}]
 
-    >>> tree_broadcast([1, 2], [(0, 0), {"a": 0}])
-    [(1, 1), {'a': 2}]
+    Source: ``jax.tree_util.tree_broadcast``.
     """
     leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
     return _flatten(full_tree)[1].unflatten(leaves)
@@ -327,10 +434,20 @@ def tree_flatten_with_path(
       is_leaf: called on every node; if it returns True, the node is a leaf.
       is_leaf_takes_path: call ``is_leaf(path, node)`` instead of ``is_leaf(node)``.
 
-    Source: ``jax.tree_util.tree_flatten_with_path``.
+    Returns:
+      A pair: the list of pairs of a path and a leaf, and the structure.
 
-    >>> tree_flatten_with_path({"a": [1]})
-    ([((DictKey(key='a'), SequenceKey(idx=0)), 1)], PyTreeDef({'a': [*]}))
+    Raises:
+      ValueError: if the keys of a dict cannot be sorted.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.tree_util import keystr
+      >>> entries, structure = ricci.tree.flatten_with_path({"layers": [1.0, 2.0], "bias": 3.0})
+      >>> [(keystr(path, simple=True, separator="/"), leaf) for path, leaf in entries]
+      [('bias', 3.0), ('layers/0', 1.0), ('layers/1', 2.0)]
+
+    Source: ``jax.tree_util.tree_flatten_with_path``.
     """
     if is_leaf is None or is_leaf_takes_path:
         predicate = is_leaf
@@ -347,10 +464,20 @@ def tree_leaves_with_path(
 ) -> list[tuple[KeyPath[Any], Any]]:
     """The leaves of a tree, each with the path to it.
 
-    Source: ``jax.tree_util.tree_leaves_with_path``.
+    Args:
+      tree: nested containers.
+      is_leaf: called on every node; if it returns True, the node is a leaf.
+      is_leaf_takes_path: call ``is_leaf(path, node)`` instead of ``is_leaf(node)``.
 
-    >>> tree_leaves_with_path((5, None))
-    [((SequenceKey(idx=0),), 5)]
+    Returns:
+      A list of pairs of a path, which is a tuple of keys, and a leaf.
+
+    Example:
+      >>> from ricci import tree_util
+      >>> tree_util.tree_leaves_with_path((5, None))
+      [((SequenceKey(idx=0),), 5)]
+
+    Source: ``jax.tree_util.tree_leaves_with_path``.
     """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
@@ -358,8 +485,16 @@ def tree_leaves_with_path(
 def generate_key_paths(tree: object) -> list[tuple[KeyPath[Any], Any]]:
     """The leaves of a tree, each with the path to it; `tree_leaves_with_path` without ``is_leaf``.
 
-    >>> generate_key_paths({"a": 5})
-    [((DictKey(key='a'),), 5)]
+    Args:
+      tree: nested containers.
+
+    Returns:
+      A list of pairs of a path and a leaf.
+
+    Example:
+      >>> from ricci_pytree import generate_key_paths
+      >>> generate_key_paths({"a": 5})
+      [((DictKey(key='a'),), 5)]
     """
     try:
         return _flatten_with_path(tree)[0]
@@ -383,14 +518,24 @@ def tree_map_with_path(
       is_leaf: says which nodes of ``tree`` are leaves.
       is_leaf_takes_path: call ``is_leaf(path, node)`` instead of ``is_leaf(node)``.
 
+    Returns:
+      A tree of the structure of ``tree``, with the results for leaves.
+
     Raises:
       ValueError: if ``tree`` is not a prefix of one of ``rest``; the message names the path.
 
-    Source: ``jax.tree_util.tree_map_with_path``.
+    Example:
+      Weight decay for all parameters but the biases:
 
-    >>> from ricci_pytree import keystr
-    >>> tree_map_with_path(lambda path, x: f"{keystr(path)}={x}", {"a": [1, 2]})
-    {'a': ["['a'][0]=1", "['a'][1]=2"]}
+      >>> import ricci
+      >>> from ricci.tree_util import keystr
+      >>> params = {"dense": {"w": 2.0, "bias": 3.0}}
+      >>> def decay(path, p):
+      ...     return p if keystr(path).endswith("['bias']") else 0.5 * p
+      >>> ricci.tree.map_with_path(decay, params)
+      {'dense': {'bias': 3.0, 'w': 1.0}}
+
+    Source: ``jax.tree_util.tree_map_with_path``.
     """
     keyed_leaves, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     paths, leaves = [path for path, _ in keyed_leaves], [leaf for _, leaf in keyed_leaves]
@@ -402,10 +547,18 @@ def tree_map_with_path(
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether a structure is a single node: a leaf or a container without children.
 
-    Source: ``jax.tree_util.treedef_is_leaf``.
+    Args:
+      treedef: the structure.
 
-    >>> treedef_is_leaf(tree_structure(1)), treedef_is_leaf(tree_structure([1]))
-    (True, False)
+    Returns:
+      A bool.
+
+    Example:
+      >>> from ricci import tree_util
+      >>> [tree_util.treedef_is_leaf(tree_util.tree_structure(tree)) for tree in (1, [1])]
+      [True, False]
+
+    Source: ``jax.tree_util.treedef_is_leaf``.
     """
     return treedef.num_nodes == 1
 
@@ -413,10 +566,18 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple whose items have these structures.
 
-    Source: ``jax.tree_util.treedef_tuple``.
+    Args:
+      treedefs: the structures of the items.
 
-    >>> treedef_tuple([tree_structure(1), tree_structure([1])])
-    PyTreeDef((*, [*]))
+    Returns:
+      The structure.
+
+    Example:
+      >>> from ricci import tree_util
+      >>> tree_util.treedef_tuple([tree_util.tree_structure(1), tree_util.tree_structure([1])])
+      PyTreeDef((*, [*]))
+
+    Source: ``jax.tree_util.treedef_tuple``.
     """
     return _engine.treedef_tuple(default_registry, list(treedefs))
 
@@ -424,10 +585,18 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the children.
 
-    Source: ``jax.tree_util.treedef_children``.
+    Args:
+      treedef: the structure.
 
-    >>> treedef_children(tree_structure((1, [2])))
-    [PyTreeDef(*), PyTreeDef([*])]
+    Returns:
+      A list of structures.
+
+    Example:
+      >>> from ricci import tree_util
+      >>> tree_util.treedef_children(tree_util.tree_structure((1, [2])))
+      [PyTreeDef(*), PyTreeDef([*])]
+
+    Source: ``jax.tree_util.treedef_children``.
     """
     return treedef.children()
 
@@ -435,11 +604,21 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 def build_tree(treedef: PyTreeDef, xs: object) -> Any:
     """The tree with this structure whose leaves are given as nested iterables.
 
+    Args:
+      treedef: the structure.
+      xs: the leaves, as nested iterables.
+
+    Returns:
+      The tree.
+
     Raises:
       ValueError: if an iterable has more or fewer items than its container has children.
 
-    >>> build_tree(tree_structure({"a": (0, 0)}), [[1, 2]])
-    {'a': (1, 2)}
+    Example:
+      >>> from ricci import tree_util
+      >>> from ricci_pytree import build_tree
+      >>> build_tree(tree_util.tree_structure({"a": (0, 0)}), [[1, 2]])
+      {'a': (1, 2)}
     """
     return treedef.from_iterable_tree(xs)
 
@@ -451,10 +630,15 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
       iterable: the items.
       is_leaf: says which containers count as leaves.
 
-    Source: ``jax.tree_util.all_leaves``.
+    Returns:
+      A bool.
 
-    >>> all_leaves([1, "a"]), all_leaves([1, [2]]), all_leaves([None])
-    (True, False, False)
+    Example:
+      >>> from ricci import tree_util
+      >>> [tree_util.all_leaves(items) for items in ([1, "a"], [1, [2]], [None])]
+      [True, False, False]
+
+    Source: ``jax.tree_util.all_leaves``.
     """
     if is_leaf is None:
         return _engine.all_leaves(default_registry, iterable)
@@ -464,10 +648,18 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 def is_tree_node(typ: type) -> bool:
     """Whether objects of exactly this type are containers.
 
-    Source: ``jax.tree_util.is_tree_node``.
+    Args:
+      typ: the class.
 
-    >>> is_tree_node(dict), is_tree_node(int)
-    (True, False)
+    Returns:
+      A bool.
+
+    Example:
+      >>> from ricci import tree_util
+      >>> tree_util.is_tree_node(dict), tree_util.is_tree_node(int)
+      (True, False)
+
+    Source: ``jax.tree_util.is_tree_node``.
     """
     return default_registry.is_node(typ)
 
@@ -475,13 +667,21 @@ def is_tree_node(typ: type) -> bool:
 def flatten_one_level(tree: object) -> tuple[Iterable[Any], Hashable]:
     """The children and the static data of a container.
 
+    Args:
+      tree: a container.
+
+    Returns:
+      A pair of an iterable of the children, and the static data.
+
     Raises:
       ValueError: if ``tree`` is a leaf.
 
-    Source: ``jax.tree_util.flatten_one_level``.
+    Example:
+      >>> from ricci import tree_util
+      >>> tree_util.flatten_one_level({"b": [1], "a": 2})
+      ((2, [1]), ('a', 'b'))
 
-    >>> flatten_one_level({"b": [1], "a": 2})
-    ((2, [1]), ('a', 'b'))
+    Source: ``jax.tree_util.flatten_one_level``.
     """
     parts = default_registry.flatten_one_level(tree)
     if parts is None:
@@ -492,13 +692,21 @@ def flatten_one_level(tree: object) -> tuple[Iterable[Any], Hashable]:
 def flatten_one_level_with_keys(tree: object) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
     """The pairs (key, child) and the static data of a container.
 
+    Args:
+      tree: a container.
+
+    Returns:
+      A pair of an iterable of the pairs, and the static data.
+
     Raises:
       ValueError: if ``tree`` is a leaf.
 
-    Source: ``jax.tree_util.flatten_one_level_with_keys``.
+    Example:
+      >>> from ricci import tree_util
+      >>> tree_util.flatten_one_level_with_keys({"a": 2})
+      (((DictKey(key='a'), 2),), ('a',))
 
-    >>> flatten_one_level_with_keys({"a": 2})
-    (((DictKey(key='a'), 2),), ('a',))
+    Source: ``jax.tree_util.flatten_one_level_with_keys``.
     """
     parts = default_registry.flatten_one_level_with_keys(tree)
     if parts is None:

@@ -46,17 +46,21 @@ def static(**kwargs: Any) -> Any:
     Args:
       **kwargs: passed to `dataclasses.field`.
 
-    Source: ``jax.tree.static``.
+    Returns:
+      The field.
 
-    >>> import dataclasses
-    >>> from ricci_pytree import register_dataclass, tree_flatten
-    >>> @register_dataclass
-    ... @dataclasses.dataclass
-    ... class Dense:
-    ...     weight: float
-    ...     name: str = static(default="dense")
-    >>> tree_flatten(Dense(0.5))
-    ([0.5], PyTreeDef(CustomNode(Dense[('dense',)], [*])))
+    Example:
+      >>> import dataclasses
+      >>> from ricci import tree, tree_util
+      >>> @tree_util.register_dataclass
+      ... @dataclasses.dataclass
+      ... class Dense:
+      ...     weight: float
+      ...     name: str = tree.static(default="dense")
+      >>> tree_util.tree_flatten(Dense(0.5))
+      ([0.5], PyTreeDef(CustomNode(Dense[('dense',)], [*])))
+
+    Source: ``jax.tree.static``.
     """
     metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)

@@ -115,6 +115,22 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> TracedR
     Args:
       fun: ``fun(*arrays, **params)``.
       multiple_results: whether it returns a sequence of arrays instead of one array.
+
+    Returns:
+      The rule.
+
+    Example:
+      A primitive that a function of arrays stands for:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.extend.core import Primitive
+      >>> from ricci.interpreters import mlir
+      >>> double = Primitive("double_of_mine")
+      >>> _ = double.def_abstract_eval(lambda x: x)
+      >>> mlir.register_lowering(double, mlir.lower_fun(lambda x: 2 * x, multiple_results=False))
+      >>> float(ricci.jit(double.bind)(3.0))
+      6.0
     """
     return TracedRule(fun, multiple_results)
 
@@ -140,6 +156,16 @@ def register_lowering(
       platform: ``cpu``, ``cuda``, ``rocm``, ``gpu`` (``cuda`` and ``rocm``) or ``tpu``; by default
         all platforms that have no rule of their own.
       inline, cacheable: accepted for compatibility, and ignored.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.extend.core import Primitive
+      >>> from ricci.interpreters import mlir
+      >>> half = Primitive("half_of_mine")
+      >>> _ = half.def_abstract_eval(lambda x: x)
+      >>> mlir.register_lowering(half, mlir.lower_fun(lambda x: x / 2, multiple_results=False))
+      >>> float(ricci.jit(half.bind)(3.0))
+      1.5
     """
     if prim not in _rules and prim in lower_rules:
         _own[prim] = lower_rules[prim]

@@ -149,6 +149,19 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
     Args:
       t: an open array of TensorStore's.
       domain: the part, one of its index domains.
+
+    Returns:
+      The number of bytes.
+
+    Example:
+      >>> from tempfile import TemporaryDirectory
+      >>> import tensorstore
+      >>> from ricci.experimental.array_serialization import tensorstore_impl
+      >>> spec = {"driver": "zarr", "metadata": {"shape": [8], "chunks": [4], "dtype": "<f4"}}
+      >>> spec["kvstore"] = {"driver": "memory"}
+      >>> array = tensorstore.open(spec, create=True).result()
+      >>> tensorstore_impl.estimate_read_memory_footprint(array, array.domain)
+      32
     """
     grid = t.chunk_layout.read_chunk_template
     touched = 1
@@ -258,7 +271,23 @@ async def _read(
 
 
 def run_serialization(arrays: Sequence[Array], tensorstore_specs: Sequence[Spec]) -> None:
-    """Write several arrays, and wait until they are on disk."""
+    """Write several arrays, and wait until they are on disk.
+
+    Args:
+      arrays: the arrays.
+      tensorstore_specs: where each is kept.
+
+    Example:
+      >>> from tempfile import TemporaryDirectory
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.array_serialization import serialization
+      >>> x = jnp.arange(3)
+      >>> with TemporaryDirectory() as folder:
+      ...     specs = [serialization.get_tensorstore_spec(f"{folder}/x")]
+      ...     serialization.run_serialization([x], specs)
+      ...     serialization.run_deserialization([x.sharding], specs)
+      [Array([0, 1, 2], dtype=int32)]
+    """
 
     async def write() -> None:
         rows = zip(arrays, tensorstore_specs, strict=True)
@@ -282,8 +311,22 @@ def run_deserialization(
       global_shapes, dtypes: for each the shape and the dtype, if not as they are kept.
       concurrent_gb: how many gigabytes are read at a time.
 
+    Returns:
+      The arrays.
+
     Raises:
       ValueError: if these differ in number.
+
+    Example:
+      >>> from tempfile import TemporaryDirectory
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.array_serialization import serialization
+      >>> x = jnp.arange(3)
+      >>> with TemporaryDirectory() as folder:
+      ...     specs = [serialization.get_tensorstore_spec(f"{folder}/x")]
+      ...     serialization.run_serialization([x], specs)
+      ...     serialization.run_deserialization([x.sharding], specs, global_shapes=[(2,)])
+      [Array([0, 1], dtype=int32)]
     """
     number = len(tensorstore_specs)
     given: dict[str, Sequence[Any]] = {

@@ -61,6 +61,11 @@ class AsyncManager:
 
     Args:
       timeout_secs: how long processes wait for each other.
+
+    Example:
+      >>> from ricci.experimental.array_serialization.serialization import AsyncManager
+      >>> manager = AsyncManager()
+      >>> manager.wait_until_finished()  # nothing was started
     """
 
     def __init__(self, timeout_secs: float = 300):
@@ -128,6 +133,19 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
 
     Args:
       timeout_secs: how long processes wait for each other.
+
+    Example:
+      >>> from tempfile import TemporaryDirectory
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.array_serialization import serialization
+      >>> x = jnp.arange(3)
+      >>> manager = serialization.GlobalAsyncCheckpointManager()
+      >>> with TemporaryDirectory() as folder:
+      ...     manager.serialize_with_paths([x], [f"{folder}/x"])
+      ...     manager.wait_until_finished()
+      ...     manager.deserialize_with_paths([x.sharding], [f"{folder}/x"])
+      [Array([0, 1, 2], dtype=int32)]
     """
 
     def serialize(

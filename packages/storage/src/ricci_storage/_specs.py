@@ -33,7 +33,14 @@ _REMOTE = {"gs://": "gcs", "s3://": "s3"}
 def is_remote_storage(tspec: Spec | str) -> bool:
     """Whether a specification, or an address, names a bucket and not a folder.
 
+    Args:
+      tspec: the specification, or the address.
+
+    Returns:
+      A bool.
+
     Example:
+      >>> from ricci.experimental.array_serialization.serialization import is_remote_storage
       >>> is_remote_storage("gs://bucket/a"), is_remote_storage({"driver": "zarr"})
       (True, False)
     """
@@ -46,7 +53,15 @@ def is_remote_storage(tspec: Spec | str) -> bool:
 def is_tensorstore_spec_leaf(leaf: Any) -> bool:
     """Whether an object is a specification, or ``None``, and not a pytree of those.
 
+    Args:
+      leaf: the object.
+
+    Returns:
+      A bool.
+
     Example:
+      >>> from ricci.experimental.array_serialization import tensorstore_impl
+      >>> is_tensorstore_spec_leaf = tensorstore_impl.is_tensorstore_spec_leaf
       >>> is_tensorstore_spec_leaf({"driver": "zarr"}), is_tensorstore_spec_leaf({"w": None})
       (True, False)
     """
@@ -56,7 +71,15 @@ def is_tensorstore_spec_leaf(leaf: Any) -> bool:
 def merge_nested_ts_specs(dict1: Spec, dict2: Spec | None) -> Spec:
     """A specification with entries of another one; those of their key-value stores are joined.
 
+    Args:
+      dict1: the specification.
+      dict2: the entries that replace or join its own; ``None`` for none.
+
+    Returns:
+      A new specification.
+
     Example:
+      >>> from ricci.experimental.array_serialization.tensorstore_impl import merge_nested_ts_specs
       >>> merge_nested_ts_specs({"kvstore": {"path": "a"}}, {"kvstore": {"driver": "file"}})
       {'kvstore': {'path': 'a', 'driver': 'file'}}
     """
@@ -123,10 +146,14 @@ def get_tensorstore_spec(
       arr: an array that is to be written; gives the shape, the dtype and the chunks.
       driver: the format.
 
+    Returns:
+      The specification, a dict.
+
     Raises:
       ValueError: if the path is relative, or misses a part that is needed.
 
     Example:
+      >>> from ricci.experimental.array_serialization.tensorstore_impl import get_tensorstore_spec
       >>> get_tensorstore_spec("/data/w", ocdbt=False)
       {'driver': 'zarr3', 'kvstore': {'driver': 'file', 'path': '/data/w'}}
       >>> get_tensorstore_spec("/data/w")["kvstore"]
@@ -171,8 +198,16 @@ def zarr_spec(
 ) -> Spec:
     """``get_tensorstore_spec`` with the format zarr, in a folder and no database by default.
 
+    Args:
+      ckpt_path, ocdbt, process_idx, arr, driver: as for the function of this name in
+        ``tensorstore_impl``.
+
+    Returns:
+      The specification, a dict.
+
     Example:
-      >>> zarr_spec("/data/w")
+      >>> from ricci.experimental.array_serialization.serialization import get_tensorstore_spec
+      >>> get_tensorstore_spec("/data/w")
       {'driver': 'zarr', 'kvstore': {'driver': 'file', 'path': '/data/w'}}
     """
     return get_tensorstore_spec(ckpt_path, ocdbt, process_idx, arr, driver)
@@ -208,6 +243,9 @@ def verify_tensorstore_spec(
       KeyError: if metadata is missing.
 
     Example:
+      >>> from ricci.experimental.array_serialization.tensorstore_impl import (
+      ...     get_tensorstore_spec, verify_tensorstore_spec
+      ... )
       >>> spec = get_tensorstore_spec("/data/w")
       >>> verify_tensorstore_spec(spec, None, "/data", ocdbt=True, check_metadata=False)
     """

@@ -27,13 +27,19 @@ def serialize_pytreedef(node: PyTreeDef) -> dict[str, Any]:
         registered with ``export.register_pytree_node_serialization`` or
         ``export.register_namedtuple_serialization``.
 
+    Returns:
+      The record: dicts, lists, strings and numbers.
+
     Raises:
       ValueError: if it has nodes of a class that is not registered.
       TypeError: if a dictionary has another key.
 
     Example:
-      >>> from ricci_pytree import tree_structure
-      >>> record = serialize_pytreedef(tree_structure({"w": 1.0, "b": [2.0]}))
+      >>> from ricci import tree_util
+      >>> from ricci.experimental.array_serialization.pytree_serialization_utils import (
+      ...     deserialize_pytreedef, serialize_pytreedef
+      ... )
+      >>> record = serialize_pytreedef(tree_util.tree_structure({"w": 1.0, "b": [2.0]}))
       >>> deserialize_pytreedef(record)
       PyTreeDef({'b': [*], 'w': *})
     """
@@ -52,9 +58,22 @@ def serialize_pytreedef(node: PyTreeDef) -> dict[str, Any]:
 def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> PyTreeDef:
     """The tree structure of a record that ``serialize_pytreedef`` made.
 
+    Args:
+      pytreedef_repr: the record.
+
+    Returns:
+      The structure.
+
     Raises:
       KeyError: if the record has none.
       ValueError: if it is damaged, or has nodes of a class that is not registered here.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.experimental.array_serialization import pytree_serialization_utils as utils
+      >>> record = utils.serialize_pytreedef(ricci.tree.structure((1, {"a": 2})))
+      >>> utils.deserialize_pytreedef(record)
+      PyTreeDef((*, {'a': *}))
     """
     return read_jax_tree(base64.b64decode(entry(pytreedef_repr, TREE), validate=True))
 

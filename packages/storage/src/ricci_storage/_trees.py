@@ -71,13 +71,18 @@ def save(
       RuntimeError: if the folder has other files than those of a saved pytree.
 
     Example:
-      >>> from tempfile import mkdtemp
-      >>> from ricci_xla import devices, single_device_sharding
-      >>> import ricci_numpy as jnp
-      >>> folder = mkdtemp()
-      >>> save({"w": jnp.arange(3)}, folder)
-      >>> load(folder, single_device_sharding(devices()[0]))
-      {'w': Array([0, 1, 2], dtype=int32)}
+      Parameters of a training run, saved and loaded where they are needed, here on one device:
+
+      >>> from tempfile import TemporaryDirectory
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.array_serialization.pytree_serialization import load, save
+      >>> params = {"w": jnp.arange(3), "step": jnp.array(7)}
+      >>> with TemporaryDirectory() as folder:
+      ...     save(params, folder)
+      ...     restored = load(folder, ricci.sharding.SingleDeviceSharding(ricci.devices()[0]))
+      >>> restored
+      {'step': Array(7, dtype=int32), 'w': Array([0, 1, 2], dtype=int32)}
     """
     _save(_Saving(data, directory, overwrite, ts_specs))
 
@@ -94,6 +99,21 @@ def nonblocking_save(
     Args:
       data, directory, overwrite, ts_specs: as for ``save``. The arrays may not be donated, nor
         NumPy's be changed, until it is done.
+
+    Returns:
+      The future.
+
+    Example:
+      Training goes on while the arrays are written:
+
+      >>> from tempfile import TemporaryDirectory
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.array_serialization.pytree_serialization import nonblocking_save
+      >>> params = {"w": jnp.arange(3.0)}
+      >>> with TemporaryDirectory() as folder:
+      ...     saving = nonblocking_save(params, folder)
+      ...     params = {"w": 2.0 * params["w"]}
+      ...     saving.result()
     """
     saving = _Saving(data, directory, overwrite, ts_specs)
     return _started(lambda: _save(saving), saving.types())
@@ -102,9 +122,24 @@ def nonblocking_save(
 def load_pytreedef(directory: str | os.PathLike[str]) -> PyTree:
     """The types of the arrays of a saved pytree, in its structure.
 
+    Args:
+      directory: the folder.
+
+    Returns:
+      A pytree of ``ShapeDtypeStruct``.
+
     Raises:
       FileNotFoundError: if nothing was saved in the folder.
       ValueError: if the file is damaged, or has nodes of a class that is not registered here.
+
+    Example:
+      >>> from tempfile import TemporaryDirectory
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.array_serialization import pytree_serialization
+      >>> with TemporaryDirectory() as folder:
+      ...     pytree_serialization.save({"w": jnp.arange(3)}, folder)
+      ...     pytree_serialization.load_pytreedef(folder)
+      {'w': ShapeDtypeStruct(shape=(3,), dtype=int32)}
     """
     tree, leaves = _read_structure(_folder(directory))
     return tree.unflatten(leaves)
@@ -126,11 +161,28 @@ def load(
       mask: a prefix of the pytree with booleans; what is false is not loaded, and ``None``.
       ts_specs: as for ``save``.
 
+    Returns:
+      The pytree.
+
     Raises:
       AssertionError: if there is no such folder.
       FileNotFoundError: if nothing was saved in it.
       ValueError: if a file is damaged, or a prefix does not fit.
       TypeError: if a sharding is none.
+
+    Example:
+      The second array alone, in another dtype:
+
+      >>> from tempfile import TemporaryDirectory
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.array_serialization.pytree_serialization import load, save
+      >>> where = ricci.sharding.SingleDeviceSharding(ricci.devices()[0])
+      >>> half = ricci.ShapeDtypeStruct((3,), jnp.float16, sharding=where)
+      >>> with TemporaryDirectory() as folder:
+      ...     save({"a": jnp.ones(2), "b": jnp.arange(3.0)}, folder)
+      ...     load(folder, {"a": where, "b": half}, mask={"a": False, "b": True})
+      {'a': None, 'b': Array([0., 1., 2.], dtype=float16)}
     """
     return _load(_Loading(directory, shardings, mask, ts_specs))
 
@@ -146,6 +198,20 @@ def nonblocking_load(
 
     Args:
       directory, shardings, mask, ts_specs: as for ``load``.
+
+    Returns:
+      The future.
+
+    Example:
+      >>> from tempfile import TemporaryDirectory
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.array_serialization import pytree_serialization
+      >>> where = ricci.sharding.SingleDeviceSharding(ricci.devices()[0])
+      >>> with TemporaryDirectory() as folder:
+      ...     pytree_serialization.save({"w": jnp.arange(3)}, folder)
+      ...     pytree_serialization.nonblocking_load(folder, where).result()
+      {'w': Array([0, 1, 2], dtype=int32)}
     """
     loading = _Loading(directory, shardings, mask, ts_specs)
     return _started(lambda: _load(loading), loading.tree.unflatten(loading.types))

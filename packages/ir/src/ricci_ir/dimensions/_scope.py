@@ -58,9 +58,9 @@ class SymbolicScope:
       ValueError: if a constraint cannot be read, or cannot hold.
 
     Example:
-      >>> from ricci_ir import symbolic_shape
-      >>> scope = SymbolicScope(["a >= 2*b"])
-      >>> a, b = symbolic_shape("a, b", scope=scope)
+      >>> from ricci import export
+      >>> scope = export.SymbolicScope(["a >= 2*b"])
+      >>> a, b = export.symbolic_shape("a, b", scope=scope)
       >>> bool(a > b)
       True
     """

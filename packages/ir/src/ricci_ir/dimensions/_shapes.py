@@ -50,7 +50,8 @@ def symbolic_shape(
         ``constraints`` are given.
 
     Example:
-      >>> b, rows = symbolic_shape("b, 2*b + 1")
+      >>> from ricci import export
+      >>> b, rows = export.symbolic_shape("b, 2*b + 1")
       >>> rows - 2 * b, (4 * b + 2) // 2
       (1, 2*b + 1)
     """
@@ -74,8 +75,15 @@ def symbolic_shape(
 def is_symbolic_dim(p: object) -> bool:
     """Whether a size is a symbolic dimension, which has no value while a function is traced.
 
+    Args:
+      p: a size.
+
+    Returns:
+      A bool.
+
     Example:
-      >>> [is_symbolic_dim(size) for size in symbolic_shape("b, 3")]
+      >>> from ricci import export
+      >>> [export.is_symbolic_dim(size) for size in export.symbolic_shape("b, 3")]
       [True, False]
     """
     return type(p) is SymbolicDimension
@@ -84,9 +92,16 @@ def is_symbolic_dim(p: object) -> bool:
 def symbolic_dim_bounds(dimension: Size | SupportsIndex) -> tuple[float, float]:
     """The least and the greatest value of a dimension; infinite where no bound is known.
 
+    Args:
+      dimension: the expression.
+
+    Returns:
+      A pair of the least and the greatest value.
+
     Example:
-      >>> (b,) = symbolic_shape("b", constraints=["b <= 8"])
-      >>> symbolic_dim_bounds(3 * b - 1)
+      >>> from ricci import export
+      >>> (b,) = export.symbolic_shape("b", constraints=["b <= 8"])
+      >>> export.symbolic_dim_bounds(3 * b - 1)
       (2, 23)
     """
     if isinstance(dimension, SymbolicDimension):
@@ -97,8 +112,16 @@ def symbolic_dim_bounds(dimension: Size | SupportsIndex) -> tuple[float, float]:
 def min_dim(d1: int | SymbolicDimension, d2: int | SymbolicDimension) -> int:
     """The smaller of two sizes, which may be symbolic.
 
+    Args:
+      d1, d2: sizes, integers or symbolic.
+
+    Returns:
+      The smaller of the two, symbolic where that is not decided.
+
     Example:
-      >>> (b,) = symbolic_shape("b")
+      >>> from ricci import export
+      >>> from ricci.core import min_dim
+      >>> (b,) = export.symbolic_shape("b")
       >>> min_dim(b, 3), min_dim(b, 1)
       (min(b, 3), 1)
     """
@@ -106,7 +129,21 @@ def min_dim(d1: int | SymbolicDimension, d2: int | SymbolicDimension) -> int:
 
 
 def max_dim(d1: int | SymbolicDimension, d2: int | SymbolicDimension) -> int:
-    """The larger of two sizes, which may be symbolic."""
+    """The larger of two sizes, which may be symbolic.
+
+    Args:
+      d1, d2: sizes, integers or symbolic.
+
+    Returns:
+      The greater of the two, symbolic where that is not decided.
+
+    Example:
+      >>> from ricci import export
+      >>> from ricci.core import max_dim
+      >>> (b,) = export.symbolic_shape("b")
+      >>> max_dim(b, 0), max_dim(b, 4)
+      (b, max(b, 4))
+    """
     return _extreme("max", d1, d2)
 
 

@@ -197,8 +197,9 @@ def found_dimensions(
       ValueError: if the shapes do not fit, or a constraint does not hold.
 
     Example:
-      >>> from ricci_ir import symbolic_shape
-      >>> x = symbolic_shape("b, 2*b + c")
+      >>> from ricci import export
+      >>> from ricci_ir import found_dimensions
+      >>> x = export.symbolic_shape("b, 2*b + c")
       >>> found_dimensions([("x", x)], [(3, 10)])
       {'b': 3, 'c': 4}
     """

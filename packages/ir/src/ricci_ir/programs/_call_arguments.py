@@ -80,7 +80,11 @@ def debug_info(
       sourceinfo: what the function is called; by default its name.
       signature: what the arguments are called; by default as the function calls them.
 
+    Returns:
+      A ``DebugInfo``.
+
     Example:
+      >>> from ricci.api_util import debug_info
       >>> debug_info("jit", lambda x, n: x, (1.0, 2), {}, static_argnums=(1,)).arg_names
       ('x',)
     """
@@ -117,9 +121,13 @@ def donation_vector(
       in_tree: the structure of ``(args, kwargs)``.
       kws: whether that is so; else it is the structure of ``args``.
 
+    Returns:
+      A tuple of Booleans.
+
     Example:
-      >>> from ricci_pytree import tree_structure
-      >>> donation_vector((0,), (), tree_structure(((1, (2, 3)), {"a": 4})))
+      >>> from ricci import tree_util
+      >>> from ricci.api_util import donation_vector
+      >>> donation_vector((0,), (), tree_util.tree_structure(((1, (2, 3)), {"a": 4})))
       (True, False, False, False)
     """
     args, named = in_tree.children() if kws else (in_tree, None)
@@ -138,10 +146,18 @@ def rebase_donate_argnums(
 ) -> tuple[int, ...]:
     """The positions of donated arguments among those that are not static.
 
+    Args:
+      donate_argnums: positions among all arguments.
+      static_argnums: the positions of the static ones.
+
+    Returns:
+      The positions among the arguments that are not static.
+
     Raises:
       ValueError: if an argument is to be both.
 
     Example:
+      >>> from ricci.api_util import rebase_donate_argnums
       >>> rebase_donate_argnums((0, 2), (1,))
       (0, 1)
     """
@@ -158,8 +174,20 @@ def rebase_donate_argnums(
 def safe_map(f: Callable[..., Any], *sequences: Sequence[Any]) -> list[Any]:
     """``map`` as a list, for sequences of one length.
 
+    Args:
+      f: the function.
+      sequences: sequences of one length.
+
+    Returns:
+      A list.
+
     Raises:
       ValueError: if their lengths differ.
+
+    Example:
+      >>> from ricci.api_util import safe_map
+      >>> safe_map(lambda x, y: x + y, [1, 2], [10, 20])
+      [11, 22]
     """
     return [f(*xs) for xs in zip(*sequences, strict=True)]
 

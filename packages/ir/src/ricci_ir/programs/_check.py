@@ -26,6 +26,10 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
       JaxprTypeError: if a variable is used before it is bound or is bound twice, if an equation's
         results differ in number or type from those of its primitive's abstract evaluation, or if
         the declared effects are not those of the equations. The message shows the equation.
+
+    Example:
+      >>> import ricci
+      >>> ricci.core.check_jaxpr(ricci.make_jaxpr(lambda x: x + 1.0)(0.0))
     """
     bound: dict[int, Var] = {}
     for var in jaxpr.all_invars:
@@ -119,7 +123,7 @@ def _error(what: str, jaxpr: Jaxpr, eqn: JaxprEqn | None = None) -> JaxprTypeErr
 
 def _head(text: str) -> list[str]:
     lines = [f"  {line}" for line in text.split("\n")]
-    return lines if len(lines) <= 3 else [*lines[:3], f"  ({len(lines) - 3} more lines)"]
+    return lines if len(lines) <= 2 else [*lines[:2], f"  ({len(lines) - 2} more lines)"]
 
 
 program_check.run = check_jaxpr

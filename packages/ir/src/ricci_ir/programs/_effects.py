@@ -46,6 +46,8 @@ class Effect:
       droppable: whether an operation that has no other effects is dead if its results are.
 
     Example:
+      >>> from ricci.extend.core import Effect
+      >>> from ricci_ir import control_flow_allowed_effects, lowerable_effects
       >>> class Sends(Effect):
       ...     lowerable = True
       >>> lowerable_effects.contains(Sends()), control_flow_allowed_effects.contains(Sends())
@@ -69,6 +71,8 @@ class EffectTypeSet:
       attribute: the attribute's name.
 
     Example:
+      >>> from ricci.extend.core import Effect
+      >>> from ricci_ir import lowerable_effects
       >>> class Receives(Effect): ...
       >>> lowerable_effects.add_type(Receives)
       >>> lowerable_effects.contains(Receives()), Receives.lowerable

@@ -36,6 +36,13 @@ def eval_jaxpr(
 
     Returns:
       The results, in order.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> jaxpr = ricci.make_jaxpr(lambda x: jnp.sin(x) * 2.0)(0.0)
+      >>> [round(float(y), 4) for y in ricci.core.eval_jaxpr(jaxpr, jaxpr.consts, 1.0)]
+      [1.6829]
     """
     # The constants come first, whether they are still constants or were made arguments.
     variables, values = [*jaxpr.constvars, *jaxpr.invars], [*consts, *args]
@@ -82,7 +89,22 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[Any, Any]) -> None:
 
 
 def jaxpr_as_fun(jaxpr: Jaxpr, *args: object) -> list[Any]:
-    """Apply a jaxpr closed over its own constants."""
+    """Apply a jaxpr closed over its own constants.
+
+    Args:
+      closed_jaxpr: the program.
+      args: its arguments, flat.
+
+    Returns:
+      A list of its results.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.extend.core import jaxpr_as_fun
+      >>> jaxpr = ricci.make_jaxpr(lambda x: x + 1.0)(0.0)
+      >>> [float(y) for y in jaxpr_as_fun(jaxpr)(2.0)]
+      [3.0]
+    """
     return eval_jaxpr(jaxpr, jaxpr.consts, *args)
 
 

@@ -32,7 +32,17 @@ _python_numbers = frozenset({int, float, complex})
 
 
 class Var:
-    """A variable of a jaxpr; it has a type, and gets a name when the jaxpr is printed."""
+    """A variable of a jaxpr; it has a type, and gets a name when the jaxpr is printed.
+
+    Args:
+      aval: the type.
+
+    Example:
+      >>> import ricci
+      >>> jaxpr = ricci.make_jaxpr(lambda x: x * 2.0)(1.0)
+      >>> jaxpr.invars[0].aval
+      ShapedArray(float32[], weak_type=True)
+    """
 
     __slots__ = ("aval",)
 
@@ -53,7 +63,14 @@ class DropVar(Var):
 
 
 class Literal:
-    """A scalar constant written in the program itself."""
+    """A scalar constant written in the program itself.
+
+    Example:
+      >>> import ricci
+      >>> eqn = ricci.make_jaxpr(lambda x: x * 2.0)(1.0).eqns[0]
+      >>> eqn.invars[1].val
+      2.0
+    """
 
     __slots__ = ("aval", "val")
 
@@ -100,6 +117,13 @@ class JaxprEqn:
     Attributes:
       settings: the settings that the operation was applied under, if they are others than those of
         its program. Whatever interprets the equation does so under them.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> eqn = ricci.make_jaxpr(lambda x: jnp.sum(x, axis=1))(jnp.ones((2, 3))).eqns[0]
+      >>> eqn.primitive.name, eqn.params["axes"], eqn.outvars[0].aval
+      ('reduce_sum', (1,), ShapedArray(float32[2]))
     """
 
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "raw_source")
@@ -162,7 +186,14 @@ class _EqnUnderSettings(JaxprEqn):
 
 
 class DebugInfo(NamedTuple):
-    """The origin of a jaxpr: the transformation, the function, and its arguments' names."""
+    """The origin of a jaxpr: the transformation, the function, and its arguments' names.
+
+    Args:
+      traced_for: the transformation, such as ``"jit"``.
+      func_name: the function's name and place.
+      arg_names: the names of the arguments.
+      result_paths: the paths to the results.
+    """
 
     traced_for: str
     func_name: str
@@ -182,6 +213,15 @@ class Jaxpr:
       eqns: the equations, in order.
       outvars: the results, variables or literals.
       effects: the side effects of all equations.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> jaxpr = ricci.make_jaxpr(lambda x: jnp.sin(x) * 2.0)(1.0)
+      >>> [eqn.primitive.name for eqn in jaxpr.eqns]
+      ['sin', 'mul']
+      >>> jaxpr.in_avals, len(jaxpr.consts)
+      ([ShapedArray(float32[], weak_type=True)], 0)
     """
 
     __slots__ = (
@@ -317,7 +357,21 @@ class Jaxpr:
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
-    """The jaxprs among an equation's parameters, alone or in tuples."""
+    """The jaxprs among an equation's parameters, alone or in tuples.
+
+    Args:
+      params: the parameters.
+
+    Returns:
+      The jaxprs, one after the other.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.extend.core import jaxprs_in_params
+      >>> jaxpr = ricci.make_jaxpr(lambda x: ricci.jit(lambda x: x + 1.0)(x))(0.0)
+      >>> len(list(jaxprs_in_params(jaxpr.eqns[0].params)))
+      1
+    """
     for value in params.values():
         for item in value if isinstance(value, tuple | list) else (value,):
             if isinstance(item, Jaxpr):
@@ -325,13 +379,43 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
-    """The jaxprs inside a jaxpr's equations, one level down."""
+    """The jaxprs inside a jaxpr's equations, one level down.
+
+    Args:
+      jaxpr: the program.
+
+    Returns:
+      The jaxprs, one after the other.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.extend.core import subjaxprs
+      >>> jaxpr = ricci.make_jaxpr(lambda x: ricci.jit(lambda x: x + 1.0)(x))(0.0)
+      >>> len(list(subjaxprs(jaxpr)))
+      1
+    """
     for eqn in jaxpr.eqns:
         yield from jaxprs_in_params(eqn.params)
 
 
 def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr with its constants as leading arguments."""
+    """The jaxpr with its constants as leading arguments.
+
+    Args:
+      jaxpr: the program.
+
+    Returns:
+      A program without constants.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.interpreters.partial_eval import convert_constvars_jaxpr
+      >>> table = ricci.numpy.arange(100)
+      >>> jaxpr = ricci.make_jaxpr(lambda x: x + table)(1)
+      >>> len(jaxpr.invars), len(convert_constvars_jaxpr(jaxpr).invars)
+      (1, 2)
+    """
     if not jaxpr.constvars:
         return jaxpr
     return jaxpr.derived(

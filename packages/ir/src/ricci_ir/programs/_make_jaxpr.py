@@ -82,9 +82,26 @@ def make_jaxpr(
       ValueError: if a static argument is not there, or is not hashable.
 
     Example:
-      >>> from ricci_ir import ShapeDtypeStruct
-      >>> make_jaxpr(lambda x, y: (y, x))(1.0, ShapeDtypeStruct((3,), "int32"))
-      { lambda ; a:f32[] b:i32[3]. let  in (b, a) }
+      What ``jit`` would compile, with the derivative that is in it:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> ricci.make_jaxpr(ricci.grad(lambda x: jnp.sin(x) * 2.0))(1.0)
+      { lambda ; a:f32[]. let
+          b:f32[] = sin a
+          c:f32[] = cos a
+          _:f32[] = mul b 2.0:f32[]
+          d:f32[] = mul 1.0:f32[] 2.0:f32[]
+          e:f32[] = mul d c
+        in (e,) }
+
+    Notes:
+      Values that are no arguments are constants of the jaxpr, in ``jaxpr.consts``. Nothing is
+      compiled or computed.
+
+    See also:
+      ``eval_shape``, for types alone; ``jit(f).trace(...)`` and ``.lower(...)``, for the later
+      stages.
     """
     _check_callable(fun)
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
@@ -121,9 +138,18 @@ def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> PyTr
       TypeError: if an argument or a result is no array.
 
     Example:
-      >>> from ricci_ir import ShapeDtypeStruct
-      >>> eval_shape(lambda x: {"a": x}, ShapeDtypeStruct((2,), "float32"))
-      {'a': ShapeDtypeStruct(shape=(2,), dtype=float32)}
+      The parameters of a large network, without making them; a shape error shows at once:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> def init(key):
+      ...     w = ricci.random.normal(key, (50000, 4096))
+      ...     return {"w": w, "b": jnp.zeros(4096, jnp.bfloat16)}
+      >>> types = ricci.eval_shape(init, ricci.random.key(0))
+      >>> types["w"]
+      ShapeDtypeStruct(shape=(50000, 4096), dtype=float32)
+      >>> sum(t.size * t.dtype.itemsize for t in ricci.tree.leaves(types))
+      819208192
     """
     _check_callable(fun)
     describe = _describers.get(type(fun))

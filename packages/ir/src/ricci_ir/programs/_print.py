@@ -51,6 +51,7 @@ def hides(**defaults: object) -> Callable[..., dict[str, Any]]:
     """A ``shown`` rule that omits parameters with these default values.
 
     Example:
+      >>> from ricci_ir import hides
       >>> hides(accuracy=None)(accuracy=None, axis=0)
       {'axis': 0}
     """
@@ -84,6 +85,7 @@ def variable_name(number: int) -> str:
     """The name of variable ``number``, counted from 0: a, b, ..., z, ba, bb, ...
 
     Example:
+      >>> from ricci_ir.programs._print import variable_name
       >>> [variable_name(n) for n in (0, 25, 26, 27, 52)]
       ['a', 'z', 'ba', 'bb', 'ca']
     """

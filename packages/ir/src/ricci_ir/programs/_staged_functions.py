@@ -57,13 +57,20 @@ class Composite[R](Applied):
     """A function of arrays, given by position, and of hashable settings, given by keyword.
 
     It returns an array or a tuple of arrays. ``None`` may stand for an array that is not given.
+
+    Args:
+      fun: the function.
+      name: the name of its programs.
+      donates: whether the first array is not used any more once it was called outside of any
+        trace, so that its memory may become that of the first result, which has its type.
     """
 
-    def __init__(self, fun: Callable[..., R], name: str):
+    def __init__(self, fun: Callable[..., R], name: str, *, donates: bool = False):
         super().__init__()
         update_wrapper(self, fun)
         self.fun: Callable[..., R] = fun
         self.name = name
+        self.donates = donates
 
     def __call__(self, *args: object, **settings: object) -> R:
         if context.trace is not eval_trace:

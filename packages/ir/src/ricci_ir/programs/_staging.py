@@ -423,6 +423,22 @@ class ensure_compile_time_eval(ContextBlock):
 
     An operation on a traced value is recorded as ever. A function that is traced inside the block,
     for its type or its program, may close over such values.
+
+    Example:
+      A table that is computed while tracing, and is a constant of the program:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> @ricci.jit
+      ... def f(x):
+      ...     with ricci.ensure_compile_time_eval():
+      ...         largest = int(jnp.arange(5).sum())
+      ...     return x * largest
+      >>> float(f(2.0))
+      20.0
+
+    Notes:
+      What involves the function's arguments cannot be evaluated there.
     """
 
     __slots__ = ()

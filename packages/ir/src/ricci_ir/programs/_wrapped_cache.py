@@ -32,9 +32,9 @@ def cache_by_function(call: Callable[..., Any], *, explain: object = None) -> Ca
       The function, with the methods ``cache_clear()`` and ``evict_function(f)``.
 
     Example:
-      >>> from ricci_ir import wrap_init
+      >>> from ricci.extend.linear_util import cache, wrap_init
       >>> calls = []
-      >>> @cache_by_function
+      >>> @cache
       ... def traced(fun, n):
       ...     calls.append(n)
       ...     return fun.call_wrapped(n)

@@ -177,7 +177,11 @@ def wrap_init(
       params: keyword arguments that it is always called with.
       debug_info: its name and those of its arguments, for messages.
 
+    Returns:
+      The ``WrappedFun``.
+
     Example:
+      >>> from ricci.extend.linear_util import wrap_init
       >>> wrap_init(lambda x, y: x + y, {"y": 2}).call_wrapped(1)
       3
     """
@@ -253,6 +257,7 @@ def transformation(
         returns a function of them, so that this can be used as a decorator.
 
     Example:
+      >>> from ricci.extend.linear_util import transformation, wrap_init
       >>> @transformation
       ... def scaled(factor, x):
       ...     result = yield (x * factor,), {}

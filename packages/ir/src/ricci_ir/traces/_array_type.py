@@ -31,7 +31,24 @@ class _ArrayMeta(type):
 class Array(metaclass=_ArrayMeta):
     """The type of arrays: ``isinstance(x, Array)`` holds for arrays and for traced arrays.
 
-    It cannot be instantiated; arrays are made by functions such as ``numpy.asarray``.
+    Arrays are immutable: ``x.at[index].set(value)`` gives an updated copy. The class cannot be
+    instantiated; arrays are made by functions such as ``numpy.asarray``.
+
+    Raises:
+      TypeError: if it is called.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([1.0, 2.0, 3.0])
+      >>> isinstance(x, ricci.Array), x.shape, x.dtype
+      (True, (3,), dtype('float32'))
+      >>> x.at[0].set(10.0).tolist(), x.tolist()
+      ([10.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+
+    Notes:
+      NumPy's arrays are no ``Array``, although all functions accept them. An annotation for what
+      functions accept is ``ricci.typing.ArrayLike``.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any):

@@ -33,6 +33,7 @@ class OneStep(Protocol):
     """The part of a ``Composite`` that a backend uses."""
 
     name: str
+    donates: bool
 
     def apply(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Apply it in the current trace."""

@@ -45,6 +45,7 @@ class NameStack(tuple):
     """Names of scopes and transformations, outermost first.
 
     Example:
+      >>> from ricci.extend.source_info_util import NameStack
       >>> stack = NameStack(("layer",)).transform("jvp").extend("norm")
       >>> print(stack, len(stack))
       layer/jvp(norm) 3
@@ -105,9 +106,16 @@ class named_scope(_Entered):
       TypeError: if the name is no string.
 
     Example:
-      >>> with named_scope("attention"), named_scope("softmax"):
-      ...     context.name_stack
-      ('attention', 'softmax')
+      Operations have the name in printed programs and in profiles:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> def f(x):
+      ...     with ricci.named_scope("attention"):
+      ...         return jnp.sin(x)
+      >>> text = ricci.jit(f).lower(1.0).as_text(debug_info=True)
+      >>> "attention/sin" in text
+      True
     """
 
     __slots__ = ()
@@ -135,12 +143,18 @@ def named_call[**P, R](fun: Callable[P, R], *, name: str | None = None) -> Calla
       fun: any function.
       name: the scope's name; by default the function's.
 
+    Returns:
+      A function of the same arguments and results.
+
     Raises:
       TypeError: if the name is no string.
 
     Example:
-      >>> named_call(lambda: context.name_stack, name="layer")()
-      ('layer',)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> block = ricci.named_call(lambda x: jnp.sin(x), name="block")
+      >>> "block" in ricci.jit(lambda x: block(x)).lower(1.0).as_text(debug_info=True)
+      True
     """
     return named_scope(getattr(fun, "__name__", type(fun).__name__) if name is None else name)(fun)
 
@@ -183,6 +197,7 @@ def scope_path(names: Sequence[str]) -> str:
     """A stack of names as one string.
 
     Example:
+      >>> from ricci_ir import Transformation, scope_path
       >>> scope_path(("layer", Transformation("transpose"), Transformation("jvp"), "norm", "sum"))
       'layer/transpose(jvp(norm))/sum'
     """

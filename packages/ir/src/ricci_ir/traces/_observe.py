@@ -119,6 +119,7 @@ class observing(ContextBlock):
         of their tracing is missed. These new programs are dropped afterwards.
 
     Example:
+      >>> from ricci_ir import NotReversible, Source, notify, observing
       >>> events = []
       >>> with observing(events.append):
       ...     notify(NotReversible(Source(None, 0), "while_loop"))

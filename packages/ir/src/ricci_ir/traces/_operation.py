@@ -16,7 +16,8 @@ class Operation(Applied):
     """A primitive with fixed parameters; it keeps the backend's function for them between calls.
 
     Example:
-      >>> from ricci_ir import ShapedArray, trace_to_jaxpr
+      >>> from ricci.core import Primitive, ShapedArray
+      >>> from ricci_ir import Operation, trace_to_jaxpr
       >>> scale = Operation(Primitive("scale", lambda x, by: x), by=2)
       >>> print(trace_to_jaxpr(lambda x: [scale(x)], [ShapedArray((3,), "float32")]))
       { lambda ; a:f32[3]. let b:f32[3] = scale[by=2] a in (b,) }

@@ -45,6 +45,12 @@ class Primitive:
       effects: maps the parameters to the set of side effects; ``None`` for a pure operation.
       memo: whether results of ``abstract_eval`` are kept; not for primitives whose parameters
         hold programs, which would be kept alive.
+
+    Example:
+      >>> import ricci
+      >>> primitive = ricci.make_jaxpr(lambda x: x * 2.0)(1.0).eqns[0].primitive
+      >>> primitive.name, float(primitive.bind(3.0, 2.0))
+      ('mul', 6.0)
     """
 
     __slots__ = (

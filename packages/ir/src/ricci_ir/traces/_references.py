@@ -169,9 +169,14 @@ class Ref(BracketedReference, metaclass=_RefMeta):
       refs: the array that it holds.
 
     Example:
-      >>> from ricci_ir import AbstractRef, get_aval
-      >>> Ref(AbstractRef(get_aval(1.0)), 1.0).aval
-      Ref{float32[]}
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> ref = ricci.new_ref(jnp.arange(3))
+      >>> ref[1] = 10
+      >>> ref[...]
+      Array([ 0, 10,  2], dtype=int32)
+      >>> isinstance(ref, ricci.Ref)
+      True
     """
 
     __slots__ = ("__weakref__", "_aval", "_freed", "_lock", "_owned", "_owner", "_value")
@@ -270,7 +275,7 @@ class Ref(BracketedReference, metaclass=_RefMeta):
         self._freed, self._value = True, None
 
     def __reduce__(self) -> Any:
-        return Ref, (self._aval, self.read())
+        return Ref, (self._aval, self.read(shared=True))
 
     def __copy__(self) -> "Ref":
         return Ref(self._aval, self.read(shared=True))

@@ -56,6 +56,9 @@ class Trace:
     """An interpretation of primitives. ``parent`` is the one it is built on.
 
     Its tracers may be used by the thread that made it, as long as it is ``alive``.
+
+    Args:
+      parent: the trace that is current around this one.
     """
 
     __slots__ = ("__weakref__", "alive", "parent", "thread")
@@ -118,13 +121,27 @@ class Trace:
 
 
 class Tracer(_Base):
-    """A placeholder for an array while a function is traced; ``aval`` is its type."""
+    """A placeholder for an array while a function is traced; ``aval`` is its type.
+
+    Args:
+      trace: the trace that it belongs to.
+      aval: its type.
+
+    Example:
+      >>> import ricci
+      >>> traced = []
+      >>> _ = ricci.jit(lambda x: traced.append(isinstance(x, ricci.core.Tracer)) or x)(1.0)
+      >>> traced, isinstance(ricci.numpy.ones(3), ricci.core.Tracer)
+      ([True], False)
+    """
 
     __slots__ = ("__weakref__", "_trace", "aval")
     __array_priority__ = 1000
 
     _trace: Trace
     aval: Any
+    # Whether it has a derivative, which a number made of its value would not have.
+    is_differentiated: bool = False
 
     def __init__(self, trace: Trace, aval: AbstractValue):
         self._trace = trace
@@ -176,10 +193,12 @@ class Tracer(_Base):
 
     def __float__(self) -> float:
         check_number(self.aval)
+        self.check_derivative("float(x)")
         return float(self._concrete_or(_concretization("float")))
 
     def __complex__(self) -> complex:
         check_number(self.aval)
+        self.check_derivative("complex(x)")
         return complex(self._concrete_or(_concretization("complex")))
 
     def __index__(self) -> int:
@@ -191,6 +210,15 @@ class Tracer(_Base):
         if value is None:
             raise error(self)
         return value
+
+    def check_derivative(self, asked: str) -> None:
+        """Check that no derivative is lost where the tracer's value becomes a number.
+
+        Raises:
+          ConcretizationTypeError: if it is being differentiated.
+        """
+        if self.is_differentiated and self.concrete() is not None:
+            raise ConcretizationTypeError.of_derivative(self, asked)
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         raise TracerArrayConversionError(self)
@@ -212,6 +240,15 @@ class Tracer(_Base):
             "immutable. Use x = x.at[index].set(value), which returns an updated copy."
         )
 
+    def __format__(self, format_spec: str) -> str:
+        if not format_spec:
+            return str(self)
+        raise TypeError(
+            f"a traced array of type {self.aval.str_short()} has no value that the format "
+            f"{format_spec!r} could show. debug.print('{{x:{format_spec}}}', x=x) shows it when "
+            "the program runs."
+        )
+
     def __repr__(self) -> str:
         return f"Traced<{self.aval}>with<{type(self._trace).__name__}>"
 
@@ -221,7 +258,9 @@ register_array_type(Tracer)
 
 def _concretization(function: str):
     return lambda tracer: ConcretizationTypeError(
-        tracer, f"The problem arose with the `{function}` function."
+        tracer,
+        f"The problem arose with the `{function}` function"
+        + (", which math.sin and the like call as well." if function == "float" else "."),
     )
 
 

@@ -19,6 +19,7 @@ _METHODS = (
     *("__dlpack__", "addressable_data", "delete", "devices", "is_deleted", "item"),
     *("on_device_size_in_bytes", "tobytes", "tolist", "unsafe_buffer_pointer"),
 )
+_NUMBERS = ("__dlpack__", "item", "tobytes", "tolist")  # those that would lose a derivative
 _PROPERTIES = (
     *("addressable_shards", "committed", "global_shards", "is_fully_addressable"),
     *("is_fully_replicated", "traceback"),
@@ -32,8 +33,11 @@ def values_of(tracer: Tracer, asked: str) -> Any:
       asked: the attribute that was accessed, for the message.
 
     Raises:
-      ConcretizationTypeError: if the tracer's value is not known.
+      ConcretizationTypeError: if the tracer's value is not known, or would be without the
+        derivative that the tracer has.
     """
+    if asked in _NUMBERS:
+        tracer.check_derivative(f"x.{asked}")
     value = tracer.concrete()
     if value is None:
         raise ConcretizationTypeError(tracer, f"Only arrays have `x.{asked}`.")
@@ -48,11 +52,15 @@ def _method(name: str) -> Callable[..., Any]:
         return getattr(values_of(self, name), name)(*args, **options)
 
     method.__name__ = name
+    method.__doc__ = f"The ``{name}`` of the array behind the tracer, if its value is known."
     return method
 
 
 def _property(name: str) -> property:
-    return property(lambda self: getattr(values_of(self, name), name))
+    return property(
+        lambda self: getattr(values_of(self, name), name),
+        doc=f"The ``{name}`` of the array behind the tracer, if its value is known.",
+    )
 
 
 for _name in _METHODS:

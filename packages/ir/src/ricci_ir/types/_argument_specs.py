@@ -37,8 +37,9 @@ def symbolic_args_specs(
 
     Example:
       >>> import numpy as np
+      >>> from ricci import export
       >>> x = np.ones((2, 3), np.float32)
-      >>> symbolic_args_specs((x, x), ("b, ...", None))[0]
+      >>> export.symbolic_args_specs((x, x), ("b, ...", None))[0]
       ShapeDtypeStruct(shape=(b, 3), dtype=float32)
     """
     if scope is None:

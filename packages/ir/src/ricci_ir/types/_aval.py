@@ -9,6 +9,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 
 from ricci_ir._cache import Cache
+from ricci_ir._unregistered import described_value, registering
 from ricci_ir.dimensions import SymbolicDimension, to_sizes
 
 from ._dtypes import (
@@ -113,6 +114,8 @@ class ShapedArray(AbstractValue):
         ``NamedSharding`` or a ``TypeSharding``.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.core import ShapedArray
       >>> ShapedArray((3,), np.float32)
       ShapedArray(float32[3])
       >>> ShapedArray((3,), "float32") is ShapedArray([3], np.float32)
@@ -359,6 +362,7 @@ def get_aval(x: object) -> AbstractValue:
       TypeError: if ``x`` is none of these.
 
     Example:
+      >>> from ricci_ir import get_aval
       >>> get_aval(2.0)
       ShapedArray(float32[], weak_type=True)
     """
@@ -371,8 +375,8 @@ def get_aval(x: object) -> AbstractValue:
         rule = _inherited_rule(cls)
         if rule is None:
             raise TypeError(
-                f"Value {x!r} of type {cls.__module__}.{cls.__qualname__} is not a valid array "
-                "type: expected an array, a NumPy array or a Python scalar."
+                f"Value {described_value(x)}, is not a valid array type: expected an array, a "
+                f"NumPy array or a Python scalar. {registering(x)}".rstrip()
             )
     return rule(x)
 

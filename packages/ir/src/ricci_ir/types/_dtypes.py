@@ -189,6 +189,7 @@ def dtype_named(name: str) -> Any:
       TypeError: if there is none.
 
     Example:
+      >>> from ricci_ir import dtype_named
       >>> dtype_named("bfloat16")
       dtype(bfloat16)
     """
@@ -225,12 +226,16 @@ def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any
       dtype: a dtype or what ``np.dtype`` takes.
       allow_extended_dtype: whether to return an extended dtype unchanged instead of raising.
 
+    Returns:
+      A NumPy dtype, or the extended dtype itself.
+
     Raises:
       TypeError: if ``dtype`` does not name a dtype.
       ValueError: for an extended dtype that is not allowed.
 
     Example:
-      >>> canonicalize_dtype("float64")
+      >>> from ricci import dtypes
+      >>> dtypes.canonicalize_dtype("float64")
       dtype('float32')
     """
     try:
@@ -287,6 +292,7 @@ def python_scalar_dtype(cls: type, value: Any = None) -> np.dtype:
       OverflowError: if ``value`` is an int that the dtype cannot hold.
 
     Example:
+      >>> from ricci_ir import python_scalar_dtype
       >>> python_scalar_dtype(int)
       dtype('int32')
     """
@@ -352,6 +358,8 @@ def dtype(x: Any) -> Any:
     """The canonical dtype of an array, a scalar or a description of a dtype.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_ir import dtype
       >>> dtype(1.5), dtype("int8"), dtype(np.zeros(3))
       (dtype('float32'), dtype('int8'), dtype('float32'))
     """
@@ -370,10 +378,17 @@ def issubdtype(a: object, b: object) -> bool:
       a, b: dtypes, scalar types, families such as ``np.floating``, or names. The families also
         hold the small floats and ints, and ``extended`` and ``prng_key`` are families.
 
+    Returns:
+      A bool.
+
     Example:
-      >>> issubdtype(bfloat16, np.floating), issubdtype(int4, np.signedinteger)
+      >>> import numpy as np
+      >>> from ricci import dtypes
+      >>> import ricci.numpy as jnp
+      >>> kinds = (dtypes.bfloat16, np.floating), (jnp.int4, np.signedinteger)
+      >>> tuple(dtypes.issubdtype(dtype, kind) for dtype, kind in kinds)
       (True, True)
-      >>> issubdtype(np.float32, np.integer)
+      >>> dtypes.issubdtype(np.float32, np.integer)
       False
     """
     return _issubdtype(a, b)
@@ -401,11 +416,20 @@ def _scalar_class(x: Any) -> type:
 def itemsize_bits(dtype: Any) -> int:
     """How many bits an element takes.
 
+    Args:
+      dtype: the dtype.
+
+    Returns:
+      An int.
+
     Raises:
       ValueError: if ``dtype`` is ``None`` or not the dtype of a number.
 
     Example:
-      >>> itemsize_bits(int4), itemsize_bits(np.complex64)
+      >>> import numpy as np
+      >>> from ricci import dtypes
+      >>> import ricci.numpy as jnp
+      >>> dtypes.itemsize_bits(jnp.int4), dtypes.itemsize_bits(np.complex64)
       (4, 64)
     """
     if dtype is None:
@@ -419,13 +443,21 @@ def itemsize_bits(dtype: Any) -> int:
 def scalar_type_of(x: object) -> type:
     """The Python type of the scalars of an array, a scalar or a dtype.
 
+    Args:
+      x: an array, a Python scalar or a dtype.
+
+    Returns:
+      The class ``bool``, ``int``, ``float`` or ``complex``.
+
     Raises:
       TypeError: if they are not numbers.
       ValueError: for ``None``.
 
     Example:
-      >>> scalar_type_of(bfloat16), scalar_type_of(3), scalar_type_of(np.ones(2, bool))
-      (<class 'float'>, <class 'int'>, <class 'bool'>)
+      >>> import numpy as np
+      >>> from ricci import dtypes
+      >>> [dtypes.scalar_type_of(x) for x in (dtypes.bfloat16, 3, np.ones(2, bool))]
+      [<class 'float'>, <class 'int'>, <class 'bool'>]
     """
     if x is None:
         raise ValueError("scalar_type_of: expected an array, a scalar or a dtype, got None")
@@ -468,6 +500,8 @@ def instead_of(dtype: object) -> str:
     """Advice for values of a NumPy dtype that arrays cannot have, as a sentence to append.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_ir import instead_of
       >>> instead_of(np.dtype("m8[s]"))
       " Divide by a unit: x / np.timedelta64(1, 's')."
     """
@@ -509,6 +543,8 @@ def short_name(dtype: np.dtype | ExtendedDType) -> str:
     """The name of a dtype in printed programs.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_ir import float8_e4m3fn, short_name
       >>> short_name(np.dtype("float32")), short_name(np.dtype(float8_e4m3fn))
       ('f32', 'f8_e4m3fn')
     """

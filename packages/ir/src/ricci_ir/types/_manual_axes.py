@@ -36,6 +36,7 @@ class ManualAxisType:
         given without ``unreduced``.
 
     Example:
+      >>> from ricci.sharding import ManualAxisType
       >>> ManualAxisType(varying={"i"}).varying
       frozenset({'i'})
     """

@@ -14,6 +14,7 @@ import numpy as np
 
 from ricci_ir._cache import Cache
 from ricci_ir._config import enable_x64, numpy_dtype_promotion
+from ricci_ir._error_pages import explained
 from ricci_ir._option_kinds import NumpyDtypePromotion
 
 from ._dtypes import (
@@ -111,7 +112,7 @@ def _least_upper_bound(nodes: Iterable[Any]) -> Any:
     upper = _UPPER[mode]
     for node in nodes:
         if isinstance(node, ExtendedDType):
-            raise TypeError(f"{node} is an extended dtype, and those are not promoted")
+            raise TypeError(_not_promoted(node))
         if node not in upper:
             raise ValueError(f"{node} does not take part in dtype promotion")
     common = frozenset.intersection(*(upper[node] for node in nodes))
@@ -119,6 +120,16 @@ def _least_upper_bound(nodes: Iterable[Any]) -> Any:
         if common <= upper[node]:
             return node
     raise TypePromotionError(_no_path(nodes, mode))
+
+
+def _not_promoted(dtype: ExtendedDType) -> str:
+    found = f"{dtype} is an extended dtype, and those are not promoted: it has no arithmetic."
+    if not dtype.name.startswith("key<"):
+        return found
+    return explained(
+        f"{found} Other keys come from random.split(key, n) or random.fold_in(key, number).",
+        "keys",
+    )
 
 
 def _no_path(nodes: frozenset, mode: NumpyDtypePromotion) -> str:
@@ -161,6 +172,8 @@ def lattice_result_type(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
       ValueError: if one of several dtypes takes no part in promotion, as ``float0``.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_ir import lattice_result_type
       >>> lattice_result_type((np.dtype("int8"), False), (np.dtype("float32"), True))
       (dtype('float32'), True)
     """
@@ -247,12 +260,17 @@ def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
       args: arrays, scalars or dtypes.
       return_weak_type_flag: also return whether the result is weak.
 
+    Returns:
+      The dtype.
+
     Raises:
       TypePromotionError: if there is no common dtype.
       TypeError: if an operand cannot be an array.
 
     Example:
-      >>> result_type(np.int8(1), 2.0), result_type("bfloat16", 2.0)
+      >>> import numpy as np
+      >>> from ricci import dtypes
+      >>> dtypes.result_type(np.int8(1), 2.0), dtypes.result_type("bfloat16", 2.0)
       (dtype('float32'), dtype(bfloat16))
     """
     found, weak = lattice_result_type(*map(dtype_and_weak_type, args))
@@ -265,11 +283,15 @@ def promote_types(a: object, b: object) -> np.dtype:
     Args:
       a, b: dtypes or what ``np.dtype`` takes; Python scalar types are weak.
 
+    Returns:
+      The dtype.
+
     Raises:
       TypePromotionError: if there is none.
 
     Example:
-      >>> promote_types("int8", "uint8"), promote_types(float, "bfloat16")
+      >>> import ricci.numpy as jnp
+      >>> jnp.promote_types("int8", "uint8"), jnp.promote_types(float, "bfloat16")
       (dtype('int16'), dtype(bfloat16))
     """
     nodes = [_promotion_node(a), _promotion_node(b)]
@@ -284,7 +306,7 @@ def _promotion_node(x: Any) -> Any:
     if isinstance(x, type) and x in (int, float, complex):
         return x
     if isinstance(x, ExtendedDType):
-        raise TypeError(f"promote_types: {x} is an extended dtype, and those are not promoted")
+        raise TypeError(f"promote_types: {_not_promoted(x)}")
     return np.dtype(x)
 
 
@@ -292,6 +314,8 @@ def is_weakly_typed(x: object) -> bool:
     """Whether the dtype of an array or scalar gives way to others in promotion.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_ir import is_weakly_typed
       >>> is_weakly_typed(1.0), is_weakly_typed(np.float32(1.0)), is_weakly_typed(True)
       (True, False, False)
     """

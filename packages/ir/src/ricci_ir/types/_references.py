@@ -27,6 +27,8 @@ class AbstractRef(AbstractValue):
 
     Example:
       >>> import numpy as np
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.ref import AbstractRef
       >>> AbstractRef(ShapedArray((3,), np.float32))
       Ref{float32[3]}
     """

@@ -64,6 +64,8 @@ def converted_scalar(value: Any, dtype: Any) -> Any:
       TypeError: if a Python complex number would become a real one.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_ir import converted_scalar
       >>> int8 = np.dtype("int8")
       >>> int(converted_scalar(300, int8)), int(converted_scalar(np.inf, int8))
       (44, 127)

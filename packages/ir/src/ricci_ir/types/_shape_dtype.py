@@ -50,8 +50,16 @@ class ShapeDtypeStruct:
       TypeError: if a format leaves the layout to the compiler.
 
     Example:
-      >>> ShapeDtypeStruct((2, 3), "float32")
-      ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+      In place of arrays in ``eval_shape``, ``make_jaxpr``, ``jit(f).lower`` and ``export``:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = ricci.ShapeDtypeStruct((128, 64), jnp.bfloat16)
+      >>> ricci.eval_shape(lambda x: x @ x.T, x)
+      ShapeDtypeStruct(shape=(128, 128), dtype=bfloat16)
+      >>> text = ricci.jit(lambda x: x.sum()).lower(x).as_text()
+      >>> "tensor<128x64xbf16>" in text
+      True
     """
 
     __slots__ = (*_fields, "__weakref__", "_format")
@@ -194,7 +202,9 @@ def argument_aval(x: object) -> AbstractValue:
       TypeError: if it is neither.
 
     Example:
-      >>> argument_aval(ShapeDtypeStruct((2,), "int32"))
+      >>> import ricci
+      >>> from ricci.api_util import shaped_abstractify
+      >>> shaped_abstractify(ricci.ShapeDtypeStruct((2,), "int32"))
       ShapedArray(int32[2])
     """
     try:
@@ -228,11 +238,16 @@ def typeof(x: object) -> AbstractValue:
     Args:
       x: an array, a tracer, a NumPy array, a Python scalar, or a ``ShapeDtypeStruct``.
 
+    Returns:
+      The type, which prints short: a ``ShapedArray`` with shape, dtype, weak type and sharding.
+
     Raises:
       TypeError: if it is none of these.
 
     Example:
-      >>> typeof(np.ones((2, 3)))
+      >>> import numpy as np
+      >>> import ricci
+      >>> ricci.typeof(np.ones((2, 3)))
       ShapedArray(float32[2,3])
     """
     return _struct_aval(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)

@@ -16,6 +16,7 @@ class Token:
       buffer: the backend's object; waiting for it waits for the effects that the token follows.
 
     Example:
+      >>> from ricci.extend.core import Token
       >>> Token(None).aval
       AbstractToken()
     """
