@@ -22,7 +22,7 @@ ERRORS = {
     "a tree": (lambda t: ad.grad(lambda x: (x, x))(1.0), TypeError, "returned the tree"),
     "a list of one": (lambda t: ad.grad(lambda x: [x])(1.0), TypeError, "returned the tree"),
     "no result": (lambda t: ad.grad(lambda x: None)(1.0), TypeError, "returned the tree"),
-    "a string": (lambda t: ad.grad(lambda x: "a")(1.0), TypeError, "Value 'a' of type"),
+    "a string": (lambda t: ad.grad(lambda x: "a")(1.0), TypeError, "returned 'a', of type str"),
     "int argument": (
         lambda t: ad.grad(loss)({"k": [3]}),
         TypeError,
@@ -123,3 +123,19 @@ def test_a_tracer_that_leaks_from_a_derivative_is_an_error(toy):
     ad.grad(lambda x: leaked.append(x) or x)(1.0)
     with pytest.raises(ir.UnexpectedTracerError):
         ir.make_jaxpr(lambda y: toy.mul(y, leaked[0]))(1.0)
+
+
+@pytest.mark.parametrize("number", [float, complex, lambda x: x.item(), lambda x: x.tolist()])
+@pytest.mark.parametrize(
+    "transform",
+    [ad.grad, lambda f: lambda x: ad.jvp(f, (x,), (x,)), lambda f: lambda x: ad.vjp(f, x)],
+)
+def test_a_number_without_its_derivative_is_an_error(toy, number, transform):
+    with pytest.raises(ir.ConcretizationTypeError, match="stop_gradient"):
+        transform(lambda x: toy.mul(x, number(toy.sin(x))))(1.0)
+    assert ir.context.trace is ir.eval_trace
+
+
+def test_a_decision_on_a_value_that_is_differentiated_is_none(toy):
+    assert ad.grad(lambda x: toy.neg(x) if x else x)(0.0) == 1.0
+    assert ad.grad(lambda x: toy.mul(x, [2.0, 3.0][int(x)]))(1.0) == 3.0

@@ -1,5 +1,6 @@
 """Callbacks: their programs, what transformations make of them, and their errors."""
 
+import io
 import logging
 import re
 from typing import Any
@@ -427,18 +428,56 @@ def test_a_breakpoint_needs_a_terminal(monkeypatch):
         lax.debug_breakpoint()
 
 
-def test_a_breakpoint_shows_local_variables(monkeypatch):
-    shown = {}
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("code.interact", lambda banner, local, exitmsg: shown.update(local))
+def _prompt_of(monkeypatch, capsys, *commands):
+    """What a breakpoint shows for some commands."""
 
-    def f(x):
+    def inner(x):
         y = lax.add(x, X)
         lax.debug_breakpoint(z=5)
         return y
 
-    f(X)
-    assert (float(shown["x"]), float(shown["y"]), int(shown["z"])) == (2.0, 4.0, 5)
+    def outer(first):
+        return inner(first)
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(commands)))
+    outer(X)
+    return capsys.readouterr().out
+
+
+def test_a_breakpoint_says_where_it_is_and_what_it_knows(monkeypatch, capsys):
+    shown = _prompt_of(monkeypatch, capsys)
+    assert "Stopped at" in shown and "inner" in shown
+    assert "x, y, z" in shown and "Commands: p, l, u, d, c, q, h" in shown
+
+
+@pytest.mark.parametrize(
+    ("commands", "words"),
+    [
+        (("p y",), ["4."]),
+        (("p lax.add(y, y)", "c", "p nothing"), ["8."]),
+        (("lax.mul(y, y)",), ["16."]),
+        (("k = 7 * 5", "k", "w"), ["35", "outer"]),
+        (("l",), ["-> ", "lax.debug_breakpoint(z=5)", "def inner(x):"]),
+        (("u", "p first", "p y"), ["in ", "outer", "2.", "NameError"]),
+        (("u", "d", "p y"), ["4."]),
+        (("d",), ["innermost"]),
+        (("p 1 +",), ["SyntaxError"]),
+        (("h",), ["stop the program"]),
+    ],
+)
+def test_commands_of_a_breakpoint(monkeypatch, capsys, commands, words):
+    shown = _prompt_of(monkeypatch, capsys, *commands)
+    assert [word for word in words if word not in shown] == []
+
+
+def test_the_variables_of_a_breakpoint_can_be_changed(monkeypatch, capsys):
+    assert "8." in _prompt_of(monkeypatch, capsys, "y = lax.add(y, y)", "p y")
+
+
+def test_q_stops_the_program(monkeypatch, capsys):
+    with pytest.raises(Exception, match="q stopped the program at"):
+        _prompt_of(monkeypatch, capsys, "q")
+    assert "Traceback" not in _prompt_of(monkeypatch, capsys, "c")
 
 
 @pytest.mark.parametrize("loop", ["cond", "while"])

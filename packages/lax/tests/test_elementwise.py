@@ -571,12 +571,9 @@ def test_errors_name_the_rule(fun, avals, error, message):
         lowered(fun, *avals)
 
 
-@pytest.mark.parametrize(
-    "call", [lambda x: vjp(lax.nextafter, x, x), lambda x: vjp(lax.zeta, x, x)]
-)
-def test_what_has_no_derivative_says_so(call):
+def test_what_has_no_derivative_says_so():
     with pytest.raises(NotImplementedError, match="jvp of"):
-        trace(lambda x: call(x)[0], aval())
+        trace(lambda x: vjp(lax.nextafter, x, x)[0], aval())
 
 
 @pytest.mark.parametrize("bad", [{}, {"atol": -1.0}, {"ulps": -1}])

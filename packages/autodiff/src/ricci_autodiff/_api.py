@@ -151,6 +151,9 @@ def jvp(
 ) -> tuple[Any, ...]:
     """The value of a function and its directional derivative, by forward-mode differentiation.
 
+    Each operation of ``fun`` is followed by its derivative along the direction, so that no
+    residuals are stored.
+
     Args:
       fun: a function of pytrees of arrays.
       primals: a tuple or list of the function's arguments.
@@ -159,10 +162,31 @@ def jvp(
       has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
 
     Returns:
-      ``(fun(*primals), tangent)``, followed by aux if ``has_aux``.
+      ``(fun(*primals), tangent)``, followed by aux if ``has_aux``. The tangent is a pytree like the
+      value, with its shapes and dtypes (``float0`` for integers).
 
     Raises:
-      TypeError: if the tangents do not match the primals.
+      TypeError: if the tangents are of another structure or dtype than the primals.
+      ValueError: if they are of another shape.
+
+    Example:
+      How the norm of a vector changes when its first component grows:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([3.0, 4.0])
+      >>> norm = lambda x: jnp.sqrt(jnp.sum(x**2))
+      >>> value, slope = ricci.jvp(norm, (x,), (jnp.array([1.0, 0.0]),))
+      >>> round(float(value), 4), round(float(slope), 4)
+      (5.0, 0.6)
+
+    Notes:
+      Primals and tangents are tuples also for one argument. A tangent is not converted or
+      broadcast; ``jnp.ones_like(x)`` and ``jnp.zeros_like(x)`` fit a floating-point primal ``x``.
+
+    See also:
+      ``linearize`` applies one derivative to many directions; ``jacfwd`` gives all columns;
+      ``vjp`` goes the other way.
     """
     for name, value in (("primals", primals), ("tangents", tangents)):
         if not isinstance(value, tuple | list):
@@ -208,6 +232,29 @@ def linearize(
       ``(fun(*primals), f_jvp)``, followed by aux if ``has_aux``. ``f_jvp(*tangents)`` returns the
       directional derivative without evaluating ``fun`` again. It is a ``Partial``, a pytree whose
       leaves are its residuals; ``f_jvp.func.jaxpr`` is its program.
+
+    Raises:
+      TypeError: if a primal is not an array; or, when ``f_jvp`` is called, if the tangents are of
+        another structure than the primals.
+      ValueError: when ``f_jvp`` is called, if a tangent is of another shape or dtype.
+
+    Example:
+      The nonlinear part runs once; ``push`` is then applied to every direction, here all at once:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> f = lambda x: x * jnp.sum(x**2)
+      >>> value, push = ricci.linearize(f, jnp.array([1.0, 2.0]))
+      >>> value.tolist()
+      [5.0, 10.0]
+      >>> ricci.vmap(push)(jnp.eye(2)).tolist()
+      [[7.0, 4.0], [4.0, 13.0]]
+
+    Notes:
+      The residuals stay in memory as long as ``f_jvp`` lives. For one direction ``jvp`` needs none.
+
+    See also:
+      ``jvp``, ``vjp``, ``linear_transpose``.
     """
     value, eqns, tangents, signature, aux = _linearized("linearize", fun, primals, has_aux, in_nzs)
     return value, pushforward(eqns, tangents, signature), *aux
@@ -241,6 +288,35 @@ def vjp(
       each primal. The values and dtypes of cotangents of integer and Boolean outputs are ignored.
       ``f_vjp`` is a pytree whose leaves are its residuals: ``f_vjp.args_res`` are those that are
       leaves of ``primals``, ``f_vjp.opaque_residuals`` the others.
+
+    Raises:
+      TypeError: if a primal is not an array.
+      ValueError: when ``f_vjp`` is called, if the cotangent does not match the value in structure,
+        shape or dtype.
+
+    Example:
+      One pullback serves several cotangents. Each picks a weighting of the outputs, and gives the
+      gradient of that weighted sum.
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> def f(a, b):
+      ...     return jnp.stack([a * b, a + b])
+      >>> value, pull = ricci.vjp(f, 2.0, 5.0)
+      >>> value.tolist()
+      [10.0, 7.0]
+      >>> [float(ct) for ct in pull(jnp.array([1.0, 0.0]))]
+      [5.0, 2.0]
+      >>> [float(ct) for ct in pull(jnp.array([0.0, 1.0]))]
+      [1.0, 1.0]
+
+    Notes:
+      The pullback returns a tuple also for one primal: ``(ct,) = pull(1.0)``. Its residuals stay in
+      memory as long as it lives.
+
+    See also:
+      ``grad`` for scalar-output functions; ``jacrev`` for all rows; ``fwd_and_bwd``, which traces
+      the function once for many calls; ``checkpoint``, which stores fewer residuals.
     """
     value, eqns, tangents, signature, aux = _linearized("vjp", fun, primals, has_aux, in_nzs)
     signature = signature._replace(reduce_axes=tuple(reduce_axes))
@@ -302,6 +378,20 @@ def linear_transpose(
     Raises:
       TypeError: if the function's inputs and outputs are neither all floating-point or complex nor
         all integers; or, when the result is called, if the cotangent is not like the output.
+
+    Example:
+      The transpose of differences, from their code. No array of the input's shape is needed, only
+      its type.
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = ricci.ShapeDtypeStruct((4,), jnp.float32)
+      >>> transposed = ricci.linear_transpose(lambda x: x[1:] - x[:-1], x)
+      >>> transposed(jnp.array([1.0, 10.0, 100.0]))[0].tolist()
+      [-1.0, -9.0, -90.0, 100.0]
+
+    See also:
+      ``vjp``, for functions that are not linear.
     """
     axes = tuple(reduce_axes)
     leaves, tree = tree_flatten(primals)

@@ -71,8 +71,20 @@ primitive_transposes: RulesInForm[TransposeRule] = RulesInForm(
 def get_primitive_transpose(p: Primitive) -> TransposeRule:
     """The transpose rule of a primitive.
 
+    Args:
+      p: the primitive.
+
+    Returns:
+      The rule, a function.
+
     Raises:
       NotImplementedError: if it has none.
+
+    Example:
+      >>> from ricci import lax
+      >>> from ricci.interpreters.ad import get_primitive_transpose
+      >>> callable(get_primitive_transpose(lax.neg_p))
+      True
     """
     transpose_rules[p]  # says what is missing
     return primitive_transposes[p]
@@ -90,7 +102,12 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., ArrayLike] | None) -> 
 
 
 def defjvp2(primitive: Primitive, *jvprules: Callable[..., ArrayLike] | None) -> None:
-    """Like ``defjvp``, with rules ``rule(tangent, result, *primals, **params)``."""
+    """Like ``defjvp``, with rules ``rule(tangent, result, *primals, **params)``.
+
+    Args:
+      primitive: the primitive.
+      jvprules: one for each operand, or ``None``.
+    """
     jvp_rules.define(primitive, per_operand_with_result(*jvprules))
 
 
@@ -105,7 +122,12 @@ def deflinear(primitive: Primitive, transpose_rule: TransposeRule) -> None:
 
 
 def deflinear2(primitive: Primitive, transpose_rule: TransposeRule) -> None:
-    """Like ``deflinear``, with the rule ``transpose_rule(ct, *operands, **params)``."""
+    """Like ``deflinear``, with the rule ``transpose_rule(ct, *operands, **params)``.
+
+    Args:
+      primitive: the primitive.
+      transpose_rule: the rule.
+    """
     jvp_rules.define(primitive, linear)
     primitive_transposes[primitive] = transpose_rule
 
@@ -141,12 +163,38 @@ def defbilinear(
 
 
 def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Array:
-    """The sum of two tangents."""
+    """The sum of two tangents.
+
+    Args:
+      x, y: arrays of one type.
+
+    Returns:
+      An array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.interpreters.ad import add_jaxvals
+      >>> add_jaxvals(jnp.ones(2), jnp.ones(2)).tolist()
+      [2.0, 2.0]
+    """
     return vector_space.add(x, y)
 
 
 def zeros_like_aval(aval: AbstractValue) -> Array:
-    """An array of zeros of a type."""
+    """An array of zeros of a type.
+
+    Args:
+      aval: the type.
+
+    Returns:
+      An array.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.interpreters.ad import zeros_like_aval
+      >>> zeros_like_aval(ShapedArray((2,), "float32")).tolist()
+      [0.0, 0.0]
+    """
     return vector_space.zeros(aval)
 
 

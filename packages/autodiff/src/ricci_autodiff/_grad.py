@@ -14,6 +14,8 @@ from ricci_ir import (
     backend,
     canonicalize_dtype,
     check_callable,
+    described_value,
+    explained,
     float0,
     get_aval,
     is_reference,
@@ -132,11 +134,51 @@ def grad(
       reduce_axes: named axes over which gradients are summed instead of kept for each example.
 
     Returns:
-      A function of the same arguments. It returns a pytree like the argument at ``argnums`` (a
-      tuple of them for several), or a pair of that and ``aux`` if ``has_aux``.
+      A function of the same arguments. It returns a pytree like the argument at ``argnums``, with
+      the shapes and dtypes of its arrays (a tuple of such pytrees if ``argnums`` is a sequence);
+      with ``has_aux``, a pair of that and ``aux``.
 
     Raises:
-      TypeError: if an argument has the wrong dtype, or ``fun`` does not return a scalar.
+      TypeError: when called, if an argument has the wrong dtype, or ``fun`` does not return a
+        scalar.
+
+    Example:
+      The gradient with respect to a dict of parameters is a dict of the same names. What ``fun``
+      computes beside its loss comes out with ``has_aux``.
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> def loss(params, x, y):
+      ...     residual = params["w"] * x + params["b"] - y
+      ...     return jnp.sum(residual**2), residual
+      >>> params = {"w": 2.0, "b": 1.0}
+      >>> x, y = jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])
+      >>> gradient, residual = ricci.grad(loss, has_aux=True)(params, x, y)
+      >>> {name: float(g) for name, g in gradient.items()}
+      {'b': 8.0, 'w': 12.0}
+      >>> residual.tolist()
+      [2.0, 2.0]
+
+    Notes:
+      Arguments passed by keyword are not differentiated: ``grad(loss, argnums=1)(x, y=y)`` raises a
+      TypeError.
+
+      ``where`` selects values, and the gradient flows through both of its branches. If the branch
+      that is not selected has an infinite derivative, the gradient is NaN, since 0 times infinity
+      is. Make the argument of that branch safe as well:
+
+      >>> safe_sqrt = lambda x: jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1.0)), 0.0)
+      >>> float(ricci.grad(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0))(0.0))
+      nan
+      >>> float(ricci.grad(safe_sqrt)(0.0))
+      0.0
+
+      For a complex argument the gradient is the conjugate of the direction of steepest ascent. A
+      step of gradient descent subtracts ``jnp.conj`` of it.
+
+    See also:
+      ``value_and_grad`` gives the loss too, at no further cost; ``jacrev`` and ``jacfwd`` take
+      functions with several results; ``vmap(grad(f), ...)`` gives a gradient for each example.
     """
     value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
@@ -157,11 +199,41 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """The value and the gradient of a scalar-output function; ``grad`` describes the arguments.
+    """The value and the gradient of a scalar-output function, from one evaluation.
+
+    Args:
+      fun: a function that returns a real scalar, or a pair ``(scalar, aux)`` if ``has_aux``.
+      argnums: the positional argument(s) to differentiate with respect to.
+      has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
+      holomorphic: whether ``fun`` is promised to be holomorphic.
+      allow_int: whether integer arguments are allowed. Their gradient has dtype ``float0``.
+      reduce_axes: named axes over which gradients are summed instead of kept for each example.
 
     Returns:
       A function of the same arguments that returns ``(value, gradient)``, or
-      ``((value, aux), gradient)`` if ``has_aux``.
+      ``((value, aux), gradient)`` if ``has_aux``. The gradient is as for ``grad``.
+
+    Raises:
+      TypeError: when called, if an argument has the wrong dtype, or ``fun`` does not return a
+        scalar.
+
+    Example:
+      Three steps of gradient descent, with the loss of each:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> step = ricci.jit(ricci.value_and_grad(lambda w: jnp.sum((w - 3.0) ** 2)))
+      >>> w = jnp.zeros(2)
+      >>> for _ in range(3):
+      ...     loss, gradient = step(w)
+      ...     w = w - 0.25 * gradient
+      ...     print(float(loss), w.tolist())
+      18.0 [1.5, 1.5]
+      4.5 [2.25, 2.25]
+      1.125 [2.625, 2.625]
+
+    See also:
+      ``grad``, which describes the pitfalls.
     """
     check_callable("grad", fun)
     positions = _positions(argnums)
@@ -189,6 +261,8 @@ def value_and_grad(
             if has_aux:
                 out, aux = _check_pair(out, fun)
             out_leaves, out_tree = tree_flatten(out)
+            if out_leaves and not hasattr(out_leaves[0], "aval"):
+                _check_output(out_leaves[0], fun)
             if len(out_leaves) != 1 or out is not out_leaves[0]:
                 raise TypeError(
                     f"grad requires a scalar-output function, but {_name(fun)} returned the tree "
@@ -218,6 +292,10 @@ def value_and_grad(
         return value, gradient
 
     return value_and_grad_fun
+
+
+if not TYPE_CHECKING:  # it would lose the overloads
+    grad, value_and_grad = api_boundary(grad), api_boundary(value_and_grad)
 
 
 class AxisSum:
@@ -305,9 +383,12 @@ def _check_input(
     if allow_int:
         return False
     raise TypeError(
-        f"grad requires real or complex inputs (floating-point dtypes, no integers), but argument "
-        f"{paths[i]} has dtype {dtype}. Pass a float (for example 3.0 instead of 3), choose other "
-        "argnums, or use allow_int=True."
+        explained(
+            "grad requires real or complex inputs (floating-point dtypes, no integers), but "
+            f"argument {paths[i]} has dtype {dtype}. Pass a float (for example 3.0 instead of 3), "
+            "choose other argnums, or use allow_int=True.",
+            "derivatives",
+        )
     )
 
 
@@ -321,20 +402,27 @@ def _check_pair(out: object, fun: Callable[..., Any]) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
-def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> ArrayLike:
-    """The cotangent of the scalar result: one, of its type."""
+def _check_output(value: object, fun: Callable[..., Any]) -> None:
     try:
-        aval = get_aval(value)
+        get_aval(value)
     except TypeError:
         raise TypeError(
-            f"grad requires a scalar-output function, but {_name(fun)} returned {value!r} of type "
-            f"{type(value).__name__}."
+            f"grad requires a scalar-output function, but {_name(fun)} returned "
+            f"{described_value(value)}."
         ) from None
+
+
+def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> ArrayLike:
+    """The cotangent of the scalar result: one, of its type."""
+    aval = get_aval(value)
     if aval.shape != ():
         raise TypeError(
-            f"grad requires a scalar-output function, but {_name(fun)} returned an array of shape "
-            f"{aval.shape}. Reduce it (mean or sum), or use jacrev or vmap(grad(...)) for several "
-            "outputs."
+            explained(
+                f"grad requires a scalar-output function, but {_name(fun)} returned an array of "
+                f"shape {aval.shape}. Reduce it (mean or sum), or use jacrev or vmap(grad(...)) "
+                "for several outputs.",
+                "derivatives",
+            )
         )
     if issubdtype(aval.dtype, np.complexfloating) and not holomorphic:
         raise TypeError(

@@ -34,6 +34,7 @@ class JVPTracer(Tracer):
     """A primal value and its tangent, which is not ``Zero``."""
 
     __slots__ = ("primal", "tangent")
+    is_differentiated = True
 
     aval: ShapedArray
     primal: ArrayLike

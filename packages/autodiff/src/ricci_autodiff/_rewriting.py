@@ -28,10 +28,11 @@ def rewrite_differentiated(rewrite: Callable[[Flat], Flat]) -> Iterator[None]:
       rewrite: from a function of flat arrays to one with the same results.
 
     Example:
-      >>> from ricci_autodiff import grad, rewrite_differentiated
+      >>> import ricci
+      >>> from ricci_autodiff import rewrite_differentiated
       >>> calls = []
       >>> with rewrite_differentiated(lambda f: calls.append(f) or f):
-      ...     _ = grad(lambda x: x)(1.0)
+      ...     _ = ricci.grad(lambda x: x)(1.0)
       >>> len(calls)
       1
     """

@@ -50,7 +50,17 @@ type TransposeRule = Callable[..., Sequence[Tangent | None]]
 
 
 class UndefinedPrimal:
-    """An operand of a transpose rule that the operation is linear in; only its type is known."""
+    """An operand of a transpose rule that the operation is linear in; only its type is known.
+
+    Args:
+      aval: the type.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.interpreters.ad import UndefinedPrimal, is_undefined_primal
+      >>> is_undefined_primal(UndefinedPrimal(ShapedArray((2,), "float32")))
+      True
+    """
 
     __slots__ = ("aval",)
 
@@ -64,7 +74,19 @@ class UndefinedPrimal:
 
 
 def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:
-    """Whether an operand of a transpose rule is one that the operation is linear in."""
+    """Whether an operand of a transpose rule is one that the operation is linear in.
+
+    Args:
+      x: the operand.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> from ricci.interpreters.ad import is_undefined_primal
+      >>> is_undefined_primal(3.0)
+      False
+    """
     return type(x) is UndefinedPrimal
 
 
@@ -74,12 +96,22 @@ def per_operand(*rules: Callable[..., ArrayLike] | None) -> derived:
     Args:
       rules: ``rule(tangent, *primals, **params)`` returns the term of that operand in the result's
         tangent. ``None`` says that the derivative with respect to the operand is zero.
+
+    Returns:
+      The rule, for ``define``.
     """
     return derived(lambda primitive: _per_operand_rule(primitive, rules, with_result=False))
 
 
 def per_operand_with_result(*rules: Callable[..., ArrayLike] | None) -> derived:
-    """Like ``per_operand``, with rules ``rule(tangent, result, *primals, **params)``."""
+    """Like ``per_operand``, with rules ``rule(tangent, result, *primals, **params)``.
+
+    Args:
+      rules: one for each operand, or ``None``.
+
+    Returns:
+      The rule, for ``define``.
+    """
     return derived(lambda primitive: _per_operand_rule(primitive, rules, with_result=True))
 
 
@@ -131,6 +163,9 @@ def bilinear(lhs: Callable[..., ArrayLike], rhs: Callable[..., ArrayLike]) -> di
     Args:
       lhs, rhs: ``lhs(ct, x_aval, y, **params)`` returns the cotangent of the first operand,
         ``rhs(ct, x, y_aval, **params)`` that of the second.
+
+    Returns:
+      The two rules by name, for ``define``.
     """
 
     def make_jvp(primitive: Primitive) -> JvpRule:

@@ -21,6 +21,15 @@ class Zero:
     """A symbolic zero: a tangent or cotangent of type ``aval`` that is known to be zero.
 
     No array is made for it, and no operation computes with it.
+
+    Args:
+      aval: the type.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.interpreters.ad import Zero, instantiate_zeros
+      >>> instantiate_zeros(Zero(ShapedArray((2,), "float32"))).tolist()
+      [0.0, 0.0]
     """
 
     __slots__ = ("aval",)
@@ -50,7 +59,26 @@ type Tangent = ArrayLike | Zero
 
 
 class SymbolicZero:
-    """A zero tangent or cotangent, as custom rules receive it if they ask for symbolic zeros."""
+    """A zero tangent or cotangent, as custom rules receive it if they ask for symbolic zeros.
+
+    Args:
+      aval: the type.
+
+    Example:
+      A rule that does nothing for an argument that is not differentiated:
+
+      >>> import ricci
+      >>> from ricci.custom_derivatives import SymbolicZero
+      >>> product = ricci.custom_jvp(lambda x, y: x * y)
+      >>> def rule(primals, tangents):
+      ...     (x, y), (tx, ty) = primals, tangents
+      ...     print([type(t) is SymbolicZero for t in tangents])
+      ...     return x * y, tx * y
+      >>> _ = product.defjvp(rule, symbolic_zeros=True)
+      >>> float(ricci.grad(product)(2.0, 3.0))
+      [False, True]
+      3.0
+    """
 
     __slots__ = ("aval",)
 
@@ -85,7 +113,20 @@ class SymbolicZero:
 
 
 def tangent_aval(aval: AbstractValue) -> AbstractValue:
-    """The tangent type of a type: the same type, but with dtype float0 for integers."""
+    """The tangent type of a type: the same type, but with dtype float0 for integers.
+
+    Args:
+      aval: the type of a value.
+
+    Returns:
+      The type of its tangents.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci_autodiff import tangent_aval
+      >>> tangent_aval(ShapedArray((2,), "int32")).dtype
+      dtype([('float0', 'V')])
+    """
     if isinstance(aval, ShapedArray):
         dtype = to_tangent_dtype(aval.dtype)
         if dtype is aval.dtype:
@@ -136,14 +177,39 @@ vector_space: VectorSpace = VectorSpace()
 
 
 def instantiate(tangent: Tangent) -> Array:
-    """An array of zeros in place of a symbolic zero; other tangents unchanged."""
+    """An array of zeros in place of a symbolic zero; other tangents unchanged.
+
+    Args:
+      tangent: the tangent.
+
+    Returns:
+      An array.
+
+    Example:
+      >>> from ricci.interpreters.ad import instantiate_zeros
+      >>> instantiate_zeros(2.0)
+      2.0
+    """
     if type(tangent) is Zero:
         return vector_space.zeros(tangent.aval)
     return tangent  # pyright: ignore[reportReturnType]
 
 
 def add_tangents(x: Tangent, y: Tangent) -> Tangent:
-    """The sum of two tangents, either of which may be ``Zero``."""
+    """The sum of two tangents, either of which may be ``Zero``.
+
+    Args:
+      x, y: the tangents, of one type.
+
+    Returns:
+      An array, or ``Zero`` if both are.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.interpreters.ad import Zero, add_tangents
+      >>> add_tangents(2.0, Zero(ShapedArray((), "float32")))
+      2.0
+    """
     if type(x) is Zero:
         return y
     if type(y) is Zero:
@@ -160,6 +226,9 @@ def join_tangents(
       nonzeros: for each value, whether it has a tangent other than zero.
       found: the tangents of those values, in order.
       primals: the values.
+
+    Returns:
+      A list with a tangent or ``Zero`` for each value.
     """
     given = iter(found)
     return [
@@ -169,6 +238,19 @@ def join_tangents(
 
 
 def has_tangent(aval: AbstractValue) -> bool:
-    """Whether values of this type can have tangents other than zero."""
+    """Whether values of this type can have tangents other than zero.
+
+    Args:
+      aval: the type.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci_autodiff import has_tangent
+      >>> has_tangent(ShapedArray((2,), "int32")), has_tangent(ShapedArray((2,), "float32"))
+      (False, True)
+    """
     found: Any = tangent_aval(aval)
     return found.dtype != float0

@@ -30,6 +30,9 @@ def mapped_dims(
       axis_size: the size that the user gave, if any.
       names: returns the names of the leaves; called only for an error.
 
+    Returns:
+      The dimensions, and the size.
+
     Raises:
       ValueError: if a leaf does not have its axis, the sizes differ, or there is no size.
       TypeError: if an axis is not an int, or a leaf is not an array.

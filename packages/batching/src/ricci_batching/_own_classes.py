@@ -76,14 +76,16 @@ def register_vmappable(
         a registered class; ``None`` for an array of integers.
 
     Example:
-      >>> from ricci_batching import register_vmappable, unregister_vmappable, vmap
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci_batching import register_vmappable, unregister_vmappable
       >>> class Pair:
       ...     def __init__(self, parts):
       ...         self.parts = parts
       >>> take = lambda cont, example_index, pair, axis: Pair(cont(pair.parts, axis))
       >>> make = lambda cont, size, pair, axis: Pair(cont(size, pair.parts, axis))
       >>> register_vmappable(Pair, int, int, take, make, None)
-      >>> vmap(lambda pair: pair, axis_size=2)(Pair(np.ones((2, 3)))).parts.shape
+      >>> ricci.vmap(lambda pair: pair, axis_size=2)(Pair(np.ones((2, 3)))).parts.shape
       (2, 3)
       >>> unregister_vmappable(Pair)
     """
@@ -91,7 +93,18 @@ def register_vmappable(
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Undo ``register_vmappable`` for a class."""
+    """Undo ``register_vmappable`` for a class.
+
+    Args:
+      data_type: the class.
+
+    Example:
+      >>> from ricci.interpreters.batching import register_vmappable, unregister_vmappable
+      >>> class Pair:
+      ...     pass
+      >>> register_vmappable(Pair, int, int, lambda *args: None, lambda *args: None, None)
+      >>> unregister_vmappable(Pair)
+    """
     own_classes.pop(data_type, None)
 
 

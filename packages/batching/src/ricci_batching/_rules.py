@@ -39,7 +39,21 @@ type BatchRule = Callable[..., tuple[Any, Any]]
 
 
 def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset[Hashable]:
-    """The named axes that an operation refers to, itself or in the jaxprs of its parameters."""
+    """The named axes that an operation refers to, itself or in the jaxprs of its parameters.
+
+    Args:
+      primitive: the operation.
+      params: its parameters.
+
+    Returns:
+      A set of names.
+
+    Example:
+      >>> from ricci import lax
+      >>> from ricci_batching import named_axes
+      >>> named_axes(lax.sin_p, {"accuracy": None})
+      frozenset()
+    """
     rule = axis_name_rules.get(primitive)
     if rule is not None:
         return frozenset(rule(**params))
@@ -122,7 +136,22 @@ def shape_of(x: ArrayLike) -> Shape:
 
 
 def move_dim(x: ArrayLike, source: int, target: int) -> Array:
-    """Move a dimension of ``x``; returns ``x`` if the dimension is in place."""
+    """Move a dimension of ``x``; returns ``x`` if the dimension is in place.
+
+    Args:
+      x: an array.
+      source: where the dimension is.
+      target: where it should be.
+
+    Returns:
+      An array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci_batching import move_dim
+      >>> move_dim(jnp.ones((2, 3, 4)), 0, 2).shape
+      (3, 4, 2)
+    """
     ndim = len(shape_of(x))
     target %= ndim
     if source == target:
@@ -133,7 +162,22 @@ def move_dim(x: ArrayLike, source: int, target: int) -> Array:
 
 
 def add_dim(x: ArrayLike, axis: Axis, dim: int) -> Array:
-    """Repeat ``x`` for each example of an axis, along a new dimension."""
+    """Repeat ``x`` for each example of an axis, along a new dimension.
+
+    Args:
+      x: an array.
+      axis: the mapped axis.
+      dim: where the new dimension is.
+
+    Returns:
+      An array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci_batching import Axis, add_dim
+      >>> add_dim(jnp.ones(2), Axis(3, None, None), 0).shape
+      (3, 2)
+    """
     batch = _repeated(x, axis.size, dim)
     return batch if axis.sharding is None else divided(batch, axis, dim)
 
@@ -159,8 +203,20 @@ def moved_to(
 ) -> tuple[list[Any], tuple[int | None, ...]]:
     """Move the batch dimensions of values to ``target``.
 
+    Args:
+      values: arrays.
+      dims: the batch dimension of each, or ``None``.
+      target: where it should be.
+
     Returns:
       The values, and their new batch dimensions: ``None`` for values that are not batched.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci_batching import moved_to
+      >>> values, dims = moved_to([jnp.ones((2, 3)), 1.0], [1, None], 0)
+      >>> values[0].shape, dims
+      ((3, 2), (0, None))
     """
     return (
         [x if d is None else move_dim(x, d, target) for x, d in zip(values, dims, strict=True)],
@@ -169,7 +225,23 @@ def moved_to(
 
 
 def batched_at(x: ArrayLike, dim: int | None, axis: Axis, target: int) -> Array:
-    """Move the batch dimension of ``x`` to ``target``; a value without one is repeated there."""
+    """Move the batch dimension of ``x`` to ``target``; a value without one is repeated there.
+
+    Args:
+      x: an array.
+      dim: its batch dimension, or ``None``.
+      axis: the mapped axis.
+      target: where the batch dimension should be.
+
+    Returns:
+      An array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci_batching import Axis, batched_at
+      >>> batched_at(jnp.ones((2, 3)), 1, Axis(3, None, None), 0).shape
+      (3, 2)
+    """
     if dim is None:
         return add_dim(x, axis, target)
     return move_dim(x, dim, target)

@@ -1,5 +1,6 @@
 """The batching trace, and ``vmap``."""
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from ricci_ir import (
     check_returned,
     check_tracer_leaks,
     context,
+    error_link,
     eval_jaxpr,
     extend_axes,
     get_aval,
@@ -36,6 +38,7 @@ from ricci_pytree import (
     argument_paths,
     flatten_axes,
     keystr,
+    read_signature,
     tree_flatten,
     tree_flatten_with_path,
     tree_unflatten,
@@ -69,6 +72,11 @@ def unbatched_aval(aval: ShapedArray, dim: int) -> ShapedArray:
 class BatchTracer(Tracer):
     """A value that stands for one example of a batch.
 
+    Args:
+      trace: the trace that it belongs to.
+      value: the whole batch.
+      dim: its batch dimension.
+
     Attributes:
       value: the whole batch.
       dim: its batch dimension.
@@ -94,7 +102,12 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies operations to whole batches, in the parent trace."""
+    """Applies operations to whole batches, in the parent trace.
+
+    Args:
+      parent: the trace that operations on batches are applied in.
+      axis: the mapped axis.
+    """
 
     is_mapping: bool = True
 
@@ -219,6 +232,14 @@ def batch_flat(
 
     Returns:
       The results and their batch dimensions; ``None`` for a result that is not batched.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci_batching import Axis, batch_flat
+      >>> axis = Axis(3, None, None)
+      >>> (sums,), dims = batch_flat(lambda x, y: [x + y], axis, [jnp.arange(3.0), 1.0], [0, None])
+      >>> sums.tolist(), dims
+      ([1.0, 2.0, 3.0], [0])
     """
     parent = context.trace
     trace = _trace_of(parent, axis, earlier)
@@ -268,6 +289,14 @@ def batch_jaxpr(
 
     Returns:
       The jaxpr, and the batch dimension of each result; ``None`` if it is not batched.
+
+    Example:
+      >>> import ricci
+      >>> from ricci_batching import Axis, batch_jaxpr
+      >>> jaxpr = ricci.make_jaxpr(lambda x: x + 1.0)(0.0)
+      >>> batched, dims = batch_jaxpr(jaxpr, Axis(3, None, None), [0])
+      >>> batched.in_avals[0].shape, dims
+      ((3,), [0])
     """
     dims = tuple(dims)
     wanted = tuple(out_dims) if out_dims is not None else (None,) * len(jaxpr.outvars)
@@ -312,6 +341,9 @@ def vmap[**P, R](
 ) -> Callable[P, R]:
     """Vectorize a function: apply it to every example of a batch at once.
 
+    The function is written for one example. Each of its operations is replaced by one on the whole
+    batch; there is no loop.
+
     Args:
       fun: a function of pytrees of arrays.
       in_axes: the batch axis of the arguments: an int for all of them, or a tuple with one entry
@@ -327,11 +359,45 @@ def vmap[**P, R](
         ``out_axes`` is ``None``, instead of raising an error.
 
     Returns:
-      A function that takes arguments, and returns results, with one more axis.
+      A function that takes arguments, and returns results, with one more axis: where ``fun``
+      returns an array of shape ``s``, it returns one of shape ``(size, *s)``, or with the axis
+      where ``out_axes`` says.
 
     Raises:
       ValueError: if the mapped axes differ in size, or ``in_axes`` does not fit the arguments.
       TypeError: if ``in_axes`` is not an int, ``None`` or a tuple, or an argument is not an array.
+
+    Example:
+      A gradient for each example of a batch. The parameters are shared, so their entry of
+      ``in_axes`` is ``None``.
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> def loss(w, x, y):
+      ...     return (jnp.dot(w, x) - y) ** 2
+      >>> w = jnp.array([1.0, -1.0])
+      >>> xs = jnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+      >>> ys = jnp.array([0.0, 1.0, 2.0])
+      >>> per_example = ricci.vmap(ricci.grad(loss), in_axes=(None, 0, 0))
+      >>> per_example(w, xs, ys).tolist()
+      [[-2.0, -4.0], [-12.0, -16.0], [-30.0, -36.0]]
+
+      All pairs, by two maps:
+
+      >>> pairs = ricci.vmap(ricci.vmap(jnp.dot, in_axes=(None, 0)), in_axes=(0, None))
+      >>> pairs(xs, xs).shape
+      (3, 3)
+
+    Notes:
+      ``in_axes`` describes positional arguments alone. An argument that all examples share is
+      passed by position, or bound with ``functools.partial``: passed by keyword, it is mapped.
+
+      Under a ``cond`` whose predicate differs between the examples both branches are computed, and
+      a ``while_loop`` runs until the last example is done. A batch that does not fit into memory is
+      worked through in pieces by ``lax.map(f, xs, batch_size=...)``.
+
+    See also:
+      ``lax.map``, ``jnp.vectorize``, ``shard_map``, ``custom_vmap``.
     """
     check_callable("vmap", fun)
     if isinstance(in_axes, list):
@@ -355,7 +421,10 @@ def vmap[**P, R](
             return _with_own_classes(fun, args, kwargs, in_axes, out_axes, *options)
         leaves, tree = tree_flatten((args, kwargs))
         if kwargs or isinstance(in_axes, tuple):
-            dims = flatten_axes("vmap in_axes", tree, (in_axes, 0))
+            try:
+                dims = flatten_axes("vmap in_axes", tree, (in_axes, 0))
+            except ValueError as error:
+                raise _with_names(error, fun) from None
         else:
             dims = [in_axes] * len(leaves)
         names = lambda: argument_paths(args, kwargs, fun)
@@ -367,7 +436,11 @@ def vmap[**P, R](
         def flat_fun(*flat: ArrayLike) -> list[ArrayLike]:
             nonlocal out_tree, own
             flat_args, flat_kwargs = tree_unflatten(tree, flat)
-            result = fun(*flat_args, **flat_kwargs)  # pyright: ignore[reportCallIssue]
+            try:
+                result = fun(*flat_args, **flat_kwargs)  # pyright: ignore[reportCallIssue]
+            except (TypeError, ValueError) as error:
+                _say_example(error, fun)
+                raise
             if holds_own(result):
                 given = Arguments(leaves, tree, dims, leaves, dims, size)
                 own = Mapping(given, axis_size, _placing(axis, sum_match))
@@ -395,6 +468,27 @@ def vmap[**P, R](
         return tree_unflatten(out_tree, results)
 
     return vmap_fun
+
+
+def _with_names(error: ValueError, fun: Callable[..., Any]) -> ValueError:
+    """The error of ``in_axes`` that does not fit ``(args, kwargs)``, in the words of the user."""
+    signature = read_signature(fun)
+    names = [] if signature is None else list(signature.parameters)
+
+    def name(found: re.Match[str]) -> str:
+        position = int(found[1])
+        return f"argument {names[position] if position < len(names) else position}"
+
+    text = str(error).replace("in_axes[0]", "in_axes")
+    return ValueError(re.sub(r"\bvalue\[0\]\[(\d+)\]", name, text))
+
+
+def _say_example(error: Exception, fun: Callable[..., Any]) -> None:
+    """Note on an error about shapes which function they are in, and that they are of an example."""
+    said = any("under vmap" in note for note in getattr(error, "__notes__", ()))
+    if not said and str(error).endswith(error_link("shapes")):
+        name = getattr(fun, "__name__", type(fun).__name__)
+        error.add_note(f"In {name}, under vmap: the shapes are those of one example.")
 
 
 def _with_own_classes(

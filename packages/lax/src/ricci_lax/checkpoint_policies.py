@@ -33,7 +33,13 @@ Recompute: _Decision = _Decision("Recompute")
 
 
 class Offloadable(Record):
-    """A value may be kept in another memory: ``dst``, moved from ``src``."""
+    """A value may be kept in another memory: ``dst``, moved from ``src``.
+
+    Example:
+      >>> from ricci.ad_checkpoint import Offloadable
+      >>> Offloadable(src="device", dst="pinned_host").dst
+      'pinned_host'
+    """
 
     src: str
     dst: str
@@ -96,12 +102,27 @@ def _decision(
 
 
 def everything_saveable(*_: Primitive | AbstractValue, **__: object) -> bool:
-    """Keep everything, as without ``checkpoint``."""
+    """Keep everything, as without ``checkpoint``.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> policy = ricci.checkpoint_policies.everything_saveable
+      >>> float(ricci.grad(ricci.checkpoint(lambda x: x**3, policy=policy))(2.0))
+      12.0
+    """
     return True
 
 
 def nothing_saveable(*_: Primitive | AbstractValue, **__: object) -> bool:
-    """Keep the arguments alone."""
+    """Keep the arguments alone; what ``checkpoint`` does without a policy.
+
+    Example:
+      >>> import ricci
+      >>> policy = ricci.checkpoint_policies.nothing_saveable
+      >>> float(ricci.grad(ricci.checkpoint(lambda x: x**3, policy=policy))(2.0))
+      12.0
+    """
     return False
 
 
@@ -144,7 +165,21 @@ class OffloadDotWithNoBatchDims(Record):
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """A policy that keeps matrix products without batch dimensions in another memory."""
+    """A policy that keeps matrix products without batch dimensions in another memory.
+
+    Args:
+      offload_src: the memory in which the products are computed, such as ``"device"``.
+      offload_dst: the memory in which they are kept, such as ``"pinned_host"``.
+
+    Returns:
+      The policy.
+
+    Example:
+      >>> import ricci
+      >>> policies = ricci.checkpoint_policies
+      >>> policy = policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+      >>> block = ricci.checkpoint(lambda w, x: x @ w, policy=policy)
+    """
     return OffloadDotWithNoBatchDims(offload_src, offload_dst)
 
 
@@ -216,22 +251,90 @@ class SaveInPlace(Record):
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-    """A policy that keeps only values of these names."""
+    """A policy that keeps only values of these names.
+
+    Args:
+      names_which_can_be_saved: names that ``checkpoint_name`` gives values.
+
+    Returns:
+      The policy.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> def f(x):
+      ...     y = checkpoint_name(jnp.sin(x), "first")
+      ...     return jnp.sin(checkpoint_name(jnp.sin(y), "second"))
+      >>> policy = ricci.checkpoint_policies.save_only_these_names("first")
+      >>> print_saved_residuals(ricci.checkpoint(f, policy=policy), 1.0)
+      f32[] from the argument x
+      f32[] named 'first' from ...
+    """
     return SaveOnlyTheseNames(frozenset(names_which_can_be_saved))
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """A policy that keeps named values, but for these names."""
+    """A policy that keeps named values, but for these names.
+
+    Args:
+      names_not_to_save: names that ``checkpoint_name`` gives values.
+
+    Returns:
+      The policy.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> def f(x):
+      ...     y = checkpoint_name(jnp.sin(x), "first")
+      ...     return jnp.sin(checkpoint_name(jnp.sin(y), "second"))
+      >>> policy = ricci.checkpoint_policies.save_any_names_but_these("first")
+      >>> print_saved_residuals(ricci.checkpoint(f, policy=policy), 1.0)
+      f32[] from the argument x
+      f32[] named 'second' from ...
+    """
     return SaveAnyNamesButThese(frozenset(names_not_to_save))
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """A policy that keeps everything but values of these names."""
+    """A policy that keeps everything but values of these names.
+
+    Args:
+      names_not_to_save: names that ``checkpoint_name`` gives values.
+
+    Returns:
+      The policy.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.ad_checkpoint import checkpoint_name
+      >>> policy = ricci.checkpoint_policies.save_anything_except_these_names("large")
+      >>> f = ricci.checkpoint(lambda x: jnp.sin(checkpoint_name(x * x, "large")), policy=policy)
+      >>> round(float(ricci.grad(f)(1.0)), 4)
+      1.0806
+    """
     return SaveAnythingExceptTheseNames(frozenset(names_not_to_save))
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """A policy that keeps what either of two keeps."""
+    """A policy that keeps what either of two keeps.
+
+    Args:
+      policy_1, policy_2: the policies.
+
+    Returns:
+      The policy.
+
+    Example:
+      >>> import ricci
+      >>> policies = ricci.checkpoint_policies
+      >>> policy = policies.save_from_both_policies(
+      ...     policies.dots_saveable, policies.save_only_these_names("norm")
+      ... )
+    """
     return SaveFromBothPolicies(policy_1, policy_2)
 
 
@@ -242,7 +345,29 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> Policy:
-    """A policy that keeps values of some names, and those of others in another memory."""
+    """A policy that keeps values of some names, and those of others in another memory.
+
+    Args:
+      names_which_can_be_saved: names of values that are kept where they are.
+      names_which_can_be_offloaded: names of values that are kept in another memory.
+      offload_src: the memory in which these are computed, such as ``"device"``.
+      offload_dst: the memory in which they are kept, such as ``"pinned_host"``.
+
+    Returns:
+      The policy.
+
+    Raises:
+      ValueError: if a name is in both.
+
+    Example:
+      >>> import ricci
+      >>> policy = ricci.checkpoint_policies.save_and_offload_only_these_names(
+      ...     names_which_can_be_saved=["norm"],
+      ...     names_which_can_be_offloaded=["activation"],
+      ...     offload_src="device",
+      ...     offload_dst="pinned_host",
+      ... )
+    """
     saved, offloaded = (
         frozenset(names) for names in (names_which_can_be_saved, names_which_can_be_offloaded)
     )

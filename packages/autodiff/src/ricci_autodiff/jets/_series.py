@@ -62,6 +62,7 @@ class JetTracer(Tracer):
     """A power series: one of the results that an expansion holds."""
 
     __slots__ = ("expansion", "index", "primal")
+    is_differentiated = True
 
     aval: Any
     primal: ArrayLike

@@ -27,6 +27,9 @@ def annotated_call(
       lower: ``lower(ctx, *operands, jaxpr, **params)``.
       derived: the other parameters of the call that computes tangents or cotangents alone, made of
         those of the call that is differentiated.
+
+    Returns:
+      The primitive.
     """
 
     primitive = define(
@@ -53,6 +56,9 @@ def call_annotated(primitive: Primitive, fun: Callable[..., Any], **params: obje
       primitive: the primitive.
       fun: a function of pytrees of arrays.
       params: the primitive's parameters besides ``jaxpr``.
+
+    Returns:
+      A function of the same arguments and results.
     """
     unpacked = lambda args, options: fun(*args, **options)
     unpacked = looks_like(fun)(unpacked)

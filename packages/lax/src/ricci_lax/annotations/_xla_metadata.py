@@ -87,14 +87,17 @@ def set_xla_metadata(x: object = None, **kwargs: Any) -> Any:
         inside of it get them, and those derived from these.
       kwargs: the attributes: strings, Booleans or numbers.
 
+    Returns:
+      The values, or a context manager.
+
     Raises:
       TypeError: if an attribute is none of these, or a leaf of ``x`` is no array.
 
     Example:
-      >>> from ricci_lax import sin
-      >>> with set_xla_metadata(note="slow"):
-      ...     y = sin(0.0)
-      >>> float(set_xla_metadata(y, note="result"))
+      >>> from ricci import lax
+      >>> with lax.set_xla_metadata(note="slow"):
+      ...     y = lax.sin(0.0)
+      >>> float(lax.set_xla_metadata(y, note="result"))
       0.0
     """
     metadata = _texts("set_xla_metadata", kwargs)
@@ -123,12 +126,15 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, /, **meta: object) ->
       f: a function of pytrees of arrays; without it, a decorator is returned.
       meta: the attributes of the call: strings, Booleans or numbers.
 
+    Returns:
+      A function of the same arguments and results, or a decorator.
+
     Raises:
       TypeError: if an attribute is none of these.
 
     Example:
-      >>> from ricci_lax import sin
-      >>> f = xla_metadata_call(sin, note="slow")
+      >>> from ricci import lax
+      >>> f = lax.xla_metadata_call(lax.sin, note="slow")
       >>> float(f(0.0))
       0.0
     """
@@ -152,9 +158,18 @@ def xla_metadata_call2(
       ad_metadata: those of calls that compute tangents or cotangents alone: the ``"same"``, none
         (``"drop"``), or others.
 
+    Returns:
+      A function of the same arguments and results, or a decorator.
+
     Raises:
       TypeError: if an attribute is no string, Boolean or number, or ``ad_metadata`` is none of
         these.
+
+    Example:
+      >>> from ricci.experimental.xla_metadata import xla_metadata_call2
+      >>> f = xla_metadata_call2(lambda x: 2.0 * x, {"note": "slow"}, ad_metadata="drop")
+      >>> float(f(3.0))
+      6.0
     """
     if f is None:
         return lambda f: xla_metadata_call2(f, metadata, ad_metadata=ad_metadata)
@@ -177,10 +192,38 @@ def must_fuse_call(identifier: str) -> Callable[[Callable[..., Any]], Callable[.
 
     Args:
       identifier: what the fusion is called.
+
+    Returns:
+      The decorator.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.xla_metadata import must_fuse_call
+      >>> @must_fuse_call("softplus")
+      ... def softplus(x):
+      ...     return jnp.log1p(jnp.exp(x))
+      >>> round(float(softplus(0.0)), 4)
+      0.6931
     """
     return xla_metadata_call(MUST_FUSE=identifier)
 
 
 def fuse_limit() -> Any:
-    """A context manager: XLA is asked not to fuse the operations inside with those outside."""
+    """A context manager: XLA is asked not to fuse the operations inside with those outside.
+
+    Returns:
+      The context manager.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.xla_metadata import fuse_limit
+      >>> @ricci.jit
+      ... def f(x):
+      ...     with fuse_limit():
+      ...         y = jnp.sin(x)
+      ...     return y + 1.0
+      >>> float(f(0.0))
+      1.0
+    """
     return set_xla_metadata(FUSE_LIMIT="true")

@@ -1,14 +1,13 @@
 """``debug.breakpoint``: inspect the values of a running program from a terminal."""
 
 import sys
-from collections.abc import Callable
-from importlib import import_module
 from types import FrameType
 from typing import Any
 
 from ricci_ir import api_boundary, get_aval, is_internal_module
 
 from ._debug import debug_callback
+from ._prompt import Place, Prompt
 
 __all__ = [
     "debug_breakpoint",
@@ -25,10 +24,13 @@ def debug_breakpoint(
     token: object = None,
     **kwargs: object,
 ) -> Any:
-    """Open a Python prompt on the terminal each time a program reaches this call.
+    """Open a prompt on the terminal each time a program reaches this call.
 
     The prompt has the local variables of the function that makes this call, and of its callers;
-    arrays have their values at this point. Ctrl-D, or ``exit()``, resumes the program.
+    arrays have their values at this point. It takes ``p x`` to show a value, ``l`` for the lines
+    around, ``u`` and ``d`` to go to the caller and back, ``c`` to resume the program, ``q`` to stop
+    it with an error, ``h`` for a list of these; other input is run as Python. Commands are read
+    from ``sys.stdin``, which may be replaced.
 
     Args:
       backend: ``"cli"`` or ``None``: the terminal.
@@ -42,22 +44,42 @@ def debug_breakpoint(
       ``token``.
 
     Raises:
-      RuntimeError: if there is no terminal to type at.
+      RuntimeError: if there is nothing to read commands from.
       ValueError: for another ``backend``.
+
+    Example:
+      The prompt opens where a value is not finite, and shows the frames of that line:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> @ricci.jit
+      ... def check(x):
+      ...     def stop(x):
+      ...         ricci.debug.breakpoint()
+      ...     lax.cond(jnp.isfinite(x), lambda x: None, stop, x)
+      ...     return x
+      >>> check(jnp.inf)  # doctest: +SKIP
     """
     if backend not in (None, "cli"):
         raise ValueError(
             f"debug.breakpoint: backend={backend!r} is not known; prompts open on the terminal "
             "('cli')."
         )
-    if sys.stdin is None or not sys.stdin.isatty():
+    if sys.stdin is None or (sys.stdin is sys.__stdin__ and not sys.stdin.isatty()):
         raise RuntimeError(
             "debug.breakpoint needs a terminal, and standard input is none.\n"
-            "Run the program from one, or print what you look for: "
+            "Run the program from one, put commands into sys.stdin, or print what you look for: "
             'debug.print("{x}", x=x) shows a value, debug.callback(function, x) passes it on.'
         )
-    variables = {**_variables(filter_frames, num_frames), **kwargs}
-    debug_callback(_open_prompt(_caller()), variables, ordered=ordered)
+    frames = _frames(filter_frames)[:num_frames]
+    places = [
+        Place(f.f_code.co_filename, f.f_lineno, f.f_code.co_qualname, f.f_globals) for f in frames
+    ]
+    variables = [_variables(frame) for frame in frames]
+    if frames:
+        variables[0].update(kwargs)
+        debug_callback(lambda found: Prompt(places, found).run(), variables, ordered=ordered)
     return token
 
 
@@ -71,28 +93,13 @@ def _frames(filtered: bool) -> list[FrameType]:
     return found
 
 
-def _variables(filtered: bool, count: int | None) -> dict[str, Any]:
-    """The arrays among the local variables of the frames, inner ones hiding outer ones."""
+def _variables(frame: FrameType) -> dict[str, Any]:
+    """The arrays among the local variables of a frame."""
     found: dict[str, Any] = {}
-    for frame in reversed(_frames(filtered)[:count]):
-        for name, value in frame.f_locals.items():
-            try:
-                get_aval(value)
-            except TypeError:
-                continue
-            found[name] = value
+    for name, value in frame.f_locals.items():
+        try:
+            get_aval(value)
+        except TypeError:
+            continue
+        found[name] = value
     return found
-
-
-def _caller() -> str:
-    frame = _frames(True)[0]
-    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
-
-
-def _open_prompt(place: str) -> Callable[..., None]:
-    def prompt(variables: dict[str, Any]) -> None:
-        names = ", ".join(variables) or "none"
-        code = import_module("code")  # loaded when a program stops first
-        code.interact(f"At {place}\nVariables: {names}", local=variables, exitmsg="")
-
-    return prompt

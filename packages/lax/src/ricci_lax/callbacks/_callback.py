@@ -339,7 +339,8 @@ def pure_callback(
         (``"broadcast_all"``), or left out there (``"legacy_vectorized"``).
 
     Returns:
-      What ``callback`` returns, in the structure of ``result_shape_dtypes``.
+      What ``callback`` returns, in the structure of ``result_shape_dtypes``: arrays of the shapes
+      and dtypes given there.
 
     Raises:
       ValueError: for another ``vmap_method``; when differentiated.
@@ -347,11 +348,31 @@ def pure_callback(
       RuntimeError: when run, if ``callback`` raises or returns other types.
 
     Example:
+      A function of NumPy inside a compiled function. Its derivative is given by a rule, since it
+      cannot be derived.
+
       >>> import numpy as np
-      >>> from ricci_ir import ShapeDtypeStruct
-      >>> struct = ShapeDtypeStruct((3,), np.dtype("float32"))
-      >>> print(pure_callback(np.sort, struct, np.array([3, 1, 2], np.float32)))
-      [1. 2. 3.]
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> @ricci.custom_jvp
+      ... def interpolate(x):
+      ...     result = ricci.ShapeDtypeStruct(x.shape, x.dtype)
+      ...     at = lambda x: np.interp(x, [0.0, 1.0], [0.0, 2.0]).astype(x.dtype)
+      ...     return ricci.pure_callback(at, result, x, vmap_method="expand_dims")
+      >>> interpolate.defjvps(lambda t, out, x: jnp.where((x > 0) & (x < 1), 2.0, 0.0) * t)
+      >>> ricci.jit(ricci.vmap(interpolate))(jnp.array([0.25, 0.5, 7.0])).tolist()
+      [0.5, 1.0, 2.0]
+      >>> float(ricci.grad(interpolate)(jnp.array(0.5)))
+      2.0
+
+    Notes:
+      The result's dtype must be the one that is stated: NumPy computes in float64, so convert.
+
+      Side effects may be lost, since the compiler may drop or repeat the call: use ``io_callback``
+      for these.
+
+    See also:
+      ``io_callback``, ``debug.callback``; ``ffi``, for compiled functions.
     """
     check_vmap_method("pure_callback", vmap_method)
     leaves, tree = _operands("pure_callback", callback, args, kwargs)
@@ -394,10 +415,25 @@ def io_callback(
       RuntimeError: when run, if ``callback`` raises or returns other types.
 
     Example:
-      >>> seen = []
-      >>> io_callback(lambda x: seen.append(int(x)), None, 3)
-      >>> seen
-      [3]
+      Reading a batch inside of a compiled loop; each call gives the next one, in order.
+
+      >>> import numpy as np
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> from ricci.experimental import io_callback
+      >>> batches = iter(np.arange(6, dtype=np.float32).reshape(3, 2))
+      >>> @ricci.jit
+      ... def total():
+      ...     struct = ricci.ShapeDtypeStruct((2,), jnp.float32)
+      ...     def step(_, total):
+      ...         return total + io_callback(lambda: next(batches), struct, ordered=True)
+      ...     return lax.fori_loop(0, 3, step, jnp.zeros(2))
+      >>> total().tolist()
+      [6.0, 9.0]
+
+    See also:
+      ``pure_callback``, for functions without side effects.
     """
     leaves, tree = _operands("io_callback", callback, args, kwargs)
     avals, out_tree = _result_types("io_callback", result_shape_dtypes)

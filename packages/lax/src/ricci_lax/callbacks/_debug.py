@@ -160,14 +160,28 @@ def debug_callback(
       partitioned: in a program for several devices, whether each calls with its part of the
         arguments; one calls with the whole of them by default.
 
+    Returns:
+      ``None``; without ``callback``, a function like ``debug.callback`` with the options set.
+
     Raises:
       TypeError: if ``callback`` is no function.
 
     Example:
-      >>> seen = []
-      >>> debug_callback(lambda x: seen.append(float(x)), 2.0)
-      >>> seen
-      [2.0]
+      Gradients that are collected as they are computed:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> norms = []
+      >>> @ricci.jit
+      ... def step(w):
+      ...     gradient = ricci.grad(lambda w: jnp.sum(w**2))(w)
+      ...     largest = jnp.max(gradient)
+      ...     ricci.debug.callback(lambda g: norms.append(float(g)), largest, ordered=True)
+      ...     return w - 0.25 * gradient
+      >>> _ = step(step(jnp.array([4.0, 2.0])))
+      >>> ricci.effects_barrier()
+      >>> norms
+      [8.0, 4.0]
     """
     if callback is None:
         return partial(debug_callback, ordered=ordered, partitioned=partitioned)
@@ -353,14 +367,38 @@ def debug_print(
       skip_format_check: accept values for which the format has no place; a format without any
         place is followed by the values.
 
+    Returns:
+      ``None``; without ``fmt``, a function like ``debug.print`` with the options set.
+
     Raises:
       TypeError: if ``fmt`` is no string.
       ValueError: if it has no place for an argument.
       IndexError, KeyError: if it has a place for none.
 
     Example:
-      >>> debug_print("{} and {x:.2f}", 1, x=2.0)
-      1 and 2.00
+      In a compiled loop, for every iteration, in order:
+
+      >>> import ricci
+      >>> from ricci import debug, lax
+      >>> @ricci.jit
+      ... def halve(x):
+      ...     def step(i, x):
+      ...         debug.print("step {i}: {x:.2f}", i=i, x=x, ordered=True)
+      ...         return x / 2
+      ...     return lax.fori_loop(0, 3, step, x)
+      >>> halve(1.0).block_until_ready()
+      step 0: 1.00
+      step 1: 0.50
+      step 2: 0.25
+      Array(0.125, dtype=float32, weak_type=True)
+
+    Notes:
+      An f-string is filled while tracing, and prints tracers; so does ``print``. Printing happens
+      while the program runs: ``effects_barrier`` waits for what is still to come. Without
+      ``ordered`` lines may come in another order, or from several devices at once.
+
+    See also:
+      ``debug.callback``, ``debug.log``, ``debug.breakpoint``.
     """
     if fmt is None:
         return partial(
@@ -437,8 +475,12 @@ def debug_log(
     Args:
       fmt, args, ordered, partitioned, skip_format_check, kwargs: as for ``debug.print``.
 
+    Returns:
+      ``None``; without ``fmt``, a function like ``debug.log`` with the options set.
+
     Example:
-      >>> debug_log("loss {}", 1.0)
+      >>> from ricci import debug
+      >>> debug.log("loss {}", 1.0)
     """
     return debug_print(
         fmt,

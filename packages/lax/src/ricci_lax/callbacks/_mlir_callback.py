@@ -44,6 +44,7 @@ def emit_python_callback(
       NotImplementedError: for a function with side effects.
 
     Example:
+      >>> from ricci_lax import emit_python_callback
       >>> def rule(ctx, x):
       ...     call = lambda x: (x + 1,)
       ...     options = {"has_side_effect": False}

@@ -33,12 +33,12 @@ def check(
 
     Example:
       >>> import numpy as np
-      >>> from ricci_lax import gt
-      >>> from ricci_lax.checkify import checkify
+      >>> from ricci import lax
+      >>> from ricci.experimental import checkify
       >>> def f(x):
-      ...     check(gt(x, np.float32(0)), "{x} is not positive", x=x)
+      ...     checkify.check(lax.gt(x, np.float32(0)), "{x} is not positive", x=x)
       ...     return x
-      >>> error, _ = checkify(f)(np.float32(-1.0))
+      >>> error, _ = checkify.checkify(f)(np.float32(-1.0))
       >>> error.get()
       '-1.0 is not positive (`check` failed)'
     """
@@ -56,7 +56,8 @@ def debug_check(pred: ArrayLike, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTr
       TypeError: as for ``check``.
 
     Example:
-      >>> debug_check(False, "not seen")
+      >>> from ricci.experimental import checkify
+      >>> checkify.debug_check(False, "not seen")
     """
     _check("debug_check", pred, msg, fmt_args, fmt_kwargs, True)
 
@@ -110,8 +111,8 @@ def check_error(error: Error) -> None:
       JaxRuntimeError: if it holds an error, outside of ``checkify``.
 
     Example:
-      >>> from ricci_lax.checkify import init_error
-      >>> check_error(init_error)
+      >>> from ricci.experimental import checkify
+      >>> checkify.check_error(checkify.init_error)
     """
     if not isinstance(error, Error):
         raise TypeError(

@@ -545,16 +545,45 @@ def conv_general_dilated(
       preferred_element_type: the dtype of the result, by default the operands'.
       out_sharding: the sharding of the result.
 
+    Returns:
+      An array in the order of dimensions that ``dimension_numbers`` gives, by default batch,
+      features and spatial dimensions, of dtype ``preferred_element_type`` or the operands'.
+
     Raises:
       TypeError: if ranks, dtypes or dimension numbers do not fit.
       ValueError: if sizes do not fit the groups, or a named padding is used with
         ``lhs_dilation``.
 
     Example:
-      >>> images = np.ones((2, 3, 8, 8), np.float32)
-      >>> kernels = np.ones((4, 3, 3, 3), np.float32)
-      >>> conv_general_dilated(images, kernels, (1, 1), "SAME").shape
-      (2, 4, 8, 8)
+      Edges of an image with the channels last, found by a kernel that takes the difference of
+      neighbours:
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> image = jnp.array([[0.0, 0.0, 5.0, 5.0]]).reshape(1, 1, 4, 1)
+      >>> kernel = jnp.array([-1.0, 1.0]).reshape(1, 2, 1, 1)
+      >>> numbers = ("NHWC", "HWIO", "NHWC")
+      >>> edges = lax.conv_general_dilated(
+      ...     image, kernel, (1, 1), "VALID", dimension_numbers=numbers
+      ... )
+      >>> edges.ravel().tolist()
+      [0.0, 5.0, 0.0]
+
+      With one group for each channel (a depthwise convolution) the kernels have one input feature:
+
+      >>> images = jnp.ones((2, 8, 8, 3))
+      >>> kernels = jnp.ones((3, 3, 1, 3))
+      >>> lax.conv_general_dilated(
+      ...     images, kernels, (2, 2), "SAME", dimension_numbers=numbers, feature_group_count=3
+      ... ).shape
+      (2, 4, 4, 3)
+
+    Notes:
+      By default the channels come before the spatial dimensions, and in the kernels first the
+      output features, then the input features.
+
+    See also:
+      ``conv``, ``conv_with_general_padding``, ``conv_transpose``; ``reduce_window``, for pooling.
 
     Source: StableHLO ``convolution``.
     """

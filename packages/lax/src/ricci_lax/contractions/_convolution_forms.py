@@ -47,9 +47,18 @@ def conv(
 ) -> Array:
     """``conv_general_dilated`` with dimensions in the order ``NCHW``, ``OIHW``, ``NCHW``.
 
+    Args:
+      lhs, rhs, window_strides, padding, precision, preferred_element_type: as for
+        ``conv_general_dilated``; ``padding`` is the name of one.
+
+    Returns:
+      An array of batch, features and spatial dimensions.
+
     Example:
+      >>> import numpy as np
+      >>> from ricci import lax
       >>> images, kernels = np.ones((2, 3, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32)
-      >>> conv(images, kernels, (1, 1), "VALID").shape
+      >>> lax.conv(images, kernels, (1, 1), "VALID").shape
       (2, 4, 6, 6)
     """
     return conv_general_dilated(
@@ -74,9 +83,19 @@ def conv_with_general_padding(
 ) -> Array:
     """``conv`` with any padding, and with dilations.
 
+    Args:
+      lhs, rhs, window_strides, padding: as for ``conv_general_dilated``.
+      lhs_dilation, rhs_dilation, precision: as for ``conv_general_dilated``.
+      preferred_element_type: as for ``conv_general_dilated``.
+
+    Returns:
+      An array of batch, features and spatial dimensions.
+
     Example:
+      >>> import numpy as np
+      >>> from ricci import lax
       >>> images, kernels = np.ones((2, 3, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32)
-      >>> conv_with_general_padding(images, kernels, (1, 1), ((1, 1), (0, 0)), None, None).shape
+      >>> lax.conv_with_general_padding(images, kernels, (1, 1), ((1, 1), (0, 0)), None, None).shape
       (2, 4, 8, 6)
     """
     return conv_general_dilated(
@@ -127,12 +146,18 @@ def conv_transpose(
       use_consistent_padding: whether explicit padding is meant for the convolution that this
         transposes, rather than for the spread input.
 
+    Returns:
+      An array whose spatial sizes are about ``strides`` times those of ``lhs``; with ``"SAME"``
+      exactly.
+
     Raises:
       ValueError: if there is no default for the rank, or the padding's name is not known.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci import lax
       >>> x, kernel = np.ones((1, 4, 4, 3), np.float32), np.ones((3, 3, 3, 5), np.float32)
-      >>> conv_transpose(x, kernel, (2, 2), "SAME").shape
+      >>> lax.conv_transpose(x, kernel, (2, 2), "SAME").shape
       (1, 8, 8, 5)
     """
     lhs_shape, rhs_shape = shape_of(lhs), shape_of(rhs)
@@ -190,17 +215,24 @@ def conv_general_dilated_patches(
     """The patches that a convolution's kernels see, as features of the result.
 
     Args:
+      lhs: the images.
       filter_shape: the size of a patch in each spatial dimension.
-      lhs, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, precision,
-        preferred_element_type: see ``conv_general_dilated``.
+      window_strides, padding, lhs_dilation, rhs_dilation: as for ``conv_general_dilated``.
+      dimension_numbers, precision, preferred_element_type: as for ``conv_general_dilated``.
 
     Returns:
       An array with ``features * prod(filter_shape)`` features, the patch's position changing
       fastest.
 
+    Raises:
+      TypeError: if ``filter_shape`` does not have one size for each spatial dimension, or the ranks
+        or dimension numbers do not fit.
+
     Example:
+      >>> import numpy as np
+      >>> from ricci import lax
       >>> images = np.ones((2, 3, 8, 8), np.float32)
-      >>> conv_general_dilated_patches(images, (3, 3), (1, 1), "VALID").shape
+      >>> lax.conv_general_dilated_patches(images, (3, 3), (1, 1), "VALID").shape
       (2, 27, 6, 6)
     """
     lhs_shape = shape_of(lhs)
@@ -247,16 +279,22 @@ def conv_general_dilated_local(
     """A convolution with separate kernels at each position of the result.
 
     Args:
-      rhs: the kernels: their input features hold ``features * prod(filter_shape)``, their
-        spatial dimensions have the result's sizes.
+      lhs: the images.
+      rhs: the kernels: their input features hold ``features * prod(filter_shape)``, their spatial
+        dimensions have the result's sizes.
+      window_strides, padding: as for ``conv_general_dilated``.
       filter_shape: the size of a kernel in each spatial dimension.
-      lhs, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, precision: see
-        ``conv_general_dilated``.
+      lhs_dilation, rhs_dilation, dimension_numbers, precision: as for ``conv_general_dilated``.
+
+    Returns:
+      An array like that of ``conv_general_dilated``.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci import lax
       >>> images = np.ones((2, 3, 8, 8), np.float32)
       >>> kernels = np.ones((4, 27, 6, 6), np.float32)
-      >>> conv_general_dilated_local(images, kernels, (1, 1), "VALID", (3, 3)).shape
+      >>> lax.conv_general_dilated_local(images, kernels, (1, 1), "VALID", (3, 3)).shape
       (2, 4, 6, 6)
     """
     numbers: ConvDimensionNumbers = conv_dimension_numbers(

@@ -38,12 +38,19 @@ ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, st
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """The layouts that strings such as ``("NHWC", "HWIO", "NHWC")`` describe.
 
+    Args:
+      dimension_numbers: three strings: for the left operand, the right one, and the result.
+
+    Returns:
+      For each string, the position of each letter, in the order of ``ConvDimensionNumbers``.
+
     Raises:
       TypeError: if a letter is repeated, ``N`` and ``C`` (``O`` and ``I`` in the second) do not
         each occur once, or the spatial letters differ.
 
     Example:
-      >>> conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+      >>> from ricci import lax
+      >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
       ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     lhs, rhs, out = dimension_numbers
@@ -84,11 +91,15 @@ def conv_dimension_numbers(
         in this order; three strings of letters, see ``conv_general_permutations``; or a
         ``ConvDimensionNumbers``, which is returned unchanged.
 
+    Returns:
+      A ``ConvDimensionNumbers``.
+
     Raises:
       TypeError: if ranks differ, or the strings do not fit.
 
     Example:
-      >>> conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC")).rhs_spec
+      >>> from ricci import lax
+      >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC")).rhs_spec
       (3, 2, 0, 1)
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
@@ -141,13 +152,20 @@ def conv_shape_tuple(
 
     Args:
       lhs_shape, rhs_shape: the operands' shapes, dilated.
+      strides: the window's step in each spatial dimension.
+      pads: low and high padding for each spatial dimension, or the name of a padding.
+      batch_group_count: as for ``conv_general_dilated``.
+
+    Returns:
+      The shape of the result.
 
     Raises:
       TypeError: if there is not one padding for each spatial dimension.
       ValueError: if negative padding takes away more than there is.
 
     Example:
-      >>> conv_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (1, 1), "SAME")
+      >>> from ricci import lax
+      >>> lax.conv_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (1, 1), "SAME")
       (2, 4, 8, 8)
     """
     if isinstance(pads, str):
@@ -184,9 +202,17 @@ def conv_general_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of a convolution of operands in any order of dimensions.
 
+    Args:
+      lhs_shape, rhs_shape, window_strides, padding, dimension_numbers: as for
+        ``conv_general_dilated``, with the operands' shapes.
+
+    Returns:
+      The shape of the result.
+
     Example:
+      >>> from ricci import lax
       >>> numbers = ("NHWC", "HWIO", "NHWC")
-      >>> conv_general_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (1, 1), "VALID", numbers)
+      >>> lax.conv_general_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (1, 1), "VALID", numbers)
       (2, 6, 6, 4)
     """
     lhs, rhs, out = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
@@ -205,8 +231,16 @@ def conv_transpose_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of a transposed convolution.
 
+    Args:
+      lhs_shape, rhs_shape, window_strides, padding, dimension_numbers: as for ``conv_transpose``,
+        with the operands' shapes.
+
+    Returns:
+      The shape of the result.
+
     Example:
-      >>> conv_transpose_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (2, 2), "SAME", None)
+      >>> from ricci import lax
+      >>> lax.conv_transpose_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (2, 2), "SAME", None)
       (2, 4, 16, 16)
     """
     lhs, rhs, out = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)

@@ -349,9 +349,28 @@ def dot_general(
       ValueError: if the precision is not a known one.
 
     Example:
-      >>> x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
-      >>> dot_general(x, y, (((1,), (0,)), ((), ()))).shape
-      (2, 4)
+      A batch of products of matrices: dimension 0 is paired, dimension 2 of the left is summed with
+      dimension 1 of the right.
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))
+      >>> numbers = (((2,), (1,)), ((0,), (0,)))
+      >>> lax.dot_general(x, y, numbers).shape
+      (5, 2, 4)
+
+      Products of bytes, added up in 32 bits:
+
+      >>> a = jnp.full(1000, 100, jnp.int8)
+      >>> int(lax.dot_general(a, a, (((0,), (0,)), ((), ())), preferred_element_type=jnp.int32))
+      10000000
+
+    Notes:
+      The batch dimensions come first in the result, wherever they are in the operands. Without
+      ``preferred_element_type`` sums of small dtypes are returned in that dtype.
+
+    See also:
+      ``jnp.einsum``, which finds the dimension numbers from letters; ``jnp.matmul``; ``dot``.
 
     Source: StableHLO ``dot_general``.
     """
@@ -392,12 +411,22 @@ def dot(
 ) -> Array:
     """The product of two vectors or matrices; any contraction with ``dimension_numbers``.
 
+    Args:
+      lhs, rhs: arrays: vectors or matrices, unless ``dimension_numbers`` is given.
+      dimension_numbers, precision, preferred_element_type, out_sharding: as for ``dot_general``.
+
+    Returns:
+      An array without the last dimension of ``lhs`` and the first of ``rhs``; with
+      ``dimension_numbers``, as ``dot_general`` returns it.
+
     Raises:
       ValueError: if the operands are not such a pair and ``dimension_numbers`` is not given.
 
     Example:
-      >>> dot(np.ones((2, 3), np.float32), np.ones(3, np.float32)).shape
-      (2,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1])).tolist()
+      [12, 34]
     """
     if dimension_numbers is None:
         lhs_shape, rhs_shape = shape_of(lhs), shape_of(rhs)
@@ -422,12 +451,21 @@ def dot(
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products of two batches of matrices: all but the last two dimensions pair up.
 
+    Args:
+      lhs, rhs: arrays of one rank, of shapes ``(..., m, k)`` and ``(..., k, n)``.
+      precision: as for ``dot_general``.
+
+    Returns:
+      An array of shape ``(..., m, n)``.
+
     Raises:
       ValueError: if the ranks differ or are less than 2.
       TypeError: if sizes do not fit.
 
     Example:
-      >>> batch_matmul(np.ones((5, 2, 3), np.float32), np.ones((5, 3, 4), np.float32)).shape
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> lax.batch_matmul(np.ones((5, 2, 3), np.float32), np.ones((5, 3, 4), np.float32)).shape
       (5, 2, 4)
     """
     lhs_ndim, rhs_ndim = len(shape_of(lhs)), len(shape_of(rhs))

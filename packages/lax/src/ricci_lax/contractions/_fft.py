@@ -228,8 +228,10 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         for complex numbers or for floating-point ones of 16 bits.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci import lax
       >>> x = np.array([1.0, 0.0, 0.0, 0.0], np.float32)
-      >>> np.asarray(fft(x, "rfft", (4,))).tolist()
+      >>> np.asarray(lax.fft(x, "rfft", (4,))).tolist()
       [(1+0j), (1+0j), (1+0j)]
 
     Source: StableHLO ``fft``.

@@ -178,7 +178,9 @@ class DotAlgorithmPreset(enum.Enum):
         """The dtypes that the product of operands of two dtypes may have; ``None`` for any.
 
         Example:
-          >>> DotAlgorithmPreset.F16_F16_F32.supported_output_types(np.float16, np.float16)
+          >>> import numpy as np
+          >>> from ricci import lax
+          >>> lax.DotAlgorithmPreset.F16_F16_F32.supported_output_types(np.float16, np.float16)
           (<class 'numpy.float32'>, <class 'numpy.float16'>)
         """
         preset = _presets.get(self.name)

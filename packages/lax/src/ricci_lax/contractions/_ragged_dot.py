@@ -369,9 +369,11 @@ def ragged_dot_general(
       ValueError: if the precision is not a known one.
 
     Example:
-      >>> numbers = RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], [])
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], [])
       >>> x, y = np.ones((5, 3), np.float32), np.ones((5, 4), np.float32)
-      >>> ragged_dot_general(x, y, np.array([2, 3]), numbers).shape
+      >>> lax.ragged_dot_general(x, y, np.array([2, 3]), numbers).shape
       (2, 3, 4)
 
     Source: CHLO ``ragged_dot``.
@@ -424,8 +426,10 @@ def ragged_dot(
       ValueError: if the precision is not a known one.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci import lax
       >>> x, y = np.ones((5, 3), np.float32), np.ones((2, 3, 4), np.float32)
-      >>> ragged_dot(x, y, np.array([2, 3])).shape
+      >>> lax.ragged_dot(x, y, np.array([2, 3])).shape
       (5, 4)
 
     Source: CHLO ``ragged_dot``.

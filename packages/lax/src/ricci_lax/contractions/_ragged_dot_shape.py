@@ -32,7 +32,8 @@ class RaggedDotDimensionNumbers:
         ragged dimension is neither contracted nor a batch; else none.
 
     Example:
-      >>> RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0]).lhs_ragged_dimensions
+      >>> from ricci import lax
+      >>> lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0]).lhs_ragged_dimensions
       (0,)
     """
 

@@ -224,8 +224,10 @@ def scaled_dot(
       TypeError: if ranks differ, sizes do not fit, or blocks are not equal.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci import lax
       >>> x, y = np.ones((2, 64), np.float32), np.ones((64, 3), np.float32)
-      >>> scaled_dot(x, y, lhs_scale=np.ones((2, 2), np.float32)).shape
+      >>> lax.scaled_dot(x, y, lhs_scale=np.ones((2, 2), np.float32)).shape
       (2, 3)
 
     Source: the OCP Microscaling Formats (MX) specification, 1.0.

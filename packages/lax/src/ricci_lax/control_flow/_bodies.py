@@ -1,7 +1,6 @@
 """Tracing the functions that control flow is given, and checking what they return."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from ricci_ir import (
     convert_constvars,
     current_source,
     eval_jaxpr,
+    explained,
     get_aval,
     is_observed,
     is_traced,
@@ -29,6 +29,7 @@ from ricci_ir import (
     no_axes,
     notify,
     same_program,
+    shown_file,
     trace_key,
     trace_to_jaxpr,
     varying,
@@ -131,7 +132,7 @@ def function_name(fun: object) -> str:
     name = getattr(fun, "__name__", None) or type(fun).__name__
     code = getattr(fun, "__code__", None)
     if name == "<lambda>" and code is not None:
-        return f"the lambda at {Path(code.co_filename).name}:{code.co_firstlineno}"
+        return f"the lambda at {shown_file(code.co_filename, short=True)}:{code.co_firstlineno}"
     return name
 
 
@@ -249,10 +250,13 @@ def check_carry(
     """
     if tree != out_tree:
         raise TypeError(
-            f"{what}: {function_name(fun)} must return a carry of the pytree "
-            "structure that it is given.\n"
-            f"{_structure_difference(tree, out_tree, 'the carry given', 'the carry returned')}\n"
-            "Return every part of the carry, in its place, also where it does not change."
+            explained(
+                f"{what}: {function_name(fun)} must return a carry of the pytree "
+                "structure that it is given.\n"
+                f"{_structure_difference(tree, out_tree, 'the carry given', 'the carry returned')}"
+                "\nReturn every part of the carry, in its place, also where it does not change.",
+                "loops",
+            )
         )
     wrong = [
         (i, c, o)
@@ -270,15 +274,8 @@ def check_carry(
     if len(wrong) > 5:
         lines.append(f"  and {len(wrong) - 5} more")
     _, c, o = wrong[0]
-    raise TypeError(
-        "\n".join(
-            [
-                f"{what}: {function_name(fun)} must return a carry of the types that it is given:",
-                *lines,
-                _fix(c, o),
-            ]
-        )
-    )
+    start = f"{what}: {function_name(fun)} must return a carry of the types that it is given:"
+    raise TypeError(explained("\n".join([start, *lines, _fix(c, o)]), "loops"))
 
 
 def _differs(c: ShapedArray, o: ShapedArray) -> str:
@@ -371,13 +368,19 @@ def check_branches(what: str, names: Sequence[str], bodies: Sequence[Body]) -> N
       TypeError: if they do not; the message names the first such branch and its leaves.
     """
     first = bodies[0]
-    for name, body in zip(names[1:], bodies[1:], strict=True):
+    # Where messages speak of a branch again, without the place of its function.
+    short = [name.partition(" (")[0] for name in names]
+    for i, body in enumerate(bodies[1:], 1):
+        name = names[i]
         if body.out_tree != first.out_tree:
             raise TypeError(
-                f"{what}: the branches must return the same structure, but {names[0]} and {name} "
-                "do not.\n"
-                f"{_structure_difference(first.out_tree, body.out_tree, names[0], name)}\n"
-                "Return the same containers, with the same keys, from each."
+                explained(
+                    f"{what}: the branches must return the same structure, but {names[0]} and "
+                    f"{name} do not.\n"
+                    f"{_structure_difference(first.out_tree, body.out_tree, short[0], short[i])}\n"
+                    "Return the same containers, with the same keys, from each.",
+                    "loops",
+                )
             )
         wrong = [
             (path, a, b)
@@ -398,9 +401,8 @@ def check_branches(what: str, names: Sequence[str], bodies: Sequence[Body]) -> N
                 if a.shape != b.shape
                 else f"Convert one of them, with .astype({str(a.dtype)!r}) say."
             )
-            raise TypeError(
-                "\n".join([f"{what}: the branches must return the same types:", *lines, advice])
-            )
+            start = f"{what}: the branches must return the same types:"
+            raise TypeError(explained("\n".join([start, *lines, advice]), "loops"))
 
 
 def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[Jaxpr, ...]]:

@@ -304,16 +304,12 @@ def cond[R](
 ) -> R:
     """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``: only one of them runs.
 
-    Under ``vmap`` with a batched predicate both run, and each example selects its result.
-
     Args:
       pred: a scalar; numbers are true unless they are zero.
       true_fun, false_fun: functions of pytrees of arrays that return the same structure, shapes
         and dtypes.
       operands: their arguments.
       operand: an older spelling of a single operand, which may be ``None``.
-
-    The older form ``cond(pred, x, f, y, g)`` is ``f(x)`` if ``pred`` else ``g(y)``.
 
     Returns:
       The result of the chosen function.
@@ -323,8 +319,34 @@ def cond[R](
         different structures or types.
 
     Example:
-      >>> float(cond(True, lambda x: x + 1.0, lambda x: x - 1.0, 2.0))
-      3.0
+      A step that is left out when the gradient is not finite, as one does with half precision:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> @ricci.jit
+      ... def update(params, gradient):
+      ...     apply = lambda p, g: p - 0.5 * g
+      ...     skip = lambda p, g: p
+      ...     return lax.cond(jnp.all(jnp.isfinite(gradient)), apply, skip, params, gradient)
+      >>> params = jnp.array([1.0, 2.0])
+      >>> update(params, jnp.array([2.0, 2.0])).tolist()
+      [0.0, 1.0]
+      >>> update(params, jnp.array([2.0, jnp.inf])).tolist()
+      [1.0, 2.0]
+
+    Notes:
+      Both branches are traced, so that both must be valid for the operands' shapes, and what they
+      print in Python is printed. Their results are not promoted: where one returns ``1`` and the
+      other a float, an error names both types.
+
+      Under ``vmap`` with a batched predicate both run, and each example selects its result: there
+      ``cond`` saves no work.
+
+      The older form ``cond(pred, x, f, y, g)`` is ``f(x)`` if ``pred`` else ``g(y)``.
+
+    See also:
+      ``switch``, for several branches; ``jnp.where``, which selects elements.
     """
     if not (callable(true_fun) and callable(false_fun)):
         true_fun, false_fun, operands = _older_form(true_fun, false_fun, operands)
@@ -383,8 +405,21 @@ def switch[R](
       ValueError: if there are no branches.
 
     Example:
-      >>> float(switch(1, [lambda x: x, lambda x: x * 10.0], 2.0))
-      20.0
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> activations = [jnp.tanh, lambda x: jnp.maximum(x, 0.0), lambda x: x]
+      >>> activate = ricci.jit(lambda kind, x: lax.switch(kind, activations, x))
+      >>> activate(1, jnp.array([-2.0, 3.0])).tolist()
+      [0.0, 3.0]
+      >>> activate(7, jnp.array([-2.0, 3.0])).tolist()  # clamped to 2
+      [-2.0, 3.0]
+
+    Notes:
+      Under ``vmap`` with a batched index all branches run, and each example selects its result.
+
+    See also:
+      ``cond``; ``lax.select_n``, which selects elements.
     """
     if not all(map(callable, branches)):
         raise TypeError("switch: the branches must be functions; they are called with operands.")

@@ -67,13 +67,25 @@ def custom_root(
         as ``io_callback``.
 
     Example:
-      >>> from ricci_autodiff import grad
-      >>> from ricci_lax import div, mul, sqrt, sub
-      >>> root = lambda a: custom_root(
-      ...     lambda x: sub(mul(x, x), a), 1.0, lambda f, x: sqrt(a), lambda g, y: div(y, g(1.0))
-      ... )
-      >>> float(grad(root)(4.0))
-      0.25
+      A cube root by bisection, which has no useful derivative of its own:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> def bisect(f, guess):
+      ...     def halve(_, ends):
+      ...         low, high = ends
+      ...         middle = (low + high) / 2
+      ...         above = f(middle) > 0
+      ...         return jnp.where(above, low, middle), jnp.where(above, middle, high)
+      ...     return lax.fori_loop(0, 40, halve, (0.0, 10.0))[0]
+      >>> def cube_root(a):
+      ...     return lax.custom_root(lambda x: x**3 - a, 1.0, bisect, lambda g, y: y / g(1.0))
+      >>> round(float(cube_root(8.0)), 4), round(float(ricci.grad(cube_root)(8.0)), 4)
+      (2.0, 0.0833)
+
+    See also:
+      ``custom_linear_solve``, for linear systems.
     """
     guess, tree = tree_flatten(initial_guess)
     avals = [_guess_aval(i, x, initial_guess) for i, x in enumerate(guess)]

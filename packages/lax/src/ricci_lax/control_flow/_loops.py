@@ -77,8 +77,14 @@ def scan[C, X, Y](
     """Thread a carry through a function applied along the leading axis of arrays.
 
     Each call hands its carry to the next, which gets the next slice; what the calls return beside
-    the carry is stacked. All of them are one compiled loop. ``itertools.accumulate`` is the case in
-    which the carry itself is collected.
+    the carry is stacked. All of them are one compiled loop, whose program does not grow with the
+    number of iterations. It computes what this Python loop does::
+
+        ys = []
+        for x in xs:
+            carry, y = f(carry, x)
+            ys.append(y)
+        return carry, stack(ys)
 
     Args:
       f: from the carry and a slice of ``xs`` to the next carry, of the same structure, shapes and
@@ -90,16 +96,46 @@ def scan[C, X, Y](
       unroll: how many iterations make one step of the compiled loop; ``True`` for all.
 
     Returns:
-      The last carry, and the collected results, of shape ``(length, ...)``.
+      The last carry, with the structure and types of ``init``, and the collected results: a pytree
+      of what ``f`` collects, each array of shape ``(length, ...)``.
 
     Raises:
       TypeError: if ``f`` returns no pair, or changes the structure or a type of the carry.
       ValueError: if the arrays of ``xs`` differ in length, or there are none and no ``length``.
 
     Example:
-      >>> last, sums = scan(lambda total, x: (total + x, total + x), 0, np.arange(4))
-      >>> int(last), sums.tolist()
-      (6, [0, 1, 3, 6])
+      A falling ball: the carry is its position and velocity, and the positions are collected. The
+      whole simulation has a derivative.
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> def step(state, force):
+      ...     position, velocity = state
+      ...     velocity = velocity + 0.5 * force
+      ...     position = position + 0.5 * velocity
+      ...     return (position, velocity), position
+      >>> forces = jnp.full(4, -1.0)
+      >>> (position, velocity), path = lax.scan(step, (10.0, 2.0), forces)
+      >>> path.tolist()
+      [10.75, 11.25, 11.5, 11.5]
+      >>> final = lambda velocity: lax.scan(step, (10.0, velocity), forces)[0][0]
+      >>> float(ricci.grad(final)(2.0))
+      2.0
+
+    Notes:
+      The carry keeps its types: ``jnp.zeros(3, int)`` as ``init`` of a carry to which floats are
+      added raises a TypeError that names the leaf. A Python number is promoted instead.
+
+      Reverse mode stores the residuals of every iteration. ``checkpoint`` around ``f`` stores the
+      carries alone, and computes the rest again.
+
+      For a count without arrays pass ``xs=None`` and ``length``; for a loop whose length is not
+      known ahead, ``while_loop``.
+
+    See also:
+      ``fori_loop``, ``associative_scan`` (parallel, for associative functions), ``lax.map`` (no
+      carry).
     """
     if not callable(f):
         raise TypeError(f"scan: f must be a function of the carry and a slice, got {f!r:.60}.")
@@ -314,7 +350,7 @@ def fori_loop[T](
         known bounds.
 
     Returns:
-      The carry at the end.
+      The carry at the end, a pytree like ``init_val``; ``init_val`` itself if ``upper <= lower``.
 
     Raises:
       TypeError: if a bound is no integer scalar, their dtypes differ, or ``body_fun`` changes the
@@ -322,8 +358,24 @@ def fori_loop[T](
       ValueError: if ``unroll`` is given and a bound is traced.
 
     Example:
-      >>> int(fori_loop(1, 5, lambda i, product: product * i, 1))
-      24
+      Newton's method for a square root, and its derivative:
+
+      >>> import ricci
+      >>> from ricci import lax
+      >>> def root(a):
+      ...     return lax.fori_loop(0, 10, lambda i, x: (x + a / x) / 2, a)
+      >>> round(float(root(9.0)), 4), round(float(ricci.grad(root)(9.0)), 4)
+      (3.0, 0.1667)
+
+    Notes:
+      ``body_fun`` gets the index first, and returns the carry alone. Arrays are changed by
+      ``carry.at[i].set(...)``; the index is traced, so that Python lists cannot be indexed with it.
+
+      In a jitted function a bound that is an argument is traced: the loop is a ``while_loop``, and
+      ``grad`` raises an error. Make the bound static, or use ``scan`` and mask what is too much.
+
+    See also:
+      ``scan``, which slices arrays and collects results.
     """
     if not callable(body_fun):
         raise TypeError("fori_loop: body_fun must be a function of the index and the carry.")
@@ -442,6 +494,8 @@ def _until(body: Body, counter: AbstractValue) -> tuple[Jaxpr, Jaxpr]:
 def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> R:
     """Apply a function to each slice along the leading axis of arrays, one after another.
 
+    It gives what ``vmap(f)(xs)`` gives, with the memory of one slice, or of ``batch_size`` slices.
+
     Args:
       f: from a slice of ``xs`` to a pytree of arrays. It is traced in each call, so that changes of
         what it closes over are seen.
@@ -449,14 +503,28 @@ def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) 
       batch_size: how many slices to work on at once, with ``vmap``; one at a time by default.
 
     Returns:
-      The results, of shape ``(length, ...)``.
+      A pytree like what ``f`` returns, of arrays of shape ``(length, ...)``.
 
     Raises:
+      TypeError: if ``f`` is not callable or ``batch_size`` is no integer.
       ValueError: if the arrays of ``xs`` differ in length, or there are none.
 
     Example:
-      >>> map(lambda x: x * x, np.arange(3.0)).tolist()
-      [0.0, 1.0, 4.0]
+      Distances of all pairs, two rows at a time. The last batch may be smaller.
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> points = jnp.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+      >>> distances = lambda p: jnp.sqrt(jnp.sum((points - p) ** 2, axis=1))
+      >>> lax.map(distances, points, batch_size=2).tolist()
+      [[0.0, 5.0, 10.0], [5.0, 0.0, 5.0], [10.0, 5.0, 0.0]]
+
+    Notes:
+      Unlike the built-in ``map`` it takes one pytree: for several arrays pass a tuple, which ``f``
+      unpacks. Without ``batch_size`` the iterations are not parallel, and slow if each is small.
+
+    See also:
+      ``vmap``, ``scan``.
     """
     if not callable(f):
         raise TypeError(f"map: f must be a function of a slice, got {f!r:.60}.")

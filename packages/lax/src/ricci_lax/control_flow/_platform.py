@@ -57,8 +57,16 @@ def platform_dependent(
       TypeError: if the functions return different structures or types.
 
     Example:
-      >>> float(platform_dependent(2.0, tpu=lambda x: x, default=lambda x: x + 1.0))
-      3.0
+      A product in a precision that suits the device:
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> def product(a, b):
+      ...     exact = lambda a, b: a @ b
+      ...     quick = lambda a, b: jnp.matmul(a, b, precision="default")
+      ...     return lax.platform_dependent(a, b, tpu=quick, default=exact)
+      >>> float(product(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0])))
+      11.0
     """
     if "gpu" in per_platform:
         raise ValueError(

@@ -23,13 +23,26 @@ def sequential_vmap[**P, R](f: Callable[P, R]) -> custom_vmap[P, R]:
     Args:
       f: a function of pytrees of arrays.
 
+    Returns:
+      A function with the same arguments and results.
+
     Example:
+      A callback that takes one example at a time:
+
       >>> import numpy as np
-      >>> from ricci_batching import vmap
-      >>> from ricci_lax import mul
-      >>> f = sequential_vmap(lambda x: mul(x, x))
-      >>> vmap(f)(np.float32([1.0, 3.0])).tolist()
-      [1.0, 9.0]
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.custom_batching import sequential_vmap
+      >>> @sequential_vmap
+      ... def rank(matrix):
+      ...     struct = ricci.ShapeDtypeStruct((), jnp.int32)
+      ...     count = lambda m: np.int32(np.linalg.matrix_rank(m))
+      ...     return ricci.pure_callback(count, struct, matrix)
+      >>> ricci.vmap(rank)(jnp.stack([jnp.eye(2), jnp.ones((2, 2))])).tolist()
+      [2, 1]
+
+    See also:
+      ``custom_vmap``, ``lax.map``.
     """
     one_at_a_time = custom_vmap(f)
     again = cast(Callable[..., Any], one_at_a_time)

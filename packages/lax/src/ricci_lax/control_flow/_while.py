@@ -36,6 +36,7 @@ from ricci_ir import (
     disable_jit_state,
     discharged,
     eval_jaxpr,
+    explained,
     get_aval,
     is_observed,
     is_reference,
@@ -155,13 +156,18 @@ def _while_linearize(tape: Tape, primals, tangents, **params):
 
 
 def _while_transpose(cts, *args, **params):
+    source = current_source()
     if is_observed():
-        notify(NotReversible(current_source(), "while_loop"))
+        notify(NotReversible(source, "while_loop"))
+    where = "" if source.code is None else f"\nThe loop is at {source}."
     raise ValueError(
-        "while_loop cannot be differentiated in reverse mode (grad, vjp): the number of its "
-        "iterations is not known before it runs, so that residuals cannot be stored for each.\n"
-        "Use scan, or fori_loop with bounds that are known while tracing; forward mode (jvp, "
-        "jacfwd) works. For the solution of an equation use custom_root or custom_vjp."
+        explained(
+            "while_loop cannot be differentiated in reverse mode (grad, vjp): the number of its "
+            f"iterations is not known before it runs, so that residuals cannot be stored.{where}\n"
+            "Use scan, or fori_loop with bounds that are known while tracing; forward mode (jvp, "
+            "jacfwd) works. For the solution of an equation use custom_root or custom_vjp.",
+            "derivatives",
+        )
     )
 
 
@@ -539,25 +545,46 @@ while_p: Primitive = define(
 def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T], init_val: T) -> T:
     """Apply ``body_fun`` to a carry again and again, as long as ``cond_fun`` of it holds.
 
-    Under ``vmap`` with a condition that differs between examples, the loop runs until the last
-    has ended; the others keep their values. Forward-mode differentiation works; in reverse mode
-    use ``scan`` or ``fori_loop``.
-
     Args:
       cond_fun: from the carry to a boolean scalar.
       body_fun: from the carry to the next, of the same structure, shapes and dtypes.
       init_val: the carry to start from, a pytree of arrays.
 
     Returns:
-      The carry at the end.
+      The first carry of which ``cond_fun`` does not hold, a pytree like ``init_val``.
 
     Raises:
       TypeError: if ``body_fun`` changes the structure or a type of the carry, or ``cond_fun``
         returns something else than a boolean scalar.
 
     Example:
-      >>> int(while_loop(lambda n: n < 100, lambda n: 2 * n, 3))
-      192
+      A fixed point, up to a tolerance. The number of steps is bounded, as it should be where a loop
+      may not converge.
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> def fixed_point(f, x, tolerance=1e-5):
+      ...     def unsettled(carry):
+      ...         step, old, new = carry
+      ...         return (step < 100) & (jnp.abs(new - old) > tolerance)
+      ...     def advance(carry):
+      ...         step, _, x = carry
+      ...         return step + 1, x, f(x)
+      ...     return lax.while_loop(unsettled, advance, (0, x, f(x)))
+      >>> step, _, x = fixed_point(jnp.cos, 1.0)
+      >>> round(float(x), 3)
+      0.739
+
+    Notes:
+      Forward-mode differentiation works. Reverse mode raises an error, since the number of
+      residuals is not known: use ``scan`` or ``fori_loop`` with known bounds, or ``custom_root``
+      and ``custom_linear_solve`` for what is iterated until it converges.
+
+      Under ``vmap`` with a condition that differs between examples, the loop runs until the last
+      has ended; the others keep their values.
+
+    See also:
+      ``scan``, ``fori_loop``.
     """
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError("while_loop: cond_fun and body_fun must be functions of the carry.")

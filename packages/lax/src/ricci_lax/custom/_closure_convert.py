@@ -44,10 +44,26 @@ def closure_convert(fun: Callable, *example_args: PyTree) -> tuple[Callable, lis
       TypeError: if ``converted`` is called with arguments of another structure.
 
     Example:
-      >>> from ricci_lax import mul
-      >>> converted, consts = closure_convert(lambda x: mul(x, 2.0), 1.0)
-      >>> float(converted(3.0, *consts))
-      6.0
+      The function to be integrated closes over ``scale``, with respect to which the integral is
+      differentiated:
+
+      >>> from functools import partial
+      >>> import ricci
+      >>> @partial(ricci.custom_vjp, nondiff_argnums=(0,))
+      ... def midpoint(f, width, *consts):
+      ...     return width * f(width / 2, *consts)
+      >>> def forward(f, width, *consts):
+      ...     return midpoint(f, width, *consts), (width, consts)
+      >>> def backward(f, residuals, ct):
+      ...     width, consts = residuals
+      ...     _, pull = ricci.vjp(lambda *consts: width * f(width / 2, *consts), *consts)
+      ...     return ct * f(width, *consts), *pull(ct)
+      >>> midpoint.defvjp(forward, backward)
+      >>> def integral(scale):
+      ...     f, consts = ricci.closure_convert(lambda x: scale * x, 0.0)
+      ...     return midpoint(f, 2.0, *consts)
+      >>> float(integral(3.0)), float(ricci.grad(integral)(3.0))
+      (6.0, 2.0)
     """
     if not callable(fun):
         raise TypeError(

@@ -82,11 +82,19 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
       TypeError: if ``fun`` does not return a pair, or ``rule`` other cotangents than it must.
 
     Example:
-      >>> from ricci_autodiff import grad
-      >>> from ricci_lax import mul
-      >>> f = custom_gradient(lambda x: (mul(x, x), lambda ct: mul(ct, 10.0)))
-      >>> float(f(3.0)), float(grad(f)(3.0))
-      (9.0, 10.0)
+      The rule uses the square root that was computed, and is finite at zero:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> @ricci.custom_gradient
+      ... def safe_sqrt(x):
+      ...     root = jnp.sqrt(x)
+      ...     return root, lambda ct: ct * jnp.where(root > 0, 0.5 / jnp.maximum(root, 1e-6), 0.0)
+      >>> float(ricci.grad(safe_sqrt)(4.0)), float(ricci.grad(safe_sqrt)(0.0))
+      (0.25, 0.0)
+
+    See also:
+      ``custom_vjp``, whose rules are functions of their own.
     """
     if fun is None:
         return partial(custom_gradient, with_logs=with_logs)

@@ -65,11 +65,19 @@ def linear_call(
       NotImplementedError: on differentiation with respect to ``residual_args``.
 
     Example:
-      >>> from ricci_autodiff import grad
-      >>> from ricci_lax import div
-      >>> f = lambda x: linear_call(lambda r, x: div(x, r), lambda r, t: div(t, r), 2.0, x)
-      >>> float(f(3.0)), float(grad(f)(3.0))
-      (1.5, 0.5)
+      Reading rows, with the addition of rows as its transpose:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.custom_derivatives import linear_call
+      >>> def read(rows, table):
+      ...     return table[rows]
+      >>> def add(rows, ct):
+      ...     return jnp.zeros((4, 2)).at[rows].add(ct)
+      >>> rows = jnp.array([3, 0, 3])
+      >>> f = lambda table: jnp.sum(linear_call(read, add, rows, table))
+      >>> ricci.grad(f)(jnp.ones((4, 2))).tolist()
+      [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [2.0, 2.0]]
     """
     for function in (fun, fun_transpose):
         if not callable(function):

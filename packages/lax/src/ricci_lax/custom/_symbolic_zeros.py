@@ -23,6 +23,7 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
       A pytree of the same structure; the zero of an integer array has dtype ``float0``.
 
     Example:
+      >>> from ricci.custom_derivatives import zero_from_primal
       >>> float(zero_from_primal(2.0))
       0.0
     """
@@ -37,10 +38,17 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
 def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
     """The values in a pytree of ``CustomVJPPrimal``, as forward rules with symbolic zeros get it.
 
+    Args:
+      tree: the pytree.
+
+    Returns:
+      The pytree with ``value`` in place of each ``CustomVJPPrimal``.
+
     Raises:
-      TypeError: if a leaf is something else.
+      ValueError: if a leaf is of another class.
 
     Example:
+      >>> from ricci.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
       >>> custom_vjp_primal_tree_values({"a": CustomVJPPrimal(3, True)})
       {'a': 3}
     """

@@ -38,7 +38,13 @@ from ricci_ir import (
     varying,
 )
 from ricci_lax.rules._law_examples import no_examples
-from ricci_pytree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
+from ricci_pytree import (
+    PyTreeDef,
+    read_signature,
+    tree_flatten,
+    tree_leaves,
+    tree_unflatten,
+)
 from ricci_stablehlo import Lowering, Value
 
 from ._batched_rules import BatchedRules, joint_batch
@@ -67,7 +73,23 @@ __all__ = [
 class CustomVJPPrimal(Record):
     """An argument as a forward rule with ``symbolic_zeros`` sees it: a leaf of its pytree.
 
-    ``perturbed`` is whether the argument is being differentiated.
+    Attributes:
+      value: the array.
+      perturbed: whether the argument is being differentiated.
+
+    Example:
+      A forward rule that keeps a residual only for an argument that is differentiated:
+
+      >>> import ricci
+      >>> product = ricci.custom_vjp(lambda x, y: x * y)
+      >>> def forward(x, y):
+      ...     return x.value * y.value, (y.value, x.value if y.perturbed else None)
+      >>> def backward(residuals, ct):
+      ...     y, x = residuals
+      ...     return ct * y, None if x is None else ct * x
+      >>> product.defvjp(forward, backward, symbolic_zeros=True)
+      >>> float(ricci.grad(product)(2.0, 3.0))
+      3.0
     """
 
     value: ArrayLike
@@ -77,6 +99,9 @@ class CustomVJPPrimal(Record):
 class custom_vjp[**P, R](CustomFunction[P, R]):
     """A function whose vjp is given rather than derived.
 
+    The function is then differentiated in reverse mode alone. Without differentiation ``fun`` runs
+    as it is.
+
     Args:
       fun: a function of pytrees of arrays.
       nondiff_argnums: positions of arguments that are not differentiated: the backward rule gets
@@ -84,11 +109,36 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
       nondiff_argnames: the same by name.
 
     Example:
-      >>> from ricci_lax import sin, cos, mul
-      >>> @custom_vjp
-      ... def f(x):
-      ...     return sin(x)
-      >>> f.defvjp(lambda x: (sin(x), cos(x)), lambda cos_x, ct: (mul(ct, cos_x),))
+      The identity, whose gradient is clipped on its way back. The limit is an argument that is not
+      differentiated.
+
+      >>> from functools import partial
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> @partial(ricci.custom_vjp, nondiff_argnums=(0,))
+      ... def clip_gradient(limit, x):
+      ...     return x
+      >>> def forward(limit, x):
+      ...     return x, None  # the value, and no residuals
+      >>> def backward(limit, residuals, ct):
+      ...     return (jnp.clip(ct, -limit, limit),)
+      >>> clip_gradient.defvjp(forward, backward)
+      >>> loss = lambda x: jnp.sum(clip_gradient(1.0, x) ** 2)
+      >>> ricci.grad(loss)(jnp.array([0.25, 5.0, -5.0])).tolist()
+      [0.5, 1.0, -1.0]
+
+    Notes:
+      The forward rule has the signature of ``fun``; the backward rule gets the arguments at
+      ``nondiff_argnums`` first, then the residuals and the cotangent, and returns a tuple with one
+      cotangent for each other argument, also if there is only one.
+
+      Residuals are arrays: a shape or a string that the backward rule needs is a
+      ``nondiff_argnums`` argument. A traced array may not be one: pass it as an ordinary
+      argument, with ``None`` for its cotangent.
+
+    See also:
+      ``custom_jvp``, which serves both modes; ``custom_gradient``, for a rule that is a closure;
+      ``closure_convert``.
     """
 
     if TYPE_CHECKING:
@@ -275,6 +325,14 @@ class Rules:
             flat += self._checked(i, entry, value, expected)
         return flat
 
+    def _argument(self, i: int) -> str:
+        """The name of the argument that is the ``i``-th without the static ones."""
+        signature = read_signature(self.custom.fun)
+        fixed = {position for position, _ in self.call.static}
+        names = [] if signature is None else list(signature.parameters)
+        names = [name for position, name in enumerate(names) if position not in fixed]
+        return names[i] if i < len(names) else str(i)
+
     def _checked(self, i: int, entry: PyTreeDef, value: PyTree, avals: Sequence[Any]) -> list[Any]:
         """The cotangents of one argument as leaves, checked against its structure and types."""
         name = self.custom.name
@@ -287,8 +345,9 @@ class Rules:
             leaves = _flattened_like(entry, value)
         if leaves is None:
             raise TypeError(
-                f"the custom VJP backward rule of {name} must return, for argument {i}, a "
-                f"cotangent with the argument's tree structure:\n  expected {entry}\n"
+                f"the custom VJP backward rule of {name} must return, for argument "
+                f"{self._argument(i)}, a cotangent with the argument's tree structure:\n"
+                f"  expected {entry}\n"
                 f"  got      {tree}"
             )
         result = []
@@ -302,8 +361,8 @@ class Rules:
             if not fits and not _disable_bwd_checks.value:
                 raise ValueError(
                     f"the custom VJP backward rule of {name} must return cotangents of the shape "
-                    f"and dtype of the arguments: argument {i} needs {expected.str_short()}, got "
-                    f"{found.str_short()}."
+                    f"and dtype of the arguments: argument {self._argument(i)} needs "
+                    f"{expected.str_short()}, got {found.str_short()}."
                 )
             further = varying(found) - varying(expected)
             if further and not _disable_bwd_checks.value:

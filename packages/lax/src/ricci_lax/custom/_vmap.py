@@ -55,15 +55,31 @@ class custom_vmap[**P, R](CustomFunction[P, R]):
         rule cannot close over it.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_batching import vmap
-      >>> from ricci_lax import neg, sin
-      >>> f = custom_vmap(lambda x: sin(x))
-      >>> @f.def_vmap
-      ... def rule(axis_size, in_batched, xs):
-      ...     return neg(xs), in_batched[0]
-      >>> vmap(f)(np.float32([1.0, 2.0])).tolist()
-      [-1.0, -2.0]
+      A product with a matrix, given for batches of vectors as one product of matrices. Where the
+      matrix is batched too, the rule maps over both.
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.custom_batching import custom_vmap
+      >>> @custom_vmap
+      ... def apply(matrix, x):
+      ...     return matrix @ x
+      >>> @apply.def_vmap
+      ... def apply_batched(axis_size, in_batched, matrix, x):
+      ...     matrix_batched, x_batched = in_batched
+      ...     if not matrix_batched:
+      ...         print("one product")
+      ...         return x @ matrix.T, True
+      ...     axes = (0, 0 if x_batched else None)
+      ...     return ricci.vmap(lambda m, x: m @ x, in_axes=axes)(matrix, x), True
+      >>> matrix = jnp.array([[1.0, 1.0], [0.0, 2.0]])
+      >>> xs = jnp.array([[1.0, 0.0], [1.0, 1.0]])
+      >>> ricci.vmap(apply, in_axes=(None, 0))(matrix, xs).tolist()
+      one product
+      [[1.0, 0.0], [2.0, 2.0]]
+
+    See also:
+      ``sequential_vmap``, for a loop.
     """
 
     def __init__(self, fun: Callable[P, R]):
@@ -73,10 +89,13 @@ class custom_vmap[**P, R](CustomFunction[P, R]):
     def def_vmap[F: Callable[..., tuple[Any, Any]]](self, vmap_rule: F) -> F:
         """Set the rule: ``vmap_rule(axis_size, in_batched, *args) -> (out, out_batched)``.
 
-        ``in_batched`` is a list with, for each argument, a pytree like it of whether each array is
-        a batch, along its first axis; ``out_batched`` says the same of ``out``. Derivatives of
-        the batched function are those of the rule. Returns ``vmap_rule``, so that it can be used
-        as a decorator.
+        Args:
+          vmap_rule: the rule. ``in_batched`` is a list with, for each argument, a pytree like it of
+            whether each array is a batch, along its first axis; ``out_batched`` says the same of
+            ``out``. Derivatives of the batched function are those of the rule.
+
+        Returns:
+          ``vmap_rule``, so that the method can be used as a decorator.
         """
         self.vmap_rule = vmap_rule
         return vmap_rule

@@ -40,11 +40,15 @@ def fwd_and_bwd(
       ValueError: when called, if an argument at ``argnums`` was not given by position.
 
     Example:
-      >>> from ricci_lax import mul
-      >>> fwd, bwd = fwd_and_bwd(mul, argnums=(0, 1))
-      >>> y, residuals = fwd(2.0, 3.0)
-      >>> float(y), [float(ct) for ct in bwd(residuals, 1.0)]
-      (6.0, [3.0, 2.0])
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> fwd, bwd = ricci.fwd_and_bwd(lambda w, x: jnp.dot(w, x), argnums=(0, 1))
+      >>> y, residuals = fwd(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]))
+      >>> float(y), [ct.tolist() for ct in bwd(residuals, 1.0)]
+      (11.0, [[3.0, 4.0], [1.0, 2.0]])
+
+    See also:
+      ``vjp``, ``value_and_grad``.
     """
     one = isinstance(argnums, int)
     positions = [index(n) for n in ((argnums,) if isinstance(argnums, int) else argnums)]

@@ -74,10 +74,16 @@ def jacfwd[**P](
       ValueError: if there is no argument at ``argnums``, or it holds no arrays.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_lax import mul
-      >>> jacfwd(lambda x: mul(x, x))(np.float32([1.0, 2.0])).tolist()
-      [[2.0, 0.0], [0.0, 4.0]]
+      Row ``i`` is the gradient of result ``i``:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> monomials = lambda x: jnp.stack([x[0], x[0] * x[1], x[1] ** 2])
+      >>> ricci.jacfwd(monomials)(jnp.array([2.0, 3.0])).tolist()
+      [[1.0, 0.0], [3.0, 2.0], [0.0, 6.0]]
+
+    See also:
+      ``jacrev``, for more inputs than outputs; ``jvp``, for one direction; ``hessian``.
     """
     positions = _positions("jacfwd", fun, argnums)
 
@@ -135,7 +141,9 @@ def jacrev[**P](
       allow_int: whether integer arguments are allowed; their derivatives are zeros.
 
     Returns:
-      A function like that which ``jacfwd`` returns.
+      A function of the same arguments. It returns a pytree like the result of ``fun``, in which
+      every array ``y`` is a pytree like the argument at ``argnums`` (a tuple of them for
+      several), of arrays of shape ``(*y.shape, *x.shape)``; followed by aux if ``has_aux``.
 
     Raises:
       TypeError: if an argument or a result has the wrong dtype.
@@ -143,10 +151,25 @@ def jacrev[**P](
         none.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_lax import mul
-      >>> jacrev(lambda x: mul(x, x))(np.float32([1.0, 2.0])).tolist()
-      [[2.0, 0.0], [0.0, 4.0]]
+      Results and arguments are pytrees: the Jacobian is one inside the other.
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> def predict(params, x):
+      ...     return params["w"] @ x + params["b"]
+      >>> params = {"w": jnp.ones((2, 3)), "b": jnp.zeros(2)}
+      >>> jacobian = ricci.jacrev(predict)(params, jnp.arange(3.0))
+      >>> {name: j.shape for name, j in jacobian.items()}
+      {'b': (2, 2), 'w': (2, 2, 3)}
+      >>> jacobian["w"][0].tolist()
+      [[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]]
+
+    Notes:
+      Rows are computed together, by ``vmap`` of the pullback, which takes memory for all of them.
+      ``lax.map`` over ``vjp`` computes them one at a time.
+
+    See also:
+      ``jacfwd``, ``vjp``, ``hessian``.
     """
     positions = _positions("jacrev", fun, argnums)
 
@@ -187,7 +210,20 @@ def jacobian[**P](
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[P, Any]:
-    """Another name of ``jacrev``."""
+    """The Jacobian in reverse mode: another name of ``jacrev``.
+
+    Args:
+      fun, argnums, has_aux, holomorphic, allow_int: as for ``jacrev``.
+
+    Returns:
+      The function that ``jacrev`` returns.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> ricci.jacobian(lambda x: x * x[::-1])(jnp.array([1.0, 2.0])).tolist()
+      [[2.0, 1.0], [2.0, 1.0]]
+    """
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
@@ -207,10 +243,25 @@ def hessian[**P](
       every array ``y`` is a pytree like the argument, of pytrees like the argument, of arrays of
       shape ``(*y.shape, *x1.shape, *x2.shape)``; followed by aux if ``has_aux``.
 
+    Raises:
+      TypeError: if an argument or a result has the wrong dtype.
+      ValueError: if there is no argument at ``argnums``, or it holds no arrays.
+
     Example:
-      >>> from ricci_lax import mul
-      >>> float(hessian(lambda x: mul(mul(x, x), x))(2.0))
-      12.0
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> f = lambda x: x[0] ** 2 * x[1]
+      >>> ricci.hessian(f)(jnp.array([1.0, 3.0])).tolist()
+      [[6.0, 2.0], [2.0, 0.0]]
+
+      A product of the Hessian with a vector needs no Hessian, and little more time than a gradient:
+
+      >>> product = lambda x, v: ricci.jvp(ricci.grad(f), (x,), (v,))[1]
+      >>> product(jnp.array([1.0, 3.0]), jnp.array([1.0, 1.0])).tolist()
+      [8.0, 2.0]
+
+    See also:
+      ``jacfwd``, ``jacrev``, ``jvp``.
     """
     first = jacrev(fun, argnums, has_aux, holomorphic)
     return jacfwd(first, argnums, has_aux, holomorphic)

@@ -53,12 +53,42 @@ class Differentiated:
 
 
 def recomputed(fun: _Flat, policy: Policy | None) -> _Flat:
-    """A flat function with a checkpoint around it."""
+    """A flat function with a checkpoint around it.
+
+    Args:
+      fun: a function of flat arrays.
+      policy: the policy of the checkpoint.
+
+    Returns:
+      A function of the same arguments and results.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci_lax import recomputed
+      >>> flat = recomputed(lambda x: [jnp.sin(x)], None)
+      >>> [float(y) for y in flat(0.0)]
+      [0.0]
+    """
     return checkpoint(fun, policy=policy)
 
 
 def recomputed_in_scans(fun: _Flat, policy: Policy | None) -> _Flat:
-    """A flat function with a checkpoint around the body of each of its scans."""
+    """A flat function with a checkpoint around the body of each of its scans.
+
+    Args:
+      fun: a function of flat arrays.
+      policy: the policy of the checkpoints.
+
+    Returns:
+      A function of the same arguments and results.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci_lax import recomputed_in_scans
+      >>> flat = recomputed_in_scans(lambda x: [jnp.sin(x)], None)
+      >>> [float(y) for y in flat(0.0)]
+      [0.0]
+    """
 
     def run(*leaves: object) -> Sequence[Any]:
         jaxpr, consts = _traced(fun, leaves)

@@ -41,6 +41,16 @@ def saved_residuals(
     Returns:
       For each residual, its type, and what it is: literals, constants and arguments first, then
       results of operations in the order of the program.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci_lax import saved_residuals
+      >>> found = saved_residuals(lambda x: jnp.sin(x) * x, jnp.ones(3))
+      >>> for aval, origin in found:
+      ...     print(aval.str_short(), origin)
+      float32[3] from the argument x
+      float32[3] output of sin from ...
+      float32[3] output of cos from ...
     """
     leaves, tree = tree_flatten((args, kwargs))
     names = argument_paths(args, kwargs, f)
@@ -95,8 +105,9 @@ def print_saved_residuals(f: Callable[..., Any], *args: PyTree, **kwargs: object
       args, kwargs: its arguments.
 
     Example:
-      >>> from ricci_lax import sin
-      >>> print_saved_residuals(lambda x: sin(x), 1.0)  # doctest: +ELLIPSIS
+      >>> import ricci.numpy as jnp
+      >>> from ricci.ad_checkpoint import print_saved_residuals
+      >>> print_saved_residuals(jnp.sin, 1.0)
       f32[] output of cos from ...
     """
     for aval, origin in saved_residuals(f, *args, **kwargs):

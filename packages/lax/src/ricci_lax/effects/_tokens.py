@@ -53,7 +53,8 @@ def create_token(_: Any = None) -> Any:
     """Create a token that waits for nothing.
 
     Example:
-      >>> create_token().aval
+      >>> from ricci import lax
+      >>> lax.create_token().aval
       AbstractToken()
 
     Source: StableHLO ``create_token``.
@@ -95,11 +96,15 @@ def after_all(*operands: Any) -> Any:
     Args:
       operands: tokens.
 
+    Returns:
+      A token.
+
     Raises:
       TypeError: if one is no token.
 
     Example:
-      >>> after_all(create_token(), create_token()).aval
+      >>> from ricci import lax
+      >>> lax.after_all(lax.create_token(), lax.create_token()).aval
       AbstractToken()
 
     Source: StableHLO ``after_all``.
@@ -159,7 +164,8 @@ def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
         leave it out.
 
     Example:
-      >>> dce_sink((1.0, 2.0))
+      >>> from ricci import lax
+      >>> lax.dce_sink((1.0, 2.0))
     """
     for leaf in tree_leaves(val):
         dce_sink_p.bind(leaf, prevent_mlir_dce=bool(prevent_mlir_dce))

@@ -36,7 +36,7 @@ neg_p: Primitive = nary(
     checkify=makes_no_nan,
     examples=samples(ANY),
 )
-neg: UnaryFunction = unary_function(neg_p, "Elementwise ``-x``.", "float(neg(2.0)) -> -2.0")
+neg: UnaryFunction = unary_function(neg_p, "Elementwise ``-x``.", "float(lax.neg(2.0)) -> -2.0")
 
 
 def _sum_rules(primitive: Callable[[], Primitive], negate_rhs: bool) -> dict[str, Any]:
@@ -88,10 +88,12 @@ sub_p: Primitive = nary(
     examples=samples(ANY, ANY, specials=True),
 )
 add: BinaryFunction = binary_function(
-    add_p, "Elementwise ``x + y``.", "float(add(1.0, 2.0)) -> 3.0"
+    add_p,
+    "Elementwise ``x + y``.",
+    "lax.add(jnp.array([[1], [2]]), jnp.array([[10, 20]])).tolist() -> [[11, 21], [12, 22]]",
 )
 sub: BinaryFunction = binary_function(
-    sub_p, "Elementwise ``x - y``.", "float(sub(1.0, 2.0)) -> -1.0"
+    sub_p, "Elementwise ``x - y``.", "lax.sub(jnp.array([5, 7]), 2).tolist() -> [3, 5]"
 )
 
 

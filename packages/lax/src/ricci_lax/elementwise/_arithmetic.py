@@ -139,12 +139,20 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
       x, y: arrays of one dtype. They have one rank, with sizes of 1 repeated, or are scalars.
       out_dtype: the dtype to multiply in, if that is not the operands'.
 
+    Returns:
+      An array of the operands' shape, of dtype ``out_dtype`` or theirs.
+
     Raises:
       TypeError: if the operands' dtypes differ or are not accepted, or their shapes do not fit.
 
     Example:
-      >>> float(mul(3.0, 2.0))
-      6.0
+      Products of bytes that do not overflow:
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.array([100, 50], jnp.int8)
+      >>> lax.mul(x, x, out_dtype=jnp.int32).tolist()
+      [10000, 2500]
     """
     if out_dtype is None:
         return mul_p.bind(x, y)
@@ -176,7 +184,7 @@ div_p: Primitive = nary(
 div: BinaryFunction = binary_function(
     div_p,
     "Elementwise ``x / y``; of integers, the quotient rounded towards zero.",
-    "int(div(7, -2)) -> -3",
+    "int(lax.div(7, -2)), float(lax.div(7.0, -2.0)) -> (-3, -3.5)",
 )
 rem_p: Primitive = nary(
     "rem",
@@ -188,7 +196,7 @@ rem_p: Primitive = nary(
 rem: BinaryFunction = binary_function(
     rem_p,
     "Elementwise remainder of the division rounded towards zero, with the sign of ``x``.",
-    "int(rem(-7, 3)) -> -1",
+    "int(lax.rem(-7, 3)) -> -1",
 )
 mulhi_p: Primitive = nary("mulhi", "chlo.mulhi", integral, examples=samples(ANY, ANY))
 
@@ -199,11 +207,15 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     Args:
       x, y: arrays of integers.
 
+    Returns:
+      An array of the operands' shape and dtype.
+
     Raises:
       TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
 
     Example:
-      >>> int(mulhi(1 << 30, 8))
+      >>> from ricci import lax
+      >>> int(lax.mulhi(1 << 30, 8))
       2
     """
     return mulhi_p.bind(x, y)
@@ -223,7 +235,7 @@ square_p: Primitive = nary(
     checkify=makes_no_nan,
 )
 square: UnaryFunction = unary_function(
-    square_p, "Elementwise ``x * x``.", "float(square(3.0)) -> 9.0"
+    square_p, "Elementwise ``x * x``.", "float(lax.square(3.0)) -> 9.0"
 )
 
 
@@ -243,7 +255,7 @@ one_minus_square_p: Primitive = nary(
 one_minus_square: UnaryFunction = unary_function(
     one_minus_square_p,
     "Elementwise ``1 - x * x``, accurate where that is small.",
-    "float(one_minus_square(0.5)) -> 0.75",
+    "float(lax.one_minus_square(0.5)) -> 0.75",
 )
 
 # Powers
@@ -326,11 +338,15 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
       x: an array of numbers.
       y: the exponent, a Python int.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Raises:
       TypeError: if integers are raised to a negative power, or ``y`` is no integer.
 
     Example:
-      >>> float(integer_pow(2.0, -2))
+      >>> from ricci import lax
+      >>> float(lax.integer_pow(2.0, -2))
       0.25
     """
     return integer_pow_p.bind(x, y=index(y))
@@ -342,8 +358,12 @@ def reciprocal(x: ArrayLike) -> Array:
     Args:
       x: an array of floats or complex numbers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Example:
-      >>> float(reciprocal(4.0))
+      >>> from ricci import lax
+      >>> float(lax.reciprocal(4.0))
       0.25
     """
     return integer_pow_p.bind(x, y=-1)
@@ -381,13 +401,15 @@ sign_p: Primitive = nary(
 sign: UnaryFunction = unary_function(
     sign_p,
     "Elementwise sign: -1, 0 or 1; of complex numbers, the direction.",
-    "int(sign(-2)) -> -1",
+    "lax.sign(jnp.array([-2.0, 0.0, 3.0])).tolist() -> [-1.0, 0.0, 1.0]",
 )
 floor_p: Primitive = nary(
     "floor", "stablehlo.floor", floating, checkify=makes_no_nan, examples=samples(ANY)
 )
 floor: UnaryFunction = unary_function(
-    floor_p, "Elementwise rounding down.", "float(floor(-1.5)) -> -2.0"
+    floor_p,
+    "Elementwise rounding down.",
+    "lax.floor(jnp.array([-1.5, 1.5])).tolist() -> [-2.0, 1.0]",
 )
 
 
@@ -422,4 +444,6 @@ abs_p: Primitive = nary(
     exact=exact.elementwise(np.abs),
     checkify=makes_no_nan,
 )
-abs: UnaryFunction = unary_function(abs_p, "Elementwise absolute value.", "float(abs(-2.0)) -> 2.0")
+abs: UnaryFunction = unary_function(
+    abs_p, "Elementwise absolute value.", "float(lax.abs(3 + 4j)) -> 5.0"
+)

@@ -136,12 +136,12 @@ eq_to_p: Primitive = _comparison("eq_to", "EQ", anything, total_order=True)
 lt_to_p: Primitive = _comparison("lt_to", "LT", _ordered, total_order=True)
 le_to_p: Primitive = _comparison("le_to", "LE", _ordered, total_order=True)
 
-eq: BinaryFunction = binary_function(eq_p, "Elementwise ``x == y``.", "bool(eq(1, 1)) -> True")
-ne: BinaryFunction = binary_function(ne_p, "Elementwise ``x != y``.", "bool(ne(1, 1)) -> False")
-lt: BinaryFunction = binary_function(lt_p, "Elementwise ``x < y``.", "bool(lt(1, 2)) -> True")
-le: BinaryFunction = binary_function(le_p, "Elementwise ``x <= y``.", "bool(le(2, 1)) -> False")
-gt: BinaryFunction = binary_function(gt_p, "Elementwise ``x > y``.", "bool(gt(2, 1)) -> True")
-ge: BinaryFunction = binary_function(ge_p, "Elementwise ``x >= y``.", "bool(ge(1, 1)) -> True")
+eq: BinaryFunction = binary_function(eq_p, "Elementwise ``x == y``.", "bool(lax.eq(1, 1)) -> True")
+ne: BinaryFunction = binary_function(ne_p, "Elementwise ``x != y``.", "bool(lax.ne(1, 1)) -> False")
+lt: BinaryFunction = binary_function(lt_p, "Elementwise ``x < y``.", "bool(lax.lt(1, 2)) -> True")
+le: BinaryFunction = binary_function(le_p, "Elementwise ``x <= y``.", "bool(lax.le(2, 1)) -> False")
+gt: BinaryFunction = binary_function(gt_p, "Elementwise ``x > y``.", "bool(lax.gt(2, 1)) -> True")
+ge: BinaryFunction = binary_function(ge_p, "Elementwise ``x >= y``.", "bool(lax.ge(1, 1)) -> True")
 
 # Bits
 
@@ -172,37 +172,37 @@ population_count_p: Primitive = nary(
 clz_p: Primitive = nary("clz", "stablehlo.count_leading_zeros", integral, examples=samples(ANY))
 
 bitwise_and: BinaryFunction = binary_function(
-    and_p, "Elementwise AND of bits or booleans.", "int(bitwise_and(6, 3)) -> 2", "bitwise_and"
+    and_p, "Elementwise AND of bits or booleans.", "int(lax.bitwise_and(6, 3)) -> 2", "bitwise_and"
 )
 bitwise_or: BinaryFunction = binary_function(
-    or_p, "Elementwise OR of bits or booleans.", "int(bitwise_or(6, 3)) -> 7", "bitwise_or"
+    or_p, "Elementwise OR of bits or booleans.", "int(lax.bitwise_or(6, 3)) -> 7", "bitwise_or"
 )
 bitwise_xor: BinaryFunction = binary_function(
-    xor_p, "Elementwise exclusive OR of bits.", "int(bitwise_xor(6, 3)) -> 5", "bitwise_xor"
+    xor_p, "Elementwise exclusive OR of bits.", "int(lax.bitwise_xor(6, 3)) -> 5", "bitwise_xor"
 )
 bitwise_not: UnaryFunction = unary_function(
-    not_p, "Elementwise NOT of bits or booleans.", "int(bitwise_not(6)) -> -7", "bitwise_not"
+    not_p, "Elementwise NOT of bits or booleans.", "int(lax.bitwise_not(6)) -> -7", "bitwise_not"
 )
 shift_left: BinaryFunction = binary_function(
-    shift_left_p, "Elementwise ``x << y``.", "int(shift_left(3, 2)) -> 12"
+    shift_left_p, "Elementwise ``x << y``.", "int(lax.shift_left(3, 2)) -> 12"
 )
 shift_right_logical: BinaryFunction = binary_function(
     shift_right_logical_p,
     "Elementwise ``x >> y``, filled with zeros.",
-    "int(shift_right_logical(-1, 28)) -> 15",
+    "int(lax.shift_right_logical(-1, 28)) -> 15",
 )
 shift_right_arithmetic: BinaryFunction = binary_function(
     shift_right_arithmetic_p,
     "Elementwise ``x >> y``, filled with copies of the sign bit.",
-    "int(shift_right_arithmetic(-8, 2)) -> -2",
+    "int(lax.shift_right_arithmetic(-8, 2)) -> -2",
 )
 population_count: UnaryFunction = unary_function(
     population_count_p,
     "Elementwise count of the bits that are set.",
-    "int(population_count(7)) -> 3",
+    "int(lax.population_count(7)) -> 3",
 )
 clz: UnaryFunction = unary_function(
-    clz_p, "Elementwise count of the leading bits that are not set.", "int(clz(1)) -> 31"
+    clz_p, "Elementwise count of the leading bits that are not set.", "int(lax.clz(1)) -> 31"
 )
 
 # Choice
@@ -357,13 +357,23 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
         array of the cases' shape. Out of range, the first or last case is taken.
       cases: arrays of one shape and dtype.
 
+    Returns:
+      An array of the shape and dtype of the cases.
+
     Raises:
       TypeError: if shapes or dtypes do not fit.
       ValueError: without any case.
 
     Example:
-      >>> float(select_n(1, 10.0, 20.0, 30.0))
-      20.0
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> which = jnp.array([2, 0, 1])
+      >>> cases = jnp.array([10, 11, 12]), jnp.array([20, 21, 22]), jnp.array([30, 31, 32])
+      >>> lax.select_n(which, *cases).tolist()
+      [30, 11, 22]
+
+    Notes:
+      With booleans the first case is that of false: ``select_n(pred, on_false, on_true)``.
     """
     return select_n_p.bind(which, *cases)
 
@@ -375,12 +385,21 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
       pred: booleans: a scalar, or of the cases' shape.
       on_true, on_false: arrays of one shape and dtype.
 
+    Returns:
+      An array of the shape and dtype of the cases.
+
     Raises:
       TypeError: if shapes or dtypes do not fit.
 
     Example:
-      >>> float(select(True, 1.0, 2.0))
-      1.0
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.array([-1.0, 2.0])
+      >>> lax.select(x > 0, x, jnp.zeros(2)).tolist()
+      [0.0, 2.0]
+
+    See also:
+      ``jnp.where``, which broadcasts and promotes its cases; ``cond``, which runs one branch.
     """
     return select_n_p.bind(pred, on_false, on_true)
 
@@ -423,11 +442,19 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
       min, max: the bounds, of the dtype of ``x``: scalars, or arrays of its shape.
       x: an array.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Raises:
       TypeError: if the dtypes differ or a bound has another shape.
 
     Example:
-      >>> float(clamp(0.0, 2.0, 1.0))
-      1.0
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.clamp(0.0, jnp.array([-1.0, 0.5, 2.0]), 1.0).tolist()
+      [0.0, 0.5, 1.0]
+
+    Notes:
+      The bounds come first and last, unlike those of ``jnp.clip``, and have the dtype of ``x``.
     """
     return clamp_p.bind(min, x, max)

@@ -119,14 +119,16 @@ conj_p: Primitive = nary(
     sums=None,  # the compiler refuses terms of a sum between its several operations
     checkify=makes_no_nan,
 )
-real: UnaryFunction = unary_function(real_p, "Elementwise real part.", "float(real(1 + 2j)) -> 1.0")
+real: UnaryFunction = unary_function(
+    real_p, "Elementwise real part.", "float(lax.real(1 + 2j)) -> 1.0"
+)
 imag: UnaryFunction = unary_function(
-    imag_p, "Elementwise imaginary part.", "float(imag(1 + 2j)) -> 2.0"
+    imag_p, "Elementwise imaginary part.", "float(lax.imag(1 + 2j)) -> 2.0"
 )
 complex: BinaryFunction = binary_function(
     complex_p,
     "Complex numbers of real parts and imaginary ones.",
-    "complex(1.0, 2.0).item() -> (1+2j)",
+    "lax.complex(1.0, 2.0).item() -> (1+2j)",
 )
 
 
@@ -136,8 +138,12 @@ def conj(x: ArrayLike) -> Array:
     Args:
       x: an array of complex numbers, float32 or float64.
 
+    Returns:
+      An array of the shape of ``x``, of a complex dtype.
+
     Example:
-      >>> conj(1 + 2j).item()
+      >>> from ricci import lax
+      >>> lax.conj(1 + 2j).item()
       (1-2j)
     """
     return conj_p.bind(x, input_dtype=array_aval(x).dtype)

@@ -151,7 +151,8 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
       ValueError: if no dtype is given.
 
     Example:
-      >>> int(convert_element_type(2.7, int))
+      >>> from ricci import lax
+      >>> int(lax.convert_element_type(2.7, int))
       2
     """
     if new_dtype is None:
@@ -234,12 +235,17 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         new element.
       new_dtype: the dtype to read. If it is narrower, a new last dimension holds the parts.
 
+    Returns:
+      An array of ``new_dtype`` with the same bits.
+
     Raises:
       TypeError: for booleans and complex numbers.
       ValueError: if the last dimension does not make up one new element.
 
     Example:
-      >>> hex(int(bitcast_convert_type(np.float32(1.0), np.uint32)))
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> hex(int(lax.bitcast_convert_type(np.float32(1.0), np.uint32)))
       '0x3f800000'
     """
     return bitcast_convert_type_p.bind(
@@ -287,12 +293,16 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
       operand: an array of floats.
       exponent_bits, mantissa_bits: the sizes of the format's parts.
 
+    Returns:
+      An array of the operand's shape and dtype.
+
     Raises:
       ValueError: if ``exponent_bits`` is not positive or ``mantissa_bits`` is negative.
       TypeError: if one is no integer.
 
     Example:
-      >>> float(reduce_precision(1.1, 8, 3))
+      >>> from ricci import lax
+      >>> float(lax.reduce_precision(1.1, 8, 3))
       1.125
     """
     return reduce_precision_p.bind(

@@ -85,11 +85,11 @@ max: BinaryFunction = binary_function(
     max_p,
     "Elementwise larger one of two elements; NaN if either is. Complex numbers are ordered by "
     "their real parts, then by their imaginary ones.",
-    "float(max(1.0, 2.0)) -> 2.0",
+    "lax.max(jnp.array([1.0, 5.0]), 3.0).tolist() -> [3.0, 5.0]",
 )
 min: BinaryFunction = binary_function(
     min_p,
     "Elementwise smaller one of two elements; NaN if either is. Complex numbers are ordered by "
     "their real parts, then by their imaginary ones.",
-    "float(min(1.0, 2.0)) -> 1.0",
+    "lax.min(jnp.array([1.0, 5.0]), 3.0).tolist() -> [1.0, 3.0]",
 )

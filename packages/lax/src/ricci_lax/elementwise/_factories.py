@@ -53,6 +53,8 @@ def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ArrayLike:
         of its kind have that dtype.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_lax.elementwise._factories import scalar
       >>> scalar(2, np.dtype("float32"))
       np.float32(2.0)
     """
@@ -103,6 +105,8 @@ def operands(*xs: ArrayLike) -> tuple[ArrayLike, ...]:
     For functions that, unlike those of ``jax.lax``, let Python numbers take the arrays' dtype.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_lax.elementwise._factories import operands
       >>> operands(np.float16([1.0]), 2)
       (array([1.], dtype=float16), np.float16(2.0))
     """
@@ -285,15 +289,30 @@ _docs = """{summary}
 {args}
 
 Returns:
-  An array of the operands' shape. They have one rank, with sizes of 1 repeated, or are scalars.
+  {returns}
 
 Raises:
-  TypeError: if the operands' dtypes differ or are not accepted, or their shapes do not fit.
+  TypeError: {raised}
 
 Example:
+  >>> {imports}
   >>> {example}
   {result}
-"""
+{notes}"""
+_of_one = {
+    "returns": "An array of the shape of ``x``.",
+    "raised": "if the operand is no array, or its dtype is not accepted.",
+    "notes": "",
+}
+_of_two = {
+    "returns": "An array of the operands' shape, with sizes of 1 repeated.",
+    "raised": "if the operands' dtypes differ or are not accepted, or their shapes do not fit.",
+    "notes": """
+Notes:
+  The operands are scalars or have one rank, and one dtype. The function of that kind in
+  ``ricci.numpy`` adds dimensions, and promotes dtypes.
+""",
+}
 
 
 def document[F: Callable[..., Any]](
@@ -303,7 +322,12 @@ def document[F: Callable[..., Any]](
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
     call, result = example.split(" -> ")
-    function.__doc__ = _docs.format(summary=summary, example=call, result=result, args=args)
+    imports = "from ricci import lax"
+    if "jnp." in call:
+        imports = f"import ricci.numpy as jnp\n  >>> {imports}"
+    facts = {"summary": summary, "args": args, "imports": imports, "example": call}
+    by_count = _of_two if args.startswith("Args:\n  x, y:") else _of_one
+    function.__doc__ = _docs.format(result=result, **facts, **by_count)
     return function
 
 
@@ -313,7 +337,7 @@ def unary_function(
     """The public function that applies a primitive to one array.
 
     Args:
-      example: a call and what it prints, ``"exp(0.0) -> 1.0"``.
+      example: a call and what it prints, ``"float(lax.exp(0.0)) -> 1.0"``.
       name: the function's name, where it is not the primitive's.
     """
     bind = primitive.bind

@@ -68,9 +68,13 @@ nextafter_p: Primitive = nary(
     exempt={"transpose": "it is linear but for the last bit, and has no derivative"},
 )
 
-ceil: UnaryFunction = unary_function(ceil_p, "Elementwise rounding up.", "float(ceil(1.5)) -> 2.0")
+ceil: UnaryFunction = unary_function(
+    ceil_p, "Elementwise rounding up.", "lax.ceil(jnp.array([-1.5, 1.5])).tolist() -> [-1.0, 2.0]"
+)
 is_finite: UnaryFunction = unary_function(
-    is_finite_p, "Elementwise test for neither infinity nor NaN.", "bool(is_finite(1.0)) -> True"
+    is_finite_p,
+    "Elementwise test for neither infinity nor NaN.",
+    "lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan])).tolist() -> [True, False, False]",
 )
 
 
@@ -80,12 +84,16 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     Args:
       x1, x2: arrays of floats.
 
+    Returns:
+      An array of the operands' shape and dtype.
+
     Raises:
       TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
 
     Example:
-      >>> float(nextafter(1.0, 1.0))
-      1.0
+      >>> from ricci import lax
+      >>> float(lax.nextafter(1.0, 2.0)) - 1.0 == 2.0**-23
+      True
     """
     return nextafter_p.bind(x1, x2)
 
@@ -97,11 +105,15 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
       x: an array of floats.
       rounding_method: where to round numbers half-way between two integers.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Raises:
       ValueError: if ``rounding_method`` is not a ``RoundingMethod``.
 
     Example:
-      >>> float(round(2.5)), float(round(2.5, RoundingMethod.TO_NEAREST_EVEN))
+      >>> from ricci import lax
+      >>> float(lax.round(2.5)), float(lax.round(2.5, lax.RoundingMethod.TO_NEAREST_EVEN))
       (3.0, 2.0)
     """
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))

@@ -115,6 +115,13 @@ class Tolerance:
 
     Raises:
       ValueError: if a bound is negative, or none is given.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> y = lax.exp(jnp.array(0.0), accuracy=lax.Tolerance(rtol=1e-5))
+      >>> float(y)
+      1.0
     """
 
     atol: float = 0.0
@@ -291,28 +298,32 @@ logistic_p: Primitive = _accurate(
 )
 
 exp: AccurateFunction = _accurate_function(
-    exp_p, "Elementwise e to the power of ``x``.", "float(exp(0.0)) -> 1.0"
+    exp_p, "Elementwise e to the power of ``x``.", "round(float(lax.exp(1.0)), 4) -> 2.7183"
 )
 exp2: AccurateFunction = _accurate_function(
-    exp2_p, "Elementwise 2 to the power of ``x``.", "float(exp2(0.0)) -> 1.0"
+    exp2_p,
+    "Elementwise 2 to the power of ``x``.",
+    "lax.exp2(jnp.array([3.0, -1.0])).round(4).tolist() -> [8.0, 0.5]",
 )
 expm1: AccurateFunction = _accurate_function(
-    expm1_p, "Elementwise ``exp(x) - 1``, accurate near 0.", "float(expm1(0.0)) -> 0.0"
+    expm1_p, "Elementwise ``exp(x) - 1``, accurate near 0.", "float(lax.expm1(1e-8)) > 0 -> True"
 )
 log: AccurateFunction = _accurate_function(
-    log_p, "Elementwise natural logarithm.", "float(log(1.0)) -> 0.0"
+    log_p, "Elementwise natural logarithm.", "round(float(lax.log(10.0)), 4) -> 2.3026"
 )
 log1p: AccurateFunction = _accurate_function(
-    log1p_p, "Elementwise ``log(1 + x)``, accurate near 0.", "float(log1p(0.0)) -> 0.0"
+    log1p_p, "Elementwise ``log(1 + x)``, accurate near 0.", "float(lax.log1p(1e-8)) > 0 -> True"
 )
 log2: AccurateFunction = _accurate_function(
-    log2_p, "Elementwise logarithm to base 2.", "float(log2(1.0)) -> 0.0"
+    log2_p, "Elementwise logarithm to base 2.", "round(float(lax.log2(8.0)), 4) -> 3.0"
 )
 tanh: AccurateFunction = _accurate_function(
-    tanh_p, "Elementwise hyperbolic tangent.", "float(tanh(0.0)) -> 0.0"
+    tanh_p, "Elementwise hyperbolic tangent.", "round(float(lax.tanh(1.0)), 4) -> 0.7616"
 )
 logistic: AccurateFunction = _accurate_function(
-    logistic_p, "Elementwise ``1 / (1 + exp(-x))``.", "float(logistic(0.0)) -> 0.5"
+    logistic_p,
+    "Elementwise ``1 / (1 + exp(-x))``.",
+    "[round(p, 4) for p in lax.logistic(jnp.array([0.0, 2.0])).tolist()] -> [0.5, 0.8808]",
 )
 
 # Roots
@@ -344,13 +355,15 @@ cbrt_p: Primitive = _accurate(
 )
 
 sqrt: AccurateFunction = _accurate_function(
-    sqrt_p, "Elementwise square root.", "float(sqrt(9.0)) -> 3.0"
+    sqrt_p, "Elementwise square root.", "lax.sqrt(jnp.array([9.0, -1.0])).tolist() -> [3.0, nan]"
 )
 rsqrt: AccurateFunction = _accurate_function(
-    rsqrt_p, "Elementwise reciprocal of the square root.", "float(rsqrt(4.0)) -> 0.5"
+    rsqrt_p,
+    "Elementwise reciprocal of the square root.",
+    "lax.rsqrt(jnp.array([4.0, 0.0])).tolist() -> [0.5, inf]",
 )
 cbrt: AccurateFunction = _accurate_function(
-    cbrt_p, "Elementwise cube root.", "float(cbrt(0.0)) -> 0.0"
+    cbrt_p, "Elementwise cube root.", "round(float(lax.cbrt(-27.0)), 4) -> -3.0"
 )
 
 # Trigonometry
@@ -413,13 +426,13 @@ tan_p: Primitive = _accurate(
 )
 
 sin: AccurateFunction = _accurate_function(
-    sin_p, "Elementwise sine of an angle in radians.", "float(sin(0.0)) -> 0.0"
+    sin_p, "Elementwise sine of an angle in radians.", "round(float(lax.sin(1.0)), 4) -> 0.8415"
 )
 cos: AccurateFunction = _accurate_function(
-    cos_p, "Elementwise cosine of an angle in radians.", "float(cos(0.0)) -> 1.0"
+    cos_p, "Elementwise cosine of an angle in radians.", "round(float(lax.cos(1.0)), 4) -> 0.5403"
 )
 tan: AccurateFunction = _accurate_function(
-    tan_p, "Elementwise tangent of an angle in radians.", "float(tan(0.0)) -> 0.0"
+    tan_p, "Elementwise tangent of an angle in radians.", "round(float(lax.tan(1.0)), 4) -> 1.5574"
 )
 
 
@@ -463,28 +476,28 @@ atanh_p: Primitive = _chlo(
 )
 
 asin: UnaryFunction = unary_function(
-    asin_p, "Elementwise inverse sine, in radians.", "float(asin(0.0)) -> 0.0"
+    asin_p, "Elementwise inverse sine, in radians.", "round(float(lax.asin(1.0)), 4) -> 1.5708"
 )
 acos: UnaryFunction = unary_function(
-    acos_p, "Elementwise inverse cosine, in radians.", "float(acos(1.0)) -> 0.0"
+    acos_p, "Elementwise inverse cosine, in radians.", "round(float(lax.acos(-1.0)), 4) -> 3.1416"
 )
 atan: UnaryFunction = unary_function(
-    atan_p, "Elementwise inverse tangent, in radians.", "float(atan(0.0)) -> 0.0"
+    atan_p, "Elementwise inverse tangent, in radians.", "round(float(lax.atan(1.0)), 4) -> 0.7854"
 )
 sinh: UnaryFunction = unary_function(
-    sinh_p, "Elementwise hyperbolic sine.", "float(sinh(0.0)) -> 0.0"
+    sinh_p, "Elementwise hyperbolic sine.", "round(float(lax.sinh(1.0)), 4) -> 1.1752"
 )
 cosh: UnaryFunction = unary_function(
-    cosh_p, "Elementwise hyperbolic cosine.", "float(cosh(0.0)) -> 1.0"
+    cosh_p, "Elementwise hyperbolic cosine.", "round(float(lax.cosh(1.0)), 4) -> 1.5431"
 )
 asinh: UnaryFunction = unary_function(
-    asinh_p, "Elementwise inverse hyperbolic sine.", "float(asinh(0.0)) -> 0.0"
+    asinh_p, "Elementwise inverse hyperbolic sine.", "round(float(lax.asinh(1.0)), 4) -> 0.8814"
 )
 acosh: UnaryFunction = unary_function(
-    acosh_p, "Elementwise inverse hyperbolic cosine.", "float(acosh(1.0)) -> 0.0"
+    acosh_p, "Elementwise inverse hyperbolic cosine.", "round(float(lax.acosh(2.0)), 4) -> 1.317"
 )
 atanh: UnaryFunction = unary_function(
-    atanh_p, "Elementwise inverse hyperbolic tangent.", "float(atanh(0.0)) -> 0.0"
+    atanh_p, "Elementwise inverse hyperbolic tangent.", "round(float(lax.atanh(0.5)), 4) -> 0.5493"
 )
 
 
@@ -503,7 +516,7 @@ atan2_p: Primitive = nary(
 atan2: BinaryFunction = binary_function(
     atan2_p,
     "Elementwise angle of the point with ordinate ``x`` and abscissa ``y``, in radians.",
-    "float(atan2(0.0, 1.0)) -> 0.0",
+    "round(float(lax.atan2(1.0, -1.0)), 4) -> 2.3562",
 )
 
 # Powers
@@ -560,5 +573,5 @@ pow_p: Primitive = nary(
 pow: BinaryFunction = binary_function(
     pow_p,
     "Elementwise ``x ** y``; the exponent may be of an integer dtype.",
-    "float(pow(2.0, 3.0)) -> 8.0",
+    "lax.pow(jnp.array([2.0, 9.0]), jnp.array([3.0, 0.5])).round(4).tolist() -> [8.0, 3.0]",
 )

@@ -300,9 +300,10 @@ def ffi_call(
 
     Example:
       >>> import numpy as np
-      >>> from ricci_ir import ShapeDtypeStruct, make_jaxpr
-      >>> norm = ffi_call("my_norm", ShapeDtypeStruct((), np.dtype("float32")))
-      >>> make_jaxpr(lambda x: norm(x, eps=1e-6))(np.ones(3, np.float32)).out_avals
+      >>> import ricci
+      >>> from ricci import ffi
+      >>> norm = ffi.ffi_call("my_norm", ricci.ShapeDtypeStruct((), np.dtype("float32")))
+      >>> ricci.make_jaxpr(lambda x: norm(x, eps=1e-6))(np.ones(3, np.float32)).out_avals
       [ShapedArray(float32[])]
 
     Source: StableHLO ``custom_call``.

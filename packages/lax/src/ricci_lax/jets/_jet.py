@@ -91,10 +91,13 @@ def jet(
       NotImplementedError: if ``fun`` applies an operation that has no derivative.
 
     Example:
-      >>> from ricci_lax import exp
-      >>> value, terms = jet(exp, (0.0,), ([1.0, 0.0, 0.0],))
-      >>> [float(term) for term in terms]
-      [1.0, 1.0, 1.0]
+      A curve through 0 with velocity 1: the terms are the derivatives of the function there.
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.jet import jet
+      >>> value, terms = jet(lambda x: x / (1.0 - x), (0.0,), ([1.0, 0.0, 0.0],))
+      >>> float(value), [float(term) for term in terms]
+      (0.0, [1.0, 2.0, 6.0])
     """
     if not callable(fun):
         raise TypeError(f"jet: the first argument must be a function, got {type(fun).__name__}.")
@@ -123,9 +126,18 @@ def jet2(
 ) -> tuple[PyTree, PyTree]:
     """Like ``jet``, with terms that are Taylor coefficients rather than derivatives.
 
+    Args:
+      fun, primals: as for ``jet``.
+      series: for each argument a list of its Taylor coefficients of order 1, 2, ….
+      factorial_scaled: whether terms are derivatives after all.
+
+    Returns:
+      The value, and its pytree with a list of terms in the place of each array.
+
     Example:
-      >>> from ricci_lax import exp
-      >>> value, terms = jet2(exp, (0.0,), ([1.0, 0.0],))
+      >>> from ricci import lax
+      >>> from ricci.experimental.jet import jet2
+      >>> value, terms = jet2(lax.exp, (0.0,), ([1.0, 0.0],))
       >>> [float(term) for term in terms]
       [1.0, 0.5]
     """

@@ -127,26 +127,66 @@ def _push(
 
 
 def deflinear(prim: Primitive) -> None:
-    """Register that a primitive is linear in all its operands together."""
+    """Register that a primitive is linear in all its operands together.
+
+    Args:
+      prim: the primitive.
+
+    Example:
+      >>> from ricci import lax
+      >>> from ricci.experimental.jet import deflinear
+      >>> deflinear(lax.neg_p)
+    """
     jet_table[prim] = JetRule(JetWay.LINEAR)
 
 
 def linear_prop(
     prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, Any]:
-    """Apply a primitive to series as one that is linear in all its operands together."""
+    """Apply a primitive to series as one that is linear in all its operands together.
+
+    Args:
+      prim: the primitive.
+      primals_in: the operands.
+      series_in: their series.
+      params: the primitive's parameters.
+
+    Returns:
+      The results, and their series.
+
+    Example:
+      >>> from ricci import lax
+      >>> from ricci.experimental.jet import linear_prop
+      >>> value, terms = linear_prop(lax.neg_p, (2.0,), ([1.0, 0.0],))
+      >>> float(value), [float(term) for term in terms]
+      (-2.0, [-1.0, -0.0])
+    """
     return _push(prim, primals_in, series_in, JetRule(JetWay.LINEAR), **params)
 
 
 def defzero(prim: Primitive) -> None:
-    """Register that the derivatives of a primitive are zero."""
+    """Register that the derivatives of a primitive are zero.
+
+    Args:
+      prim: the primitive.
+    """
     jet_table[prim] = constant_series
 
 
 def zero_prop(
     prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, Any]:
-    """Apply a primitive to series as one whose derivatives are zero."""
+    """Apply a primitive to series as one whose derivatives are zero.
+
+    Args:
+      prim: the primitive.
+      primals_in: the operands.
+      series_in: their series.
+      params: the primitive's parameters.
+
+    Returns:
+      The results, and their series.
+    """
     return _push(prim, primals_in, series_in, constant_series, **params)
 
 
@@ -166,7 +206,17 @@ def deriv_prop(
     primals_in: Sequence[ArrayLike],
     series_in: Sequence[Any],
 ) -> tuple[Any, Any]:
-    """Apply a primitive of one operand to a series, given its derivative."""
+    """Apply a primitive of one operand to a series, given its derivative.
+
+    Args:
+      prim: the primitive.
+      deriv: as for ``def_deriv``.
+      primals_in: the operand, in a sequence.
+      series_in: its series, in a sequence.
+
+    Returns:
+      The result, and its series.
+    """
     return _push(prim, primals_in, series_in, _derivative(prim, deriv))
 
 
@@ -185,6 +235,7 @@ def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
     Args:
       prim: the primitive.
       comp: ``comp(*operands, **params, **kwargs)``.
+      kwargs: keyword arguments of ``comp``.
     """
     jet_table[prim] = composed(partial(comp, **kwargs))
 
@@ -194,6 +245,15 @@ def fact(n: ArrayLike) -> Array:
 
     Args:
       n: numbers whose values are known.
+
+    Returns:
+      An array of the shape of ``n``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.jet import fact
+      >>> fact(jnp.array([0, 3, 5])).tolist()
+      [1.0, 6.0, 120.0]
     """
     values = np.vectorize(lambda k: gamma(k + 1), otypes=[float])(np.asarray(n))
     return as_array(values.astype(np.float32) if values.ndim else values.item())

@@ -141,7 +141,9 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
       ValueError: if the matrices are not square.
 
     Example:
-      >>> cholesky(np.array([[4, 2], [2, 5]], np.float32)).shape
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> linalg.cholesky(np.array([[4, 2], [2, 5]], np.float32)).shape
       (2, 2)
 
     Source: LAPACK ``potrf``, StableHLO ``cholesky``.
@@ -240,7 +242,9 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
       NotImplementedError: for derivatives and batches.
 
     Example:
-      >>> cholesky_update(np.eye(2, dtype=np.float32), np.ones(2, np.float32)).shape
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> linalg.cholesky_update(np.eye(2, dtype=np.float32), np.ones(2, np.float32)).shape
       (2, 2)
 
     Source: Golub and Van Loan, Matrix Computations, 6.5.4.

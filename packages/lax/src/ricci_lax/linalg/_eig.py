@@ -237,7 +237,9 @@ def eig(
       NotImplementedError: on TPU; for derivatives of eigenvectors that were not enabled.
 
     Example:
-      >>> w, v = eig(np.diag(np.float32([2, 3])), compute_left_eigenvectors=False)
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> w, v = linalg.eig(np.diag(np.float32([2, 3])), compute_left_eigenvectors=False)
       >>> w.shape, v.shape
       ((2,), (2, 2))
 

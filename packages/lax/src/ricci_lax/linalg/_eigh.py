@@ -249,7 +249,9 @@ def eigh(
     The derivative of the eigenvectors is infinite or NaN where two eigenvalues are equal.
 
     Example:
-      >>> v, w = eigh(np.float32([[2, 1], [1, 2]]))
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> v, w = linalg.eigh(np.float32([[2, 1], [1, 2]]))
       >>> np.allclose(w, [1, 3])
       True
 

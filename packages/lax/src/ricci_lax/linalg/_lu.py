@@ -134,7 +134,9 @@ def lu(x: ArrayLike) -> list[Array]:
       TypeError: if the dtype is another, or ``x`` has fewer than two dimensions.
 
     Example:
-      >>> factors, pivots, permutation = lu(np.array([[1, 2], [3, 4]], np.float32))
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> factors, pivots, permutation = linalg.lu(np.array([[1, 2], [3, 4]], np.float32))
       >>> pivots.shape
       (2,)
 
@@ -220,7 +222,9 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
       ValueError: if there are more pivots than rows.
 
     Example:
-      >>> lu_pivots_to_permutation(np.array([2, 2, 2], np.int32), 4).shape
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> linalg.lu_pivots_to_permutation(np.array([2, 2, 2], np.int32), 4).shape
       (4,)
 
     Source: LAPACK ``getrf``, on its pivots.

@@ -176,7 +176,9 @@ def qdwh(
         not positive.
 
     Example:
-      >>> u, h, steps, converged = qdwh(np.float32([[0, 2], [-3, 0]]))
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> u, h, steps, converged = linalg.qdwh(np.float32([[0, 2], [-3, 0]]))
       >>> np.allclose(u, [[0, 1], [-1, 0]], atol=1e-6), np.allclose(h, [[3, 0], [0, 2]], atol=1e-5)
       (True, True)
 

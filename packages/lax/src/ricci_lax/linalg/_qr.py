@@ -217,8 +217,10 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
       ValueError: if the sizes do not fit.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
       >>> a = np.array([[1, 2], [0, 1], [0, 0]], np.float32)
-      >>> np.allclose(householder_product(a, np.float32([2, 0])), [[-1, 0], [0, 1], [0, 0]])
+      >>> np.allclose(linalg.householder_product(a, np.float32([2, 0])), [[-1, 0], [0, 1], [0, 0]])
       True
 
     Source: LAPACK ``orgqr`` and ``ungqr``.
@@ -313,8 +315,10 @@ def ormqr(
       NotImplementedError: if a derivative by anything but ``c`` is asked for.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
       >>> a, c = np.array([[1, 2], [0, 1]], np.float32), np.ones((2, 1), np.float32)
-      >>> ormqr(a, np.float32([2]), c).tolist()
+      >>> linalg.ormqr(a, np.float32([2]), c).tolist()
       [[-1.0], [1.0]]
 
     Source: LAPACK ``ormqr`` and ``unmqr``.
@@ -506,7 +510,9 @@ def qr(
       TypeError: if the dtype has no kernels, or there are fewer than two dimensions.
 
     Example:
-      >>> q, r = qr(np.float32([[3], [4]]), full_matrices=False)
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> q, r = linalg.qr(np.float32([[3], [4]]), full_matrices=False)
       >>> q.shape, np.allclose(np.abs(r), [[5]])
       ((2, 1), True)
 

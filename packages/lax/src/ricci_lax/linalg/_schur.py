@@ -103,7 +103,9 @@ def schur(
       NotImplementedError: for sorting, for derivatives, and on other platforms than CPU.
 
     Example:
-      >>> t, q = schur(np.float32([[1, 2], [0, 3]]))
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> t, q = linalg.schur(np.float32([[1, 2], [0, 3]]))
       >>> np.asarray(t).round(2).tolist()
       [[1.0, 2.0], [0.0, 3.0]]
 
@@ -181,7 +183,9 @@ def hessenberg(a: ArrayLike) -> list[Array]:
       NotImplementedError: for derivatives, and on other platforms than CPU.
 
     Example:
-      >>> h, taus = hessenberg(np.eye(3, dtype=np.float32))
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> h, taus = linalg.hessenberg(np.eye(3, dtype=np.float32))
       >>> h.shape, taus.shape
       ((3, 3), (2,))
 

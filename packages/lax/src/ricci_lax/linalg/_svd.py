@@ -411,7 +411,9 @@ def svd(
     The derivative of the vectors is infinite or NaN where two singular values are equal.
 
     Example:
-      >>> u, s, vh = svd(np.float32([[3, 0], [0, 4]]))
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> u, s, vh = linalg.svd(np.float32([[3, 0], [0, 4]]))
       >>> np.allclose(s, [4, 3])
       True
 

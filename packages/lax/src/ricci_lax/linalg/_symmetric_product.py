@@ -114,8 +114,10 @@ def symmetric_product(
       NotImplementedError: for derivatives.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
       >>> a, c = np.ones((2, 3), np.float32), np.eye(2, dtype=np.float32)
-      >>> symmetric_product(a, c, alpha=2.0, beta=1.0).shape
+      >>> linalg.symmetric_product(a, c, alpha=2.0, beta=1.0).shape
       (2, 2)
 
     Source: BLAS ``syrk``.

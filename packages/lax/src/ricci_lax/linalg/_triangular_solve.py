@@ -201,8 +201,10 @@ def triangular_solve(
       ValueError: if the matrices are not square, or the sizes do not fit.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
       >>> a = np.array([[2, 0], [1, 1]], np.float32)
-      >>> triangular_solve(a, np.ones((2, 3), np.float32), left_side=True, lower=True).shape
+      >>> linalg.triangular_solve(a, np.ones((2, 3), np.float32), left_side=True, lower=True).shape
       (2, 3)
 
     Source: BLAS ``trsm``, StableHLO ``triangular_solve``.

@@ -92,7 +92,9 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
       NotImplementedError: on TPU; or if a derivative is asked for.
 
     Example:
-      >>> _, diagonal, beside, _ = tridiagonal(np.float32([[2, 1], [1, 2]]))
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> _, diagonal, beside, _ = linalg.tridiagonal(np.float32([[2, 1], [1, 2]]))
       >>> np.allclose(diagonal, 2), np.allclose(beside, 1)
       (True, True)
 

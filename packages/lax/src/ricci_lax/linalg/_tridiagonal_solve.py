@@ -256,8 +256,10 @@ def tridiagonal_solve(
       NotImplementedError: for ``perturb_singular`` on a platform that has no kernel for it.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
       >>> off, diagonal = np.ones(3, np.float32), np.full(3, 4, np.float32)
-      >>> tridiagonal_solve(off, diagonal, off, np.ones((3, 2), np.float32)).shape
+      >>> linalg.tridiagonal_solve(off, diagonal, off, np.ones((3, 2), np.float32)).shape
       (3, 2)
 
     Source: LAPACK ``gtsv``; ``lagtf`` and ``lagts`` for ``perturb_singular``.

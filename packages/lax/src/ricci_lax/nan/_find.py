@@ -87,8 +87,8 @@ def find_nan(
       forward operation responsible, and what to write instead.
 
     Example:
-      >>> from ricci_lax import log, mul, sub
-      >>> found = find_nan(lambda x: mul(log(sub(x, 3.0)), 2.0), 1.0)
+      >>> from ricci import debug, lax
+      >>> found = debug.find_nan(lambda x: lax.mul(lax.log(lax.sub(x, 3.0)), 2.0), 1.0)
       >>> found.operation, float(found.operands[0])
       ('log', -2.0)
     """

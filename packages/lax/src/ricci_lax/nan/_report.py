@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Record, ShapedArray, Source, Transformation, is_transposed
+from ricci_ir import Record, ShapedArray, Source, Transformation, is_transposed, shown_file
 
 from ._remedy import remedy, source_text
 from ._watch import Event, Hit, Place, Watch
@@ -141,7 +141,7 @@ def _line(source: Source) -> tuple[str, int]:
 
 
 def _position(source: Source) -> str:
-    return f"{source.file}:{source.line} ({source.function})"
+    return f"{shown_file(source.file)}:{source.line} ({source.function})"
 
 
 def _number(x: np.ndarray | np.generic) -> str:
@@ -205,9 +205,11 @@ def _forward_lines(forward: ForwardValue, finding: NonFinite) -> list[str]:
     if not same:
         lines.append(f"  {source_text(forward.source)}")
     if forward.masked_at is not None:
-        line = forward.masked_at.line
+        masked = forward.masked_at
+        here = masked.file == finding.source.file
+        where = f"in line {masked.line}" if here else f"at {_position(masked)}"
         lines.append(
-            f"the where in line {line} leaves that value out, but its derivative is taken: "
+            f"the where {where} leaves that value out, but its derivative is taken: "
             "0 times it is nan"
         )
     return [*lines, *forward.remedy]

@@ -71,12 +71,15 @@ def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
       inline_jax_late: whether lowering writes the program out, instead of a function that is called
         ``name``, if there is such a parameter.
 
+    Returns:
+      The primitive.
+
     Example:
-      >>> from ricci_ir import make_jaxpr
-      >>> from ricci_lax import sin
-      >>> call = create_call_primitive("block")
-      >>> inner = make_jaxpr(sin)(1.0)
-      >>> make_jaxpr(lambda x: call.bind(x, call_jaxpr=inner))(2.0).eqns[0].primitive
+      >>> import ricci
+      >>> from ricci import lax
+      >>> call = lax.create_call_primitive("block")
+      >>> inner = ricci.make_jaxpr(lax.sin)(1.0)
+      >>> ricci.make_jaxpr(lambda x: call.bind(x, call_jaxpr=inner))(2.0).eqns[0].primitive
       block
     """
     primitive = Primitive(name, multiple_results=True, memo=False)
@@ -97,6 +100,17 @@ def register_call_primitive_rules(
       name: what its functions are called in lowered programs; by default its name.
       transpose_rule: ``transpose_rule(cts, *operands, **params)``, instead of the program's.
       inline_jax_late: whether lowering writes the program out.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.extend.core import Primitive, register_call_primitive_rules
+      >>> block = Primitive("block_of_mine")
+      >>> register_call_primitive_rules(block)
+      >>> inner = ricci.make_jaxpr(jnp.sin)(1.0)
+      >>> f = lambda x: block.bind(x, call_jaxpr=inner)[0]
+      >>> round(float(ricci.grad(f)(0.0)), 4)
+      1.0
     """
     prim.multiple_results = True
     prim.aval_memo = None  # it would keep programs alive

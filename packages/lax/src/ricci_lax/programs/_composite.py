@@ -60,6 +60,7 @@ def attribute(value: object) -> str:
       TypeError: if a part is nothing that an attribute can hold.
 
     Example:
+      >>> from ricci_lax.programs._composite import attribute
       >>> attribute({"size": 3, "scales": (1.5, 2.0)})
       '{scales = [1.5 : f64, 2.0 : f64], size = 3 : i64}'
     """
@@ -171,19 +172,25 @@ def composite[**P, R](decomposition: Callable[P, R], name: str, version: int = 0
       name: the operation's name, in a namespace: ``"my_namespace.my_op"``.
       version: the version of the operation that the name stands for.
 
-    Raises:
-      TypeError: if ``decomposition`` is no function.
-
     Returns:
       A function with the signature of ``decomposition``. It raises ``UnexpectedTracerError`` if
       an attribute, or what the decomposition closes over, is traced; and ``ValueError`` or
       ``NotImplementedError`` if it is differentiated or mapped over.
 
+    Raises:
+      TypeError: if ``decomposition`` is no function.
+
     Example:
-      >>> from ricci_lax import add, mul
-      >>> scaled_sum = composite(lambda x, y, *, by: add(mul(x, by), y), "example.scaled_sum")
+      The program names the operation, and holds what it stands for:
+
+      >>> import ricci
+      >>> from ricci import lax
+      >>> scaled_sum = lax.composite(lambda x, y, *, by: x * by + y, "example.scaled_sum")
       >>> float(scaled_sum(1.0, 2.0, by=3.0))
       5.0
+      >>> text = ricci.jit(lambda x, y: scaled_sum(x, y, by=3.0)).lower(1.0, 2.0).as_text()
+      >>> 'stablehlo.composite "example.scaled_sum"' in text
+      True
 
     Source: StableHLO ``composite``.
     """

@@ -168,8 +168,10 @@ def rng_bit_generator(
       ValueError: if the algorithm is none.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci import lax
       >>> key = np.zeros(4, np.uint32)
-      >>> key, bits = rng_bit_generator(key, (3,), algorithm=RandomAlgorithm.RNG_THREE_FRY)
+      >>> key, bits = lax.rng_bit_generator(key, (3,), algorithm=lax.RandomAlgorithm.RNG_THREE_FRY)
       >>> np.asarray(key).tolist(), [hex(b) for b in np.asarray(bits).tolist()]
       ([0, 0, 2, 0], ['0x6b200159', '0x99ba4efe', '0x508efb2c'])
 
@@ -264,7 +266,9 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
       ValueError: if the bounds differ in dtype, or are not scalars.
 
     Example:
-      >>> x = np.asarray(rng_uniform(2.0, 3.0, (5,)))
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> x = np.asarray(lax.rng_uniform(2.0, 3.0, (5,)))
       >>> x.shape, bool(((2 <= x) & (x < 3)).all())
       ((5,), True)
 

@@ -152,6 +152,7 @@ def threefry2x32_numpy(
     """The same function of NumPy arrays, for use without a compiler.
 
     Example:
+      >>> from ricci_lax.random_bits._threefry import threefry2x32_numpy
       >>> [hex(int(word)) for word in threefry2x32_numpy(0, 0, 0, 0)]
       ['0x6b200159', '0x99ba4efe']
     """

@@ -62,6 +62,7 @@ def reduced_size(
       RuntimeError: if ``size_override`` is less than ``size``.
 
     Example:
+      >>> from ricci_lax.reductions._approximate_top_k import reduced_size
       >>> reduced_size(5000, 1, 10, 0.95)
       2048
 
@@ -293,9 +294,11 @@ def approx_max_k(
         candidates are asked for.
 
     Example:
-      >>> values, indices = approx_max_k(np.arange(5, dtype=np.float32), 2)
-      >>> values.shape
-      (2,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> values, indices = lax.approx_max_k(jnp.array([0.0, 3.0, 1.0, 2.0]), 2)
+      >>> values.tolist(), indices.tolist()
+      ([3.0, 2.0], [1, 3])
 
     Source: Chern and others (2022), TPU-KNN: K Nearest Neighbor Search at Peak FLOP/s.
     """
@@ -320,12 +323,20 @@ def approx_min_k(
 ) -> list[Array]:
     """The smallest elements along a dimension, in ascending order, and their indices.
 
-    Arguments, and what is raised, are as for ``approx_max_k``.
+    Args:
+      operand, k, reduction_dimension, recall_target: as for ``approx_max_k``.
+      reduction_input_size_override, aggregate_to_topk: as for ``approx_max_k``, which says as well
+        what is raised.
+
+    Returns:
+      A list of the elements, and of their int32 indices.
 
     Example:
-      >>> values, indices = approx_min_k(np.arange(5, dtype=np.float32), 2)
-      >>> values.shape
-      (2,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> values, indices = lax.approx_min_k(jnp.array([0.0, 3.0, 1.0, 2.0]), 2)
+      >>> values.tolist(), indices.tolist()
+      ([0.0, 1.0], [0, 2])
     """
     return _bind(
         False,

@@ -37,8 +37,26 @@ def associative_scan(
       ValueError: if the sizes differ, or ``elems`` is empty.
 
     Example:
-      >>> associative_scan(add, np.ones(5, np.float32)).shape
-      (5,)
+      The recurrence ``h[i] = a[i] * h[i - 1] + b[i]``, without a loop: what is combined are the
+      maps ``h -> a * h + b``, and applying two of them one after the other is such a map.
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> def after(first, second):
+      ...     a1, b1 = first
+      ...     a2, b2 = second
+      ...     return a1 * a2, a2 * b1 + b2
+      >>> a = jnp.array([0.5, 0.5, 2.0, 1.0])
+      >>> b = jnp.array([4.0, 0.0, 1.0, 1.0])
+      >>> lax.associative_scan(after, (a, b))[1].tolist()
+      [4.0, 2.0, 5.0, 6.0]
+
+    Notes:
+      ``fn`` gets many elements at once, along ``axis``: it must be written for arrays, or wrapped
+      in ``vmap``. Sums of floats are rounded in another order than by a loop.
+
+    See also:
+      ``scan``; ``cumsum`` and kin, for single operations.
 
     Source: Blelloch, "Prefix sums and their applications", 1990.
     """

@@ -318,12 +318,17 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
       axes: which axes to reduce, non-negative and distinct.
       out_sharding: the sharding of the result.
 
+    Returns:
+      An array without these axes, of the operand's dtype.
+
     Raises:
       ValueError: if an axis is given twice, is negative or out of bounds.
 
     Example:
-      >>> reduce_max(np.ones((2, 3), np.float32), (0,)).shape
-      (3,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.reduce_max(jnp.array([[1, 5], [3, 4]]), (1,)).tolist()
+      [5, 4]
 
     Source: StableHLO ``reduce``.
     """
@@ -333,12 +338,22 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
 def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
     """The least element of an array over some of its axes; see ``reduce_max``.
 
+    Args:
+      operand: an array.
+      axes: which axes to reduce, non-negative and distinct.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array without these axes, of the operand's dtype.
+
     Raises:
       ValueError: if an axis is given twice, is negative or out of bounds.
 
     Example:
-      >>> reduce_min(np.ones((2, 3), np.float32), (0, 1)).shape
-      ()
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> int(lax.reduce_min(jnp.array([[1, 5], [3, 4]]), (0, 1)))
+      1
     """
     return _reduced(reduce_min_p, operand, axes, out_sharding)
 
@@ -346,13 +361,22 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product of an array over some of its axes, in the array's own dtype.
 
+    Args:
+      operand: an array of a numeric dtype.
+      axes: which axes to reduce, non-negative and distinct.
+
+    Returns:
+      An array without these axes, of the operand's dtype.
+
     Raises:
       ValueError: if an axis is given twice, is negative or out of bounds.
       TypeError: if the dtype is boolean.
 
     Example:
-      >>> reduce_prod(np.ones((2, 3), np.float32), (1,)).shape
-      (2,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.reduce_prod(jnp.array([[1, 5], [3, 4]]), (1,)).tolist()
+      [5, 12]
     """
     return reduce_prod_p.bind(operand, axes=tuple(map(index, axes)))
 
@@ -360,13 +384,22 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The conjunction of booleans, or of the bits of integers, over some axes.
 
+    Args:
+      operand: an array of booleans or integers.
+      axes: which axes to reduce, non-negative and distinct.
+
+    Returns:
+      An array without these axes, of the operand's dtype.
+
     Raises:
       ValueError: if an axis is given twice, is negative or out of bounds.
       TypeError: if the dtype is neither boolean nor an integer one.
 
     Example:
-      >>> reduce_and(np.array([True, False]), (0,)).shape
-      ()
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.reduce_and(jnp.array([[True, True], [True, False]]), (1,)).tolist()
+      [True, False]
     """
     return reduce_and_p.bind(operand, axes=tuple(map(index, axes)))
 
@@ -374,13 +407,22 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The disjunction of booleans, or of the bits of integers, over some axes.
 
+    Args:
+      operand: an array of booleans or integers.
+      axes: which axes to reduce, non-negative and distinct.
+
+    Returns:
+      An array without these axes, of the operand's dtype.
+
     Raises:
       ValueError: if an axis is given twice, is negative or out of bounds.
       TypeError: if the dtype is neither boolean nor an integer one.
 
     Example:
-      >>> reduce_or(np.array([True, False]), (0,)).shape
-      ()
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> int(lax.reduce_or(jnp.array([1, 4, 5]), (0,)))
+      5
     """
     return reduce_or_p.bind(operand, axes=tuple(map(index, axes)))
 
@@ -388,13 +430,24 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The exclusive disjunction of booleans, or of the bits of integers, over some axes.
 
+    Args:
+      operand: an array of booleans or integers.
+      axes: which axes to reduce, non-negative and distinct.
+
+    Returns:
+      An array without these axes, of the operand's dtype.
+
     Raises:
       ValueError: if an axis is given twice, is negative or out of bounds.
       TypeError: if the dtype is neither boolean nor an integer one.
 
     Example:
-      >>> reduce_xor(np.array([True, False]), (0,)).shape
-      ()
+      The parity of each row:
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.reduce_xor(jnp.array([[True, True], [True, False]]), (1,)).tolist()
+      [False, True]
     """
     return reduce_xor_p.bind(operand, axes=tuple(map(index, axes)))
 
@@ -477,13 +530,18 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
       axis: a non-negative axis that is not empty.
       index_dtype: the integer dtype of the result.
 
+    Returns:
+      An array of ``index_dtype`` without the axis.
+
     Raises:
       ValueError: if the axis is out of bounds or empty.
       TypeError: if ``index_dtype`` is not an integer dtype, or the operand is complex.
 
     Example:
-      >>> argmax(np.ones((2, 3), np.float32), 1, np.int32).shape
-      (2,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.argmax(jnp.array([[1.0, 5.0, 5.0], [3.0, 2.0, 1.0]]), 1, jnp.int32).tolist()
+      [1, 0]
     """
     return _bind_arg(argmax_p, operand, axis, index_dtype)
 
@@ -491,13 +549,23 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the least element along an axis; the first of equals, or of NaNs.
 
+    Args:
+      operand: an array of a real or boolean dtype.
+      axis: a non-negative axis that is not empty.
+      index_dtype: the integer dtype of the result.
+
+    Returns:
+      An array of ``index_dtype`` without the axis.
+
     Raises:
       ValueError: if the axis is out of bounds or empty.
       TypeError: if ``index_dtype`` is not an integer dtype, or the operand is complex.
 
     Example:
-      >>> argmin(np.ones((2, 3), np.float32), 1, np.int32).shape
-      (2,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.argmin(jnp.array([[1.0, 5.0, 5.0], [3.0, 2.0, 1.0]]), 1, jnp.int32).tolist()
+      [0, 2]
     """
     return _bind_arg(argmin_p, operand, axis, index_dtype)
 

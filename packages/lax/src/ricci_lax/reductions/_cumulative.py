@@ -56,6 +56,8 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike) -> Array:
     """``log(exp(x1) + exp(x2))`` of arrays of one inexact dtype, without overflow.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_lax.reductions._cumulative import logaddexp
       >>> logaddexp(np.zeros(3, np.float32), np.zeros(3, np.float32)).shape
       (3,)
     """
@@ -207,13 +209,20 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
       axis: a non-negative axis.
       reverse: whether to sum from the end.
 
+    Returns:
+      An array of the operand's shape and dtype.
+
     Raises:
       ValueError: if the axis is negative or out of bounds.
       TypeError: if the dtype is boolean.
 
     Example:
-      >>> cumsum(np.ones((2, 3), np.float32), 1).shape
-      (2, 3)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.cumsum(jnp.array([1, 2, 3])).tolist()
+      [1, 3, 6]
+      >>> lax.cumsum(jnp.array([1, 2, 3]), reverse=True).tolist()
+      [6, 5, 3]
     """
     return cumsum_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
@@ -221,9 +230,17 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The products of an array's elements up to each one along an axis; see ``cumsum``.
 
+    Args:
+      operand, axis, reverse: as for ``cumsum``.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
     Example:
-      >>> cumprod(np.ones(3, np.float32)).shape
-      (3,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.cumprod(jnp.array([1, 2, 3, 4])).tolist()
+      [1, 2, 6, 24]
     """
     return cumprod_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
@@ -231,9 +248,17 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The greatest of an array's elements up to each one along an axis; see ``cumsum``.
 
+    Args:
+      operand, axis, reverse: as for ``cumsum``.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
     Example:
-      >>> cummax(np.ones(3, np.float32)).shape
-      (3,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.cummax(jnp.array([1, 3, 2, 4])).tolist()
+      [1, 3, 3, 4]
     """
     return cummax_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
@@ -241,9 +266,17 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The least of an array's elements up to each one along an axis; see ``cumsum``.
 
+    Args:
+      operand, axis, reverse: as for ``cumsum``.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
     Example:
-      >>> cummin(np.ones(3, np.float32)).shape
-      (3,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.cummin(jnp.array([4, 2, 3, 1])).tolist()
+      [4, 2, 2, 1]
     """
     return cummin_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
@@ -253,9 +286,17 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 
     Args:
       operand: an array of a floating dtype.
+      axis, reverse: as for ``cumsum``.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Example:
-      >>> cumlogsumexp(np.ones(3, np.float32)).shape
-      (3,)
+      Its exponentials would overflow:
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> [round(x, 3) for x in lax.cumlogsumexp(jnp.array([1000.0, 1000.0])).tolist()]
+      [1000.0, 1000.693]
     """
     return cumlogsumexp_p.bind(operand, axis=index(axis), reverse=bool(reverse))

@@ -271,8 +271,18 @@ def reduce(
         of bounds.
 
     Example:
-      >>> reduce(np.ones((2, 3), np.float32), 0.0, add, (0,)).shape
-      (3,)
+      The greatest element of each row with its position, in one pass over two arrays:
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> def greater(a, b):
+      ...     (x, i), (y, j) = a, b
+      ...     return lax.select(x >= y, x, y), lax.select(x >= y, i, j)
+      >>> x = jnp.array([[1.0, 7.0, 3.0], [9.0, 2.0, 5.0]])
+      >>> at = lax.broadcasted_iota(jnp.int32, (2, 3), 1)
+      >>> values, places = lax.reduce((x, at), (-jnp.inf, jnp.int32(0)), greater, (1,))
+      >>> values.tolist(), places.tolist()
+      ([7.0, 9.0], [1, 0])
 
     Source: StableHLO ``reduce``.
     """

@@ -187,8 +187,15 @@ def sort(
         number of arrays.
 
     Example:
-      >>> sort(np.array([3.0, 1.0, 2.0], np.float32)).shape
-      (3,)
+      Sorted by the first array, then by the second; the third is carried along.
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> years = jnp.array([2001, 1999, 2001])
+      >>> months = jnp.array([7, 3, 2])
+      >>> number = jnp.arange(3)
+      >>> lax.sort((years, months, number), num_keys=2)[2].tolist()
+      [1, 2, 0]
 
     Source: StableHLO ``sort``.
     """
@@ -214,14 +221,25 @@ def sort_key_val(
 ) -> tuple[Array, Array]:
     """Sort ``keys`` along a dimension, and reorder ``values`` in the same way.
 
+    Args:
+      keys: the array to sort.
+      values: an array of the same shape.
+      dimension: the dimension to sort along.
+      is_stable: whether equal keys keep their order.
+
+    Returns:
+      The sorted keys, and the values in the same order.
+
     Raises:
       TypeError: if the shapes differ.
       ValueError: if the dimension is out of bounds.
 
     Example:
-      >>> keys, values = sort_key_val(np.array([3, 1, 2]), np.array([0, 1, 2]))
-      >>> values.shape
-      (3,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> keys, values = lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
+      >>> keys.tolist(), values.tolist()
+      ([1, 2, 3], [10, 20, 30])
     """
     keys, values = sort((keys, values), dimension, is_stable, num_keys=1)
     return keys, values
@@ -304,9 +322,12 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
         dtype is complex.
 
     Example:
-      >>> values, indices = top_k(np.arange(5.0, dtype=np.float32), 2)
-      >>> indices.shape
-      (2,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> scores = jnp.array([0.25, 2.0, 1.0, 0.5])
+      >>> values, indices = lax.top_k(scores, 2)
+      >>> values.tolist(), indices.tolist()
+      ([2.0, 1.0], [1, 2])
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
     values, indices = top_k_p.bind(operand, k=as_size(k), axis=axis, is_stable=bool(is_stable))

@@ -45,12 +45,16 @@ def padtype_to_pads(
       padding: ``"VALID"`` (none), ``"SAME"`` (as many windows as steps fit, the odd padding at
         the end) or ``"SAME_LOWER"`` (at the start); in any case.
 
+    Returns:
+      For each dimension, a pair of the low and the high padding.
+
     Raises:
       RuntimeError: for another name.
       TypeError: if it is not a name.
 
     Example:
-      >>> padtype_to_pads((10, 7), (3, 3), (2, 2), "SAME")
+      >>> from ricci import lax
+      >>> lax.padtype_to_pads((10, 7), (3, 3), (2, 2), "SAME")
       [(0, 1), (1, 1)]
     """
     if not isinstance(padding, str):
@@ -126,8 +130,19 @@ def reduce_window_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of a reduction over sliding windows.
 
+    Args:
+      operand_shape: the operand's shape.
+      window_dimensions, window_strides: the window's size and its step in each dimension.
+      padding: low and high padding for each dimension.
+      base_dilation, window_dilation: the distances of the operand's and of the window's elements,
+        by default 1.
+
+    Returns:
+      The number of windows in each dimension.
+
     Example:
-      >>> reduce_window_shape_tuple((5, 6), (2, 3), (1, 2), ((0, 1), (0, 1)))
+      >>> from ricci import lax
+      >>> lax.reduce_window_shape_tuple((5, 6), (2, 3), (1, 2), ((0, 1), (0, 1)))
       (5, 3)
     """
     ones = (1,) * len(operand_shape)

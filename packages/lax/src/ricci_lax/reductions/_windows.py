@@ -356,8 +356,23 @@ def reduce_window(
       RuntimeError: if the padding's name is not known.
 
     Example:
-      >>> reduce_window(np.ones((5, 6), np.float32), 0.0, add, (2, 3), (1, 2), "SAME").shape
-      (5, 3)
+      Sums of neighbours, and the maximum of blocks of two by two:
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.reduce_window(jnp.array([1, 2, 3, 4]), 0, lax.add, (2,)).tolist()
+      [3, 5, 7]
+      >>> image = jnp.arange(16.0).reshape(4, 4)
+      >>> lax.reduce_window(image, -jnp.inf, lax.max, (2, 2), (2, 2)).tolist()
+      [[5.0, 7.0], [13.0, 15.0]]
+
+    Notes:
+      ``lax.add``, ``lax.max``, ``lax.min`` and ``lax.mul`` with their identities have derivatives.
+      With any other function, or another initial value, there is none in reverse mode.
+
+    See also:
+      ``jnp.convolve``; ``reduce``, over whole dimensions; ``cumsum`` and kin, over windows that
+      grow.
 
     Source: StableHLO ``reduce_window``.
     """

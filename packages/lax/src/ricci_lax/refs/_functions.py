@@ -28,8 +28,8 @@ from ._primitives import (
     get_p,
     new_ref_p,
     swap_p,
-    write,
 )
+from ._updates import write
 
 __all__ = [
     "addupdate",
@@ -139,12 +139,17 @@ def get(ref: Ref | TransformedRef, idx: Any = None) -> Array:
       ref: a reference, or a view ``ref.at[...]`` of one.
       idx: an integer, a slice, ``...``, an array of integers, or a tuple of these; by default all.
 
+    Returns:
+      An array of the part's shape.
+
     Raises:
       ValueError: if ``ref`` is no reference, or an index is past the end.
 
     Example:
       >>> import numpy as np
-      >>> get(new_ref(np.float32([1, 2, 3])), 1)
+      >>> import ricci
+      >>> from ricci.ref import get
+      >>> get(ricci.new_ref(np.float32([1, 2, 3])), 1)
       Array(2., dtype=float32)
     """
     base, transforms, operands = _located("get", ref, idx)
@@ -163,7 +168,9 @@ def set(ref: Ref | TransformedRef, idx: Any, value: ArrayLike) -> None:
 
     Example:
       >>> import numpy as np
-      >>> ref = new_ref(np.float32([1, 2, 3]))
+      >>> import ricci
+      >>> from ricci.ref import set
+      >>> ref = ricci.new_ref(np.float32([1, 2, 3]))
       >>> set(ref, slice(1, None), np.float32([5, 6]))
       >>> ref
       Ref([1., 5., 6.], dtype=float32)
@@ -181,9 +188,21 @@ def swap(
 ) -> Array:
     """Write to a reference at an index, and return what was there; see ``set``.
 
+    Args:
+      ref, idx: see ``get``.
+      value: an array of the shape and dtype of what is there, or a scalar for a scalar.
+
+    Returns:
+      An array: what was there before.
+
+    Raises:
+      ValueError: if the shape or the dtype of ``value`` is another.
+
     Example:
       >>> import numpy as np
-      >>> swap(new_ref(np.float32([1, 2, 3])), 0, 7.0)
+      >>> import ricci
+      >>> from ricci.ref import swap
+      >>> swap(ricci.new_ref(np.float32([1, 2, 3])), 0, 7.0)
       Array(1., dtype=float32)
     """
     base, transforms, operands = _located(_function_name.removeprefix("ref_"), ref, idx)
@@ -203,7 +222,9 @@ def addupdate(ref: Ref | TransformedRef, idx: Any, x: ArrayLike) -> None:
 
     Example:
       >>> import numpy as np
-      >>> ref = new_ref(np.float32([1, 2, 3]))
+      >>> import ricci
+      >>> from ricci.ref import addupdate
+      >>> ref = ricci.new_ref(np.float32([1, 2, 3]))
       >>> addupdate(ref, np.int32([0, 0]), np.float32([10, 20]))
       >>> ref
       Ref([31.,  2.,  3.], dtype=float32)
@@ -248,15 +269,33 @@ def new_ref(
       kind: a name that becomes a part of the type.
       pin: whether the array's memory must stay where it is; only inside of ``jit``.
 
+    Returns:
+      The reference. ``ref[...]`` reads the array, ``ref[...] = x`` and ``ref[idx] = x`` write.
+
     Raises:
       TypeError: if ``init_val`` is no array.
       NotImplementedError: if ``pin`` is set outside of ``jit``.
 
     Example:
-      >>> ref = new_ref(1.0)
-      >>> ref[...] += 2.0
-      >>> ref[...]
-      Array(3., dtype=float32)
+      A function that counts what passes through it, also when it is compiled:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> largest = ricci.new_ref(0.0)
+      >>> @ricci.jit
+      ... def watched(x):
+      ...     largest[...] = jnp.maximum(largest[...], jnp.max(x))
+      ...     return 2 * x
+      >>> _ = watched(jnp.array([1.0, 5.0])), watched(jnp.array([2.0, 3.0]))
+      >>> largest[...]
+      Array(5., dtype=float32)
+
+    Notes:
+      A reference cannot be returned from a jitted function, nor be a leaf that ``grad``
+      differentiates with respect to. What is read is an array, which later writes do not change.
+
+    See also:
+      ``freeze``, ``ricci.ref``; the guide to references.
     """
     if is_reference(init_val):
         raise TypeError("new_ref: init_val is a reference already. Pass its array: ref[...].")
@@ -282,9 +321,12 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
       ty: the type of the array, or what has a ``shape`` and a ``dtype``.
       memory_space, pin: see ``new_ref``.
 
+    Returns:
+      The reference.
+
     Example:
-      >>> from ricci_ir import ShapeDtypeStruct
-      >>> empty_ref(ShapeDtypeStruct((2,), "float32")).shape
+      >>> import ricci
+      >>> ricci.empty_ref(ricci.ShapeDtypeStruct((2,), "float32")).shape
       (2,)
     """
     aval: Any = ty if isinstance(ty, AbstractValue) else typeof(ty)
@@ -302,11 +344,18 @@ def _recorded(made: Any) -> Any:
 def freeze(ref: Ref) -> Array:
     """The array of a reference that will not be written any more.
 
+    Args:
+      ref: the reference, or an array, which is returned as it is.
+
+    Returns:
+      The array.
+
     Raises:
       ValueError: if ``ref`` is neither a reference nor an array.
 
     Example:
-      >>> freeze(new_ref(1.0))
+      >>> import ricci
+      >>> ricci.freeze(ricci.new_ref(1.0))
       Array(1., dtype=float32)
     """
     if not is_reference(ref):
@@ -317,12 +366,16 @@ def freeze(ref: Ref) -> Array:
 def free_ref(ref: Ref) -> None:
     """Free the memory of a reference, which must not be used after that.
 
+    Args:
+      ref: the reference.
+
     Raises:
       ValueError: if ``ref`` is no reference.
 
     Example:
-      >>> ref = new_ref(1.0)
-      >>> free_ref(ref)
+      >>> import ricci
+      >>> ref = ricci.new_ref(1.0)
+      >>> ricci.free_ref(ref)
       >>> ref
       Ref(float32[], freed)
     """

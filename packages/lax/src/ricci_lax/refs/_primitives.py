@@ -8,8 +8,6 @@ reference holds.
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ricci_ir import (
     AbstractRef,
     Array,
@@ -24,7 +22,6 @@ from ricci_ir import (
     eval_trace,
     get_aval,
     inside_effect,
-    locked,
     read_effect,
     trace_to_jaxpr,
     unsupported,
@@ -33,16 +30,8 @@ from ricci_ir import (
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.structure._broadcasting import zeros_of
 
-from ._indexing import (
-    Form,
-    added_at,
-    index_text,
-    is_whole,
-    read_at,
-    shown_form,
-    split_operands,
-    written_at,
-)
+from ._indexing import index_text, is_whole, shown_form, split_operands
+from ._updates import Forms, add, read_part, shape_behind, swap
 
 __all__ = [
     "addupdate_p",
@@ -54,36 +43,13 @@ __all__ = [
     "swap_p",
 ]
 
-type Forms = tuple[Form, ...]
-
-
-# Several indices, one after the other
-
-
-def _read(x: Array, forms: Forms, operands: Sequence[Any]) -> Array:
-    for form, given in zip(forms, split_operands(forms, operands), strict=True):
-        x = read_at(x, form, given)
-    return x
-
-
-def _updated(update: Any, x: Array, forms: Forms, operands: Sequence[Any], value: Array) -> Array:
-    """``update`` applied at the innermost of several indices."""
-    if not forms:
-        return update(x, (), (), value)
-    first, *rest = forms
-    given, *_ = split_operands(forms, operands)
-    if not rest:
-        return update(x, first, given, value)
-    inner = _updated(update, read_at(x, first, given), tuple(rest), operands[len(given) :], value)
-    return written_at(x, first, given, inner)
-
 
 def _part_aval(ref: AbstractRef, *operands: ShapedArray, transforms: Forms) -> ShapedArray:
     """The type of the part of a reference at some indices."""
     inner = ref.inner_aval
     if all(is_whole(form, ref.shape) for form in transforms):
         return inner
-    run = lambda x, *given: [_read(x, transforms, given)]
+    run = lambda x, *given: [read_part(x, transforms, given)]
     (found,) = trace_to_jaxpr(run, [inner, *operands]).out_avals
     return found.strip_weak_type()  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -99,15 +65,8 @@ def _place_text(ref: Any, operands: Sequence[Any], transforms: Forms, atom: Any)
             text += "[...]"
         else:
             text += f"[{index_text(shown_form(form, shape), [atom(x) for x in given])}]"
-        shape = _shape_behind(form, shape, given)
+        shape = shape_behind(form, shape, given)
     return text
-
-
-def _shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) -> tuple[int, ...]:
-    """The shape of the part of an array at an index."""
-    run = lambda x, *given: [read_at(x, form, given)]
-    avals = [ShapedArray(shape, np.float32), *(x.aval for x in operands)]
-    return trace_to_jaxpr(run, avals).out_avals[0].shape  # pyright: ignore
 
 
 # Reading and writing
@@ -115,7 +74,7 @@ def _shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) -
 
 def _get_discharge(ref: Any, *operands: ArrayLike, transforms: Forms) -> Array:
     x = ref.read()
-    part = _read(x, transforms, operands)
+    part = read_part(x, transforms, operands)
     return ref.read(shared=True) if part is x else part
 
 
@@ -125,18 +84,8 @@ def _get_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
     return [binder(eqn.outvars[0]), " <- ", place]
 
 
-def write(ref: Any, value: Any, operands: Sequence[ArrayLike], transforms: Forms) -> None:
-    """Write to a reference that no program records."""
-    with locked((ref,)):
-        x = ref.read()
-        new = _updated(written_at, x, transforms, operands, value)
-        ref.write(new, fresh=new is not value)
-
-
 def _swap_discharge(ref: Any, value: Any, *operands: ArrayLike, transforms: Forms) -> Array:
-    old = _read(ref.read(), transforms, operands)
-    write(ref, value, operands, transforms)
-    return old
+    return swap(ref, value, operands, transforms)
 
 
 def _swap_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
@@ -149,8 +98,7 @@ def _swap_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
 
 
 def _addupdate_discharge(ref: Any, value: Any, *operands: ArrayLike, transforms: Forms) -> list:
-    x = ref.read()
-    ref.write(_updated(added_at, x, transforms, operands, value), fresh=True)
+    add(ref, value, operands, transforms)
     return []
 
 

@@ -222,14 +222,36 @@ def dynamic_slice(
       slice_sizes: its shape.
       allow_negative_indices: whether negative positions count from the end.
 
+    Returns:
+      An array of shape ``slice_sizes`` and the operand's dtype.
+
     Raises:
       TypeError: if the part is larger than the array, or the positions are not integers of one
         dtype.
       ValueError: if there is not one position for each dimension.
 
     Example:
-      >>> dynamic_slice(np.ones((4, 6)), (1, 0), (2, 3)).shape
-      (2, 3)
+      The start may be traced, the sizes may not: they are the shape of the result. A window that
+      slides along a signal:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> @ricci.jit
+      ... def window(signal, start):
+      ...     return lax.dynamic_slice(signal, (start,), (3,))
+      >>> signal = jnp.array([0, 10, 20, 30, 40])
+      >>> window(signal, 1).tolist()
+      [10, 20, 30]
+      >>> window(signal, 4).tolist()  # moved to lie within
+      [20, 30, 40]
+
+    Notes:
+      A part that would reach out of bounds is moved, not cut: its elements are then not those that
+      were asked for, and no error says so. ``ricci.check`` reports it.
+
+    See also:
+      ``jnp.take`` and ``x[i]`` for single positions; ``dynamic_update_slice``.
 
     Source: StableHLO ``dynamic_slice``.
     """
@@ -334,15 +356,32 @@ def dynamic_update_slice(
       update: the part, of the same dtype and rank.
       start_indices, allow_negative_indices: where it starts, as in ``dynamic_slice``.
 
+    Returns:
+      An array of the operand's shape and dtype. The operand is not changed.
+
     Raises:
       TypeError: if the part is larger than the array or of another dtype, or the positions are
         not integers of one dtype.
       ValueError: if there is not one position for each dimension.
 
     Example:
-      >>> x = np.ones((4, 6), np.float32)
-      >>> dynamic_update_slice(x, 2 * x[:2, :3], (1, 0)).shape
-      (4, 6)
+      A cache of fixed size, as in generating text: at each step one row is written.
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> cache = jnp.zeros((3, 2))
+      >>> for step in range(2):
+      ...     cache = lax.dynamic_update_slice(cache, jnp.full((1, 2), step + 1.0), (step, 0))
+      >>> cache.tolist()
+      [[1.0, 1.0], [2.0, 2.0], [0.0, 0.0]]
+
+    Notes:
+      An update that would reach out of bounds is moved into them, as ``dynamic_slice`` moves what
+      it reads. Outside of ``jit`` the whole array is copied; inside, the compiler writes in place
+      where the old array is not used any more.
+
+    See also:
+      ``x.at[...].set(...)``, which takes NumPy's indices.
 
     Source: StableHLO ``dynamic_update_slice``.
     """
@@ -371,9 +410,22 @@ def dynamic_slice_in_dim(
 ) -> Array:
     """A part of an array, of fixed size, at a computed position along one axis.
 
+    Args:
+      operand: an array of any dtype.
+      start_index: where the part starts, an integer scalar. It is moved to lie within the array.
+      slice_size: its size along the axis.
+      axis: the axis.
+      allow_negative_indices: whether a negative position counts from the end.
+
+    Returns:
+      An array of the operand's shape, but for ``slice_size`` along the axis.
+
     Example:
-      >>> dynamic_slice_in_dim(np.ones((4, 6)), 1, 2, axis=1).shape
-      (4, 2)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.arange(6).reshape(2, 3)
+      >>> lax.dynamic_slice_in_dim(x, 1, 2, axis=1).tolist()
+      [[1, 2], [4, 5]]
     """
     shape = shape_of(operand)
     axis = canonical_axis(axis, len(shape))
@@ -392,10 +444,22 @@ def dynamic_update_slice_in_dim(
 ) -> Array:
     """An array with a part of it, at a computed position along one axis, replaced.
 
+    Args:
+      operand: an array of any dtype.
+      update: the part, of the same dtype and rank.
+      start_index: where it starts, an integer scalar. It is moved to lie within the array.
+      axis: the axis.
+      allow_negative_indices: whether a negative position counts from the end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
     Example:
-      >>> x = np.ones((4, 6), np.float32)
-      >>> dynamic_update_slice_in_dim(x, x[:2], 1, axis=0).shape
-      (4, 6)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.zeros((2, 3), int)
+      >>> lax.dynamic_update_slice_in_dim(x, jnp.array([[7], [8]]), 1, axis=1).tolist()
+      [[0, 7, 0], [0, 8, 0]]
     """
     ndim = len(shape_of(operand))
     indices = _along(canonical_axis(axis, ndim), ndim, start_index)
@@ -421,14 +485,21 @@ def dynamic_index_in_dim(
     """One computed position of an array along an axis.
 
     Args:
+      operand: an array of any dtype.
       index: an integer scalar; it is moved into bounds.
       axis: the axis.
       keepdims: whether the result keeps the axis, with size 1.
       allow_negative_indices: whether a negative position counts from the end.
 
+    Returns:
+      An array of the operand's shape, with size 1 along the axis, or without it.
+
     Example:
-      >>> dynamic_index_in_dim(np.ones((4, 6)), 2, 0, keepdims=False).shape
-      (6,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.arange(6).reshape(2, 3)
+      >>> lax.dynamic_index_in_dim(x, 2, axis=1, keepdims=False).tolist()
+      [2, 5]
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
     negative = bool(allow_negative_indices)
@@ -457,10 +528,15 @@ def dynamic_update_index_in_dim(
       update: what to write, of the same dtype; with or without the axis.
       index, axis, allow_negative_indices: as in ``dynamic_index_in_dim``.
 
+    Returns:
+      An array of the operand's shape and dtype.
+
     Example:
-      >>> x = np.ones((4, 6), np.float32)
-      >>> dynamic_update_index_in_dim(x, x[0], 2, 0).shape
-      (4, 6)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.zeros((2, 3), int)
+      >>> lax.dynamic_update_index_in_dim(x, jnp.array([1, 2, 3]), 1, axis=0).tolist()
+      [[0, 0, 0], [1, 2, 3]]
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
     negative = bool(allow_negative_indices)

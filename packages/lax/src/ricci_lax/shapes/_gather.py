@@ -325,14 +325,35 @@ def gather(
       fill_value: what is read out of bounds in mode ``"fill"``; by default NaN, the least signed
         integer, the largest unsigned integer or true.
 
+    Returns:
+      An array with the batch dimensions of ``start_indices`` (all but its last) and the dimensions
+      of the slices that are not left out, which are at ``offset_dims``; its dtype is the operand's.
+
     Raises:
       TypeError: if the dimension numbers do not fit the shapes.
       ValueError: if the indices are not integers, or the mode is not known.
 
     Example:
-      >>> rows = GatherDimensionNumbers((1,), collapsed_slice_dims=(0,), start_index_map=(0,))
-      >>> gather(np.ones((4, 6)), np.array([[0], [2], [1]]), rows, (1, 6)).shape
-      (3, 6)
+      Rows at computed positions: each position is one index along dimension 0, and each slice a
+      whole row without that dimension.
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.array([[0, 1], [10, 11], [20, 21]])
+      >>> rows = lax.GatherDimensionNumbers(
+      ...     offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,)
+      ... )
+      >>> lax.gather(x, jnp.array([[2], [0]]), rows, slice_sizes=(1, 2)).tolist()
+      [[20, 21], [0, 1]]
+      >>> lax.gather(x, jnp.array([[5]]), rows, (1, 2), mode="fill", fill_value=-1).tolist()
+      [[-1, -1]]
+
+    Notes:
+      With the default mode positions out of bounds give undefined values. Brackets (``x[rows]``),
+      which become gathers, default to ``"fill"``.
+
+    See also:
+      ``jnp.take``, ``jnp.take_along_axis``; ``scatter``.
 
     Source: StableHLO ``gather``.
     """
@@ -378,8 +399,11 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
       ValueError: if there is not one array of positions for each axis.
 
     Example:
-      >>> index_take(np.ones((4, 6)), (np.array([1, 2]), np.array([0, -1])), (0, 1)).shape
-      (2,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.arange(6).reshape(2, 3)
+      >>> lax.index_take(x, (jnp.array([1, 0]), jnp.array([0, -1])), (0, 1)).tolist()
+      [3, 2]
     """
     if len(idxs) != len(axes):
         raise ValueError(f"index_take: {len(idxs)} arrays of positions for {len(axes)} axes")

@@ -143,13 +143,18 @@ def concatenate(operands: ArrayLike | Sequence[ArrayLike], dimension: int) -> Ar
       operands: arrays of one dtype, whose shapes are equal but along ``dimension``.
       dimension: the dimension, counted from the start.
 
+    Returns:
+      An array whose size along ``dimension`` is the sum of the operands'.
+
     Raises:
       ValueError: if there are no operands.
       TypeError: if the shapes or dtypes differ, or the dimension is out of bounds.
 
     Example:
-      >>> concatenate([np.ones((2, 3)), np.ones((2, 1))], 1).shape
-      (2, 4)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.concatenate([jnp.array([[1, 2]]), jnp.array([[3]])], 1).tolist()
+      [[1, 2, 3]]
 
     Source: StableHLO ``concatenate``.
     """
@@ -218,12 +223,22 @@ split_p: Primitive = define(
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Cut an array along an axis into pieces of the given sizes.
 
+    Args:
+      operand: an array of any dtype.
+      sizes: the pieces' sizes along the axis.
+      axis: the axis.
+
+    Returns:
+      A list of arrays, one for each size.
+
     Raises:
       ValueError: if the sizes do not add up to the array's, or the axis is out of bounds.
 
     Example:
-      >>> [x.shape for x in split(np.ones((2, 6)), (2, 3, 1), 1)]
-      [(2, 2), (2, 3), (2, 1)]
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> [piece.tolist() for piece in lax.split(jnp.arange(6), (2, 3, 1))]
+      [[0, 1], [2, 3, 4], [5]]
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
     return split_p.bind(operand, sizes=to_sizes(sizes), axis=axis)
@@ -286,13 +301,22 @@ stack_p: Primitive = define(
 def stack(operands: ArrayLike | Sequence[ArrayLike], axis: int = 0) -> Array:
     """Join arrays of one shape along a new axis.
 
+    Args:
+      operands: arrays of one shape and dtype.
+      axis: the position of the new axis in the result.
+
+    Returns:
+      An array with one more axis, whose size is the number of operands.
+
     Raises:
       ValueError: if there are no operands, their shapes differ or the axis is out of bounds.
       TypeError: if their dtypes differ.
 
     Example:
-      >>> stack([np.ones(3), np.ones(3)], axis=1).shape
-      (3, 2)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1).tolist()
+      [[1, 3], [2, 4]]
     """
     operands = tuple(operands) if isinstance(operands, Sequence) else unstack(operands)
     if not operands:
@@ -344,12 +368,22 @@ unstack_p: Primitive = define(
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an array along one of its axes, without that axis.
 
+    Args:
+      x: an array.
+      axis: the axis to cut along.
+
+    Returns:
+      A tuple of as many arrays as the axis is long.
+
     Raises:
       ValueError: if the axis is out of bounds.
 
     Example:
-      >>> len(unstack(np.ones((2, 3)), axis=1))
-      3
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x, y, z = lax.unstack(jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
+      >>> z.tolist()
+      [3, 6]
     """
     axis = canonical_axis(axis, len(shape_of(x)))
     return tuple(unstack_p.bind(x, axis=axis))
@@ -403,12 +437,21 @@ tile_p: Primitive = define(
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat an array along each of its dimensions, one whole copy after another.
 
+    Args:
+      operand: an array of any dtype.
+      reps: for each dimension, how many copies.
+
+    Returns:
+      An array of the operand's shape times ``reps``.
+
     Raises:
       TypeError: if there is not one count for each dimension.
 
     Example:
-      >>> tile(np.ones((4, 6)), (2, 3)).shape
-      (8, 18)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.tile(jnp.array([[1, 2]]), (2, 2)).tolist()
+      [[1, 2, 1, 2], [1, 2, 1, 2]]
 
     Source: NumPy ``tile``.
     """
@@ -453,12 +496,21 @@ rev_p: Primitive = define(
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverse the order of the elements along some dimensions.
 
+    Args:
+      operand: an array of any dtype.
+      dimensions: which to reverse, non-negative and distinct.
+
+    Returns:
+      An array of the operand's shape.
+
     Raises:
       TypeError: if a dimension is given twice, is negative or out of bounds.
 
     Example:
-      >>> rev(np.arange(3), (0,)).shape
-      (3,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (1,)).tolist()
+      [[2, 1], [4, 3]]
 
     Source: StableHLO ``reverse``.
     """
@@ -475,11 +527,16 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
       operand: an array.
       start_dimension, stop_dimension: the range, as in a slice of the shape.
 
+    Returns:
+      An array of the same elements, whose dimensions in the range are one.
+
     Raises:
       ValueError: if the range is not one.
 
     Example:
-      >>> collapse(np.ones((2, 3, 4)), 1).shape
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> lax.collapse(np.ones((2, 3, 4)), 1).shape
       (2, 12)
     """
     shape = shape_of(operand)
@@ -498,12 +555,19 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of these shapes have when broadcast together, by NumPy's rules.
 
+    Args:
+      shapes: sequences of sizes.
+
+    Returns:
+      The common shape, a tuple.
+
     Raises:
       ValueError: if they do not broadcast to one shape.
       TypeError: if a size is negative or not an integer.
 
     Example:
-      >>> broadcast_shapes((2, 1), (3,))
+      >>> from ricci import lax
+      >>> lax.broadcast_shapes((2, 1), (3,))
       (2, 3)
     """
     sizes = [to_sizes(shape) for shape in shapes]
@@ -526,8 +590,17 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Add leading dimensions of size 1 to an array up to a number of dimensions.
 
+    Args:
+      x: an array.
+      rank: how many dimensions the result has.
+
+    Returns:
+      An array of the same elements; ``x`` itself if it has that many.
+
     Example:
-      >>> broadcast_to_rank(np.ones((2, 3)), 4).shape
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> lax.broadcast_to_rank(np.ones((2, 3)), 4).shape
       (1, 1, 2, 3)
     """
     return expand_dims(x, range(rank - len(shape_of(x))))

@@ -526,7 +526,9 @@ def bind_scatter(
     )
 
 
-def _public(primitive: Primitive, combine: BinaryFunction | None, name: str, what: str):
+def _public(
+    primitive: Primitive, combine: BinaryFunction | None, name: str, what: str, result: str
+):
     def scatter(
         operand: ArrayLike,
         scatter_indices: ArrayLike,
@@ -555,28 +557,56 @@ def _public(primitive: Primitive, combine: BinaryFunction | None, name: str, wha
         indices the windows must not overlap.
       mode: what happens to windows out of bounds; by default they are dropped.
 
+    Returns:
+      An array of the operand's shape and dtype.
+
     Raises:
       TypeError: if the dimension numbers do not fit the shapes, or the dtypes differ.
       ValueError: if the indices are not integers, or the mode is not known.
 
     Example:
-      >>> rows = ScatterDimensionNumbers((1,), (0,), (0,))
-      >>> at, x = np.array([[0], [2]]), np.ones((4, 3), np.float32)
-      >>> {name}(x, at, 2 * x[:2], rows).shape
-      (4, 3)
+      Single elements at computed positions; the last position is out of bounds.
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> elements = lax.ScatterDimensionNumbers(
+      ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+      ... )
+      >>> x, at = jnp.array([1, 2, 3]), jnp.array([[2], [0], [7]])
+      >>> lax.{name}(x, at, jnp.array([10, 20, 30]), elements).tolist()
+      {result}
+
+    Notes:
+      Where positions repeat, the order in which updates are combined is not fixed; of what
+      ``scatter`` writes there, any one is kept.
+
+    See also:
+      ``x.at[...]``, which takes NumPy's indices and becomes one of these functions; ``gather``.
 
     Source: StableHLO ``scatter``.
     """
     return scatter
 
 
-scatter = _public(scatter_p, None, "scatter", "Write windows into an array at computed positions.")
-scatter_add = _public(scatter_add_p, add, "scatter_add", "Add windows to parts of an array.")
-scatter_sub = _public(scatter_sub_p, sub, "scatter_sub", "Subtract windows from parts of an array.")
-scatter_mul = _public(scatter_mul_p, mul, "scatter_mul", "Multiply parts of an array by windows.")
+scatter = _public(
+    scatter_p, None, "scatter", "Write windows into an array at positions.", "[20, 2, 10]"
+)
+scatter_add = _public(
+    scatter_add_p, add, "scatter_add", "Add windows to parts of an array.", "[21, 2, 13]"
+)
+scatter_sub = _public(
+    scatter_sub_p, sub, "scatter_sub", "Subtract windows from parts of an array.", "[-19, 2, -7]"
+)
+scatter_mul = _public(
+    scatter_mul_p, mul, "scatter_mul", "Multiply parts of an array by windows.", "[20, 2, 30]"
+)
 scatter_min = _public(
-    scatter_min_p, min, "scatter_min", "Take the minimum of parts of an array and windows."
+    scatter_min_p, min, "scatter_min", "The minimum of parts of an array and windows.", "[1, 2, 3]"
 )
 scatter_max = _public(
-    scatter_max_p, max, "scatter_max", "Take the maximum of parts of an array and windows."
+    scatter_max_p,
+    max,
+    "scatter_max",
+    "The maximum of parts of an array and windows.",
+    "[20, 2, 10]",
 )

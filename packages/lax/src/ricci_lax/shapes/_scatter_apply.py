@@ -65,10 +65,22 @@ def scatter_apply(
       update_shape: the shape that updates would have.
       indices_are_sorted, unique_indices, mode: as in ``scatter``.
 
+    Returns:
+      An array of the operand's shape and dtype.
+
     Raises:
       TypeError: if the dimension numbers do not fit the shapes.
       ValueError: if ``func`` does not return a scalar of the operand's dtype.
       NotImplementedError: if ``func`` closes over arrays of an enclosing transformation.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> elements = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> at = jnp.array([[2], [0]])
+      >>> x = jnp.array([1, 2, 3])
+      >>> lax.scatter_apply(x, at, lambda x: -x, elements, update_shape=(2,)).tolist()
+      [-1, 2, -3]
 
     Source: StableHLO ``scatter``.
     """

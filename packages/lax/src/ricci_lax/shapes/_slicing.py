@@ -148,12 +148,18 @@ def slice(
       start_indices, limit_indices: for each dimension, where the part starts and ends.
       strides: for each dimension, the step between elements.
 
+    Returns:
+      An array of the part's shape.
+
     Raises:
       TypeError: if the part does not lie within the array.
 
     Example:
-      >>> slice(np.ones((4, 6)), (0, 1), (2, 5), (1, 2)).shape
-      (2, 2)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.arange(12).reshape(3, 4)
+      >>> lax.slice(x, (0, 1), (2, 4), (1, 2)).tolist()
+      [[1, 3], [5, 7]]
 
     Source: StableHLO ``slice``.
     """
@@ -174,12 +180,24 @@ def slice_in_dim(
 ) -> Array:
     """A part of an array along one axis; negative positions count from the end.
 
+    Args:
+      operand: an array of any dtype.
+      start_index, limit_index: where the part starts and ends; ``None`` for the array's ends.
+      stride: the step between elements.
+      axis: the axis.
+
+    Returns:
+      An array of the operand's shape, but for the part's size along the axis.
+
     Raises:
       TypeError: if the part does not lie within the array.
 
     Example:
-      >>> slice_in_dim(np.ones((4, 6)), 1, -1, axis=1).shape
-      (4, 4)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.arange(6).reshape(2, 3)
+      >>> lax.slice_in_dim(x, 1, None, axis=1).tolist()
+      [[1, 2], [4, 5]]
     """
     shape = shape_of(operand)
     axis = canonical_axis(axis, len(shape))
@@ -199,16 +217,23 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     """One position of an array along an axis.
 
     Args:
+      operand: an array of any dtype.
       index: the position; a negative one counts from the end.
       axis: the axis.
       keepdims: whether the result keeps the axis, with size 1.
+
+    Returns:
+      An array of the operand's shape, with size 1 along the axis, or without it.
 
     Raises:
       IndexError: if the position is out of bounds.
 
     Example:
-      >>> index_in_dim(np.ones((4, 6)), -1, 1).shape
-      (4, 1)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.arange(6).reshape(2, 3)
+      >>> lax.index_in_dim(x, -1, axis=1, keepdims=False).tolist()
+      [2, 5]
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
     size = shape_of(operand)[axis]
@@ -321,13 +346,22 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: PaddingCon
       padding_config: for each dimension, how many to add before, after and between the elements;
         the first two may be negative, which removes elements.
 
+    Returns:
+      An array of the operand's dtype, larger by what is added.
+
     Raises:
       TypeError: if the dtypes differ.
       ValueError: if the configuration does not fit the operand.
 
     Example:
-      >>> pad(np.ones((4, 6), np.float32), 0.0, [(1, 2, 0), (-1, 0, 2)]).shape
-      (7, 15)
+      One zero before, none after, and one between the elements:
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.pad(jnp.array([1, 2, 3]), 0, [(1, 0, 1)]).tolist()
+      [0, 1, 0, 2, 0, 3]
+      >>> lax.pad(jnp.array([1, 2, 3]), 0, [(-1, 2, 0)]).tolist()  # negative: takes away
+      [2, 3, 0, 0]
 
     Source: StableHLO ``pad``.
     """

@@ -370,11 +370,15 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     Args:
       a, x: arrays of floats: the order, and where to evaluate it.
 
+    Returns:
+      An array of the operands' shape and dtype.
+
     Raises:
       TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
 
     Example:
-      >>> float(igamma_grad_a(1.0, 1.0)) < 0
+      >>> from ricci import lax
+      >>> float(lax.igamma_grad_a(1.0, 1.0)) < 0
       True
     """
     return igamma_grad_a_p.bind(a, x)
@@ -386,11 +390,15 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     Args:
       a, x: arrays of floats.
 
+    Returns:
+      An array of the operands' shape and dtype.
+
     Raises:
       TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
 
     Example:
-      >>> float(random_gamma_grad(1.0, 1.0)) > 0
+      >>> from ricci import lax
+      >>> float(lax.random_gamma_grad(1.0, 1.0)) > 0
       True
     """
     return random_gamma_grad_p.bind(a, x)
@@ -402,12 +410,16 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     Args:
       a, x: arrays of floats: the order, and where to evaluate it.
 
+    Returns:
+      An array of the operands' shape and dtype, with values from 0 to 1.
+
     Raises:
       TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
 
     Example:
-      >>> float(igamma(1.0, 0.0))
-      0.0
+      >>> from ricci import lax
+      >>> round(float(lax.igamma(1.0, 2.0)), 4)
+      0.8647
     """
     return igamma_p.bind(a, x)
 
@@ -418,12 +430,16 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     Args:
       a, x: arrays of floats: the order, and where to evaluate it.
 
+    Returns:
+      An array of the operands' shape and dtype, with values from 0 to 1.
+
     Raises:
       TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
 
     Example:
-      >>> float(igammac(1.0, 0.0))
-      1.0
+      >>> from ricci import lax
+      >>> round(float(lax.igammac(1.0, 2.0)), 4)
+      0.1353
     """
     return igammac_p.bind(a, x)
 
@@ -528,12 +544,16 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
       a, b: the parameters, not negative.
       x: where to evaluate it, from 0 to 1; of the dtype of the parameters.
 
+    Returns:
+      An array of the operands' shape and dtype, with values from 0 to 1.
+
     Raises:
       TypeError: if the dtypes differ or are not floats, or the shapes do not fit.
       ValueError: if it is differentiated with respect to ``a`` or ``b``.
 
     Example:
-      >>> float(betainc(1.0, 1.0, 0.0))
-      0.0
+      >>> from ricci import lax
+      >>> round(float(lax.betainc(2.0, 3.0, 0.5)), 4)
+      0.6875
     """
     return regularized_incomplete_beta_p.bind(a, b, x)

@@ -159,12 +159,22 @@ def broadcast_in_dim(
         it becomes; their sizes must be equal unless the operand's is 1.
       out_sharding: the sharding of the result.
 
+    Returns:
+      An array of shape ``shape`` and the operand's dtype.
+
     Raises:
       TypeError: if the dimensions do not fit the shapes.
 
     Example:
-      >>> broadcast_in_dim(np.arange(3), (2, 3), (1,)).shape
-      (2, 3)
+      A vector as each row, and as each column, of a matrix:
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.array([1, 2])
+      >>> lax.broadcast_in_dim(x, (2, 2), (1,)).tolist()
+      [[1, 2], [1, 2]]
+      >>> lax.broadcast_in_dim(x, (2, 2), (0,)).tolist()
+      [[1, 1], [2, 2]]
 
     Source: StableHLO ``broadcast_in_dim``.
     """
@@ -182,9 +192,19 @@ def broadcast_in_dim(
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
     """Repeat an array along new leading dimensions of the given sizes.
 
+    Args:
+      operand: an array of any dtype.
+      sizes: the sizes of the new dimensions.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array of shape ``(*sizes, *operand.shape)``.
+
     Example:
-      >>> broadcast(np.arange(3), (2, 4)).shape
-      (2, 4, 3)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.broadcast(jnp.array([1, 2]), (3,)).tolist()
+      [[1, 2], [1, 2], [1, 2]]
     """
     sizes, shape = as_sizes(sizes), shape_of(operand)
     dims = range(len(sizes), len(sizes) + len(shape))
@@ -194,11 +214,20 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Insert dimensions of size 1, at these positions of the result.
 
+    Args:
+      array: an array of any dtype.
+      dimensions: where the result has the new dimensions; negative ones count from its end.
+
+    Returns:
+      An array of the same elements.
+
     Raises:
       ValueError: if a position is given twice, or is out of bounds.
 
     Example:
-      >>> expand_dims(np.ones((2, 3)), (0, -1)).shape
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> lax.expand_dims(np.ones((2, 3)), (0, -1)).shape
       (1, 2, 3, 1)
     """
     shape, dimensions = shape_of(array), tuple(dimensions)
@@ -280,13 +309,27 @@ reduce_sum_p: Primitive = define(
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
     """The sum of an array over some of its axes, in the array's own dtype.
 
+    Args:
+      operand: an array of a numeric dtype.
+      axes: which axes to sum over, non-negative and distinct.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array without these axes, of the operand's dtype.
+
     Raises:
       ValueError: if an axis is given twice, is negative or out of bounds.
       TypeError: if the dtype is boolean.
 
     Example:
-      >>> reduce_sum(np.ones((2, 3), np.float32), (0,)).shape
-      (3,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.reduce_sum(jnp.array([[1, 2], [3, 4]]), (0,)).tolist()
+      [4, 6]
+
+    Notes:
+      Small dtypes are not widened: the sum of an int8 array is an int8, and may overflow.
+      ``jnp.sum`` takes ``dtype``.
 
     Source: StableHLO ``reduce``.
     """

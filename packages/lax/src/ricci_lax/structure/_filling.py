@@ -82,9 +82,18 @@ iota_p: Primitive = define(
 def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers from 0 up to ``size``, which is excluded.
 
+    Args:
+      dtype: a numeric dtype.
+      size: how many.
+
+    Returns:
+      An array of shape ``(size,)``.
+
     Example:
-      >>> iota(np.float32, 4).shape
-      (4,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.iota(jnp.float32, 4).tolist()
+      [0.0, 1.0, 2.0, 3.0]
 
     Source: StableHLO ``iota``.
     """
@@ -96,13 +105,28 @@ def broadcasted_iota(
 ) -> Array:
     """An array whose elements are their own index along one dimension.
 
+    Args:
+      dtype: a numeric dtype.
+      shape: the result's shape.
+      dimension: along which dimension the elements count.
+      out_sharding: the sharding of the result.
+
+    Returns:
+      An array of that shape and dtype.
+
     Raises:
       TypeError: if the dtype is not a numeric one, or a size is negative.
       ValueError: if the dimension is out of bounds.
 
     Example:
-      >>> broadcasted_iota(np.int32, (4, 5), 1).shape
-      (4, 5)
+      A mask of the lower triangle:
+
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> rows = lax.broadcasted_iota(jnp.int32, (3, 3), 0)
+      >>> columns = lax.broadcasted_iota(jnp.int32, (3, 3), 1)
+      >>> (rows >= columns).astype(int).tolist()
+      [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
     shape = as_sizes(shape)
     dtype, dimension = explicit_dtype(dtype, "iota"), index(dimension)
@@ -130,12 +154,16 @@ def full(
       dtype: the dtype, by default that of ``fill_value`` (weak where that is).
       sharding: the sharding of the result.
 
+    Returns:
+      An array of that shape and dtype.
+
     Raises:
       TypeError: if ``fill_value`` has dimensions, or a size is negative.
 
     Example:
-      >>> full((2, 3), 1.0).shape
-      (2, 3)
+      >>> from ricci import lax
+      >>> lax.full((2, 3), 1.5).tolist()
+      [[1.5, 1.5, 1.5], [1.5, 1.5, 1.5]]
     """
     shape = as_sizes(shape)
     kind = type(fill_value)
@@ -183,9 +211,14 @@ def full_like(
       sharding: the sharding of the result; by default that of ``x``, if it was put there and has
         the shape.
 
+    Returns:
+      An array of that shape and dtype.
+
     Example:
-      >>> full_like(np.ones((2, 3)), 2, shape=(4,)).shape
-      (4,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.full_like(jnp.ones(3, jnp.int8), 2.9)
+      Array([2, 2, 2], dtype=int8)
     """
     aval = shaped_like(x) if _is_described(x) else array_aval(x)
     shape = aval.shape if shape is None else as_sizes(shape)

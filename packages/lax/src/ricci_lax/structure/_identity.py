@@ -39,20 +39,31 @@ stop_gradient_p: Primitive = define(
 
 
 def stop_gradient[T](x: T) -> T:
-    """The same values, which differentiation treats as constants.
+    """The value itself, without derivatives.
 
     Args:
-      x: a pytree of arrays.
+      x: a pytree of arrays; leaves that are no arrays are left as they are.
 
     Returns:
-      The pytree; its arrays have zero derivatives, of all orders, in both modes.
-
-    Raises:
-      TypeError: if a leaf is no array.
+      A pytree of the same values. Its tangents are zero, and so are the cotangents it passes on.
 
     Example:
-      >>> stop_gradient({"a": 2.0})
-      {'a': 2.0}
+      A target that moves with the parameters, but is not differentiated:
+
+      >>> import ricci
+      >>> from ricci import lax
+      >>> def loss(w):
+      ...     target = lax.stop_gradient(w * 2.0)
+      ...     return (w - target) ** 2
+      >>> float(ricci.grad(loss)(3.0))
+      -6.0
+
+      A rounding whose derivative is that of the identity (a straight-through estimator):
+
+      >>> import ricci.numpy as jnp
+      >>> rounded = lambda x: x + lax.stop_gradient(jnp.round(x) - x)
+      >>> float(rounded(2.7)), float(ricci.grad(rounded)(2.7))
+      (3.0, 1.0)
     """
     leaves, tree = tree_flatten(x)
     for leaf in leaves:
@@ -111,8 +122,12 @@ def optimization_barrier(operand: PyTree, /) -> PyTree:
       those before it with those after.
 
     Example:
-      >>> [float(x) for x in optimization_barrier((1.0, 2.0))]
+      >>> from ricci import lax
+      >>> [float(x) for x in lax.optimization_barrier((1.0, 2.0))]
       [1.0, 2.0]
+
+    See also:
+      ``checkpoint``, which puts one around what it recomputes.
     """
     leaves, tree = tree_flatten(operand)
     return tree_unflatten(tree, optimization_barrier_p.bind(*leaves))

@@ -61,11 +61,15 @@ def stage(x: ArrayLike, /) -> Array:
     Args:
       x: an array, a NumPy array or a Python scalar, whose dtype stays weak.
 
+    Returns:
+      A function of the same arguments and results.
+
     Raises:
       TypeError: if ``x`` is none of these.
 
     Example:
-      >>> float(stage(2.0))
+      >>> from ricci import lax
+      >>> float(lax.stage(2.0))
       2.0
     """
     get_aval(x)
@@ -103,11 +107,16 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) ->
       dtype: its dtype.
       out_sharding: its sharding.
 
+    Returns:
+      An array.
+
     Raises:
       TypeError: if the shape is none.
 
     Example:
-      >>> empty((2, 3), np.float32).shape
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> lax.empty((2, 3), np.float32).shape
       (2, 3)
     """
     found = np.dtype(explicit_dtype(dtype, "empty"))
@@ -124,11 +133,16 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
       arr: an array, sizes of which are those of ``like_arr`` or 1.
       like_arr: an array of the same rank, or a higher one.
 
+    Returns:
+      An array of that shape.
+
     Raises:
       ValueError: if the shapes do not fit.
 
     Example:
-      >>> broadcast_like(np.ones(3, np.float32), np.ones((2, 3), np.int32)).shape
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> lax.broadcast_like(np.ones(3, np.float32), np.ones((2, 3), np.int32)).shape
       (2, 3)
     """
     own, shape = shape_of(arr), shape_of(like_arr)
@@ -144,11 +158,18 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 def shape_as_value(shape: Sequence[int]) -> Array | np.ndarray:
     """A shape as an int32 array of one dimension.
 
+    Args:
+      shape: the shape; its sizes may be symbolic.
+
+    Returns:
+      A vector of integers.
+
     Raises:
       TypeError: if ``shape`` is no sequence of integers.
 
     Example:
-      >>> shape_as_value((2, 3))
+      >>> from ricci import lax
+      >>> lax.shape_as_value((2, 3))
       array([2, 3], dtype=int32)
     """
     sizes = list(map(as_size, shape))
@@ -161,12 +182,16 @@ def dtype(x: ArrayLike) -> np.dtype:
     Args:
       x: an array, anything with a dtype, a Python scalar, a dtype, or its name.
 
+    Returns:
+      The dtype.
+
     Raises:
       ValueError: if ``x`` is ``None``.
       TypeError: if it has no dtype.
 
     Example:
-      >>> dtype(2.0)
+      >>> from ricci import lax
+      >>> lax.dtype(2.0)
       dtype('float32')
     """
     if x is None:

@@ -6,7 +6,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from ricci_ir import ArrayLike, ShapedArray, ShapeLike, as_size, get_aval, issubdtype, to_sizes
+from ricci_ir import (
+    ArrayLike,
+    ShapedArray,
+    ShapeLike,
+    as_size,
+    explained,
+    get_aval,
+    issubdtype,
+    to_sizes,
+)
 
 type _Classes = tuple[type[np.generic], ...]
 
@@ -53,9 +62,12 @@ def broadcast_result_shape(name: str, *avals: ShapedArray) -> tuple[int, ...]:
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:
             raise TypeError(
-                f"{name}: incompatible shapes for broadcasting, "
-                f"{', '.join(str(shape) for shape in shapes)}. Along each dimension, sizes must "
-                "agree or be 1."
+                explained(
+                    f"{name}: incompatible shapes for broadcasting, "
+                    f"{', '.join(str(shape) for shape in shapes)}. Along each dimension, sizes "
+                    "must agree or be 1.",
+                    "shapes",
+                )
             )
         result.append(wide.pop() if wide else 1)
     return tuple(result)

@@ -140,12 +140,20 @@ def reshape(
       dimensions: the order in which the operand's dimensions are read, by default as they are.
       out_sharding: the sharding of the result.
 
+    Returns:
+      An array of shape ``new_sizes`` with the same elements, in row-major order.
+
     Raises:
       TypeError: if the sizes differ, or ``dimensions`` is not a permutation.
 
     Example:
-      >>> reshape(np.ones((2, 3)), (6,)).shape
-      (6,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.array([[1, 2, 3], [4, 5, 6]])
+      >>> lax.reshape(x, (3, 2)).tolist()
+      [[1, 2], [3, 4], [5, 6]]
+      >>> lax.reshape(x, (6,), dimensions=(1, 0)).tolist()  # column by column
+      [1, 4, 2, 5, 3, 6]
 
     Source: StableHLO ``reshape``.
     """
@@ -200,11 +208,20 @@ squeeze_p: Primitive = define(
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Remove dimensions of size 1.
 
+    Args:
+      array: an array of any dtype.
+      dimensions: which to remove; negative ones count from the end.
+
+    Returns:
+      An array of the same elements without these dimensions.
+
     Raises:
       ValueError: if a dimension is given twice, is out of bounds or has another size.
 
     Example:
-      >>> squeeze(np.ones((1, 2, 1)), (0, -1)).shape
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> lax.squeeze(np.ones((1, 2, 1)), (0, -1)).shape
       (2,)
     """
     shape = shape_of(array)

@@ -166,7 +166,15 @@ def resolved_by[R](out_sharding: object, apply: Callable[[], R]) -> R:
 
 
 def as_typed(x: ArrayLike, aval: ShapedArray) -> Any:
-    """A value of the sharding of another type, and varying along its axes at least."""
+    """A value of the sharding of another type, and varying along its axes at least.
+
+    Args:
+      x: the value.
+      aval: the type.
+
+    Returns:
+      The value, of that sharding.
+    """
     wanted = aval.type_sharding
     if wanted is _aval(x).type_sharding:
         return x

@@ -68,12 +68,22 @@ transpose_p: Primitive = define(
 def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
     """Reorder an array's dimensions: the result's dimension ``i`` is ``permutation[i]``.
 
+    Args:
+      operand: an array of any dtype.
+      permutation: for each dimension of the result, the operand's that it is.
+
+    Returns:
+      An array of the same elements.
+
     Raises:
       TypeError: if it is not a permutation of the operand's dimensions.
 
     Example:
-      >>> transpose(np.ones((2, 3)), (1, 0)).shape
-      (3, 2)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> images = jnp.zeros((8, 32, 24, 3))  # batch, height, width, channels
+      >>> lax.transpose(images, (0, 3, 1, 2)).shape
+      (8, 3, 32, 24)
 
     Source: StableHLO ``transpose``.
     """

@@ -1,0 +1,188 @@
+"""What becomes of the array in a reference when a part of it is written.
+
+Inside of programs and transformations that is a function of arrays. Outside of them, for a
+large array, it is one compiled step, whose operands are the positions too, so that no position
+compiles anything. The step takes over the array's memory if nobody else can hold the array, so that
+writing one element does not copy the others.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Composite,
+    Ref,
+    ShapedArray,
+    Tracer,
+    context,
+    eval_trace,
+    is_extended,
+    locked,
+    trace_to_jaxpr,
+)
+
+from ._indexing import (
+    ARRAY,
+    WINDOW,
+    Form,
+    Part,
+    added_at,
+    read_at,
+    split_operands,
+    written_at,
+)
+
+__all__ = [
+    "add",
+    "Forms",
+    "read_part",
+    "shape_behind",
+    "swap",
+    "write",
+]
+
+type Forms = tuple[Form, ...]
+
+# The most elements of an array that is copied: that takes no longer than the call, and the first
+# such copies are not compiled.
+_SMALL = 1 << 14
+
+
+# Several indices, one after the other
+
+
+def read_part(x: Array, forms: Forms, operands: Sequence[Any]) -> Array:
+    """The part of an array at several indices."""
+    for form, given in zip(forms, split_operands(forms, operands), strict=True):
+        x = read_at(x, form, given)
+    return x
+
+
+def _updated(
+    update: Callable[..., Array], x: Array, forms: Forms, operands: Sequence[Any], value: Array
+) -> Array:
+    """``update`` applied at the innermost of several indices."""
+    if not forms:
+        return update(x, (), (), value)
+    first, *rest = forms
+    given, *_ = split_operands(forms, operands)
+    if not rest:
+        return update(x, first, given, value)
+    inner = _updated(update, read_at(x, first, given), tuple(rest), operands[len(given) :], value)
+    return written_at(x, first, given, inner)
+
+
+def shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) -> tuple[int, ...]:
+    """The shape of the part of an array at an index."""
+    if not any(part.kind == ARRAY for part in form):
+        return tuple(part.size for part in form if part.kind == WINDOW) if form else shape
+    run = lambda x, *given: [read_at(x, form, given)]
+    avals = [ShapedArray(shape, np.float32), *(x.aval for x in operands)]
+    return trace_to_jaxpr(run, avals).out_avals[0].shape  # pyright: ignore
+
+
+# Steps outside of programs
+
+
+def _write(x: Array, value: Array, *operands: Array, transforms: Forms) -> Array:
+    return _updated(written_at, x, transforms, operands, value)
+
+
+def _add(x: Array, value: Array, *operands: Array, transforms: Forms) -> Array:
+    return _updated(added_at, x, transforms, operands, value)
+
+
+def _swap(x: Array, value: Array, *operands: Array, transforms: Forms) -> tuple[Array, Array]:
+    old = read_part(x, transforms, operands)
+    return _write(x, value, *operands, transforms=transforms), old
+
+
+# Each once for arrays that others may hold, and once for those whose memory is taken over.
+_write_steps = (Composite(_write, "ref_set"), Composite(_write, "ref_set", donates=True))
+_add_steps = (Composite(_add, "ref_addupdate"), Composite(_add, "ref_addupdate", donates=True))
+_swap_steps = (Composite(_swap, "ref_swap"), Composite(_swap, "ref_swap", donates=True))
+
+
+def _step_operands(
+    ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms
+) -> tuple[Forms, list[Any]] | None:
+    """The indices of a step with positions as operands, or ``None`` if there is no step for them.
+
+    Strides, and windows beside arrays of positions, are quicker with known positions.
+    """
+    if context.trace is not eval_trace or type(ref) is not Ref or ref.size <= _SMALL:
+        return None
+    if is_extended(ref.dtype) or any(isinstance(x, Tracer) for x in (value, *operands)):
+        return None
+    shape = ref.shape
+    forms: list[Form] = []
+    given: list[Any] = []
+    is_part = False
+    for form, found in zip(transforms, split_operands(transforms, operands), strict=True):
+        has_arrays = any(part.kind == ARRAY for part in form)
+        if has_arrays and len(forms) + 1 < len(transforms):
+            return None
+        rest = iter(found)
+        parts: list[Part] = []
+        for part, size in zip(form, shape, strict=True):
+            if part.start is None:
+                given.append(next(rest))
+            elif part != (WINDOW, 0, size, 1):
+                if part.kind == WINDOW and (has_arrays or part.step != 1 or not part.size):
+                    return None
+                given.append(np.int32(part.start if part.start >= 0 else max(part.start + size, 0)))
+                part = part._replace(start=None)
+            parts.append(part)
+            is_part = is_part or part.start is None
+        forms.append(tuple(parts))
+        shape = shape_behind(form, shape, found) if not has_arrays else ()
+    return (tuple(forms), given) if is_part else None
+
+
+def _apply(
+    steps: tuple[Composite[Any], Composite[Any]],
+    ref: Ref,
+    value: ArrayLike,
+    operands: Sequence[ArrayLike],
+    transforms: Forms,
+) -> Any:
+    """What a step gives for what a reference holds, whose memory it takes over if it can."""
+    step = _step_operands(ref, value, operands, transforms)
+    if step is None:
+        return steps[0].fun(ref.read(), value, *operands, transforms=transforms)
+    forms, given = step
+    return steps[ref.is_owned](ref.read(), value, *given, transforms=forms)
+
+
+def write(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> None:
+    """Write to a reference that no program records."""
+    with locked((ref,)):
+        new = _apply(_write_steps, ref, value, operands, transforms)
+        _settle(ref, new, value)
+
+
+def add(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> None:
+    """Add to a reference that no program records."""
+    with locked((ref,)):
+        new = _apply(_add_steps, ref, value, operands, transforms)
+        _settle(ref, new, value)
+
+
+def swap(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> Array:
+    """Write to a reference that no program records, and return what was there."""
+    with locked((ref,)):
+        new, old = _apply(_swap_steps, ref, value, operands, transforms)
+        if old is ref.read():
+            ref.read(shared=True)
+        _settle(ref, new, value)
+    return old
+
+
+def _settle(ref: Ref, new: Array, value: ArrayLike) -> None:
+    """Write a new array, which nobody else holds if it is neither the value nor the old array."""
+    if new is not ref.read():
+        ref.write(new, fresh=new is not value)
