@@ -109,9 +109,20 @@ def dot_product_attention(
       NotImplementedError: for the implementation ``"cudnn"``.
 
     Example:
-      >>> x = np.ones((2, 4, 3, 8), np.float32)
-      >>> dot_product_attention(x, x, x, is_causal=True).shape
-      (2, 4, 3, 8)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> query = jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])[:, None]  # positions, one head
+      >>> value = jnp.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])[:, None]
+      >>> result = ricci.nn.dot_product_attention(query, query, value, is_causal=True)
+      >>> result.shape, result[0, 0].tolist()  # the first position sees itself only
+      ((3, 1, 2), [1.0, 0.0])
+      >>> q, kv = jnp.ones((2, 5, 8, 4)), jnp.ones((2, 7, 2, 4))  # four heads of queries to one
+      >>> mask = jnp.arange(7) < jnp.array([7, 3])[:, None]  # lengths of the sequences of keys
+      >>> ricci.nn.dot_product_attention(q, kv, kv, mask=mask[:, None, None, :]).shape
+      (2, 5, 8, 4)
+
+    See also:
+      ``numpy.einsum`` with ``softmax``, which is the same by hand.
 
     Source: Vaswani et al., "Attention is all you need", 2017; grouped heads: Ainslie et al.,
     "GQA", 2023.

@@ -47,8 +47,13 @@ def logmeanexp(
     Args:
       x, axis, where, keepdims: as for ``logsumexp``.
 
+    Returns:
+      An array of the shape of ``x`` without the axes, of a float dtype.
+
     Example:
-      >>> logmeanexp(np.float32([1000.0, 1000.0]))
+      >>> import numpy as np
+      >>> import ricci
+      >>> ricci.nn.logmeanexp(np.float32([1000.0, 1000.0]))
       Array(1000., dtype=float32)
     """
     masks = () if where is None else (where,)
@@ -76,11 +81,16 @@ def standardize(
       algorithm: how the variance is computed: ``"fast"`` from the mean of squares, in one pass, or
         ``"stable"`` from the squares of differences from the mean.
 
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Raises:
       ValueError: for another algorithm.
 
     Example:
-      >>> standardize(np.float32([1.0, 3.0]))
+      >>> import numpy as np
+      >>> import ricci
+      >>> ricci.nn.standardize(np.float32([1.0, 3.0]))
       Array([-0.99999..., 0.99999...], dtype=float32)
 
     Source: the normalization of Ioffe and Szegedy, "Batch normalization", 2015.
@@ -157,6 +167,9 @@ def one_hot(
       axis: the position of the vectors' axis in the result's shape.
       out_sharding: the result's sharding.
 
+    Returns:
+      An array of the shape of ``x`` with one more dimension, of size ``num_classes``.
+
     Raises:
       TypeError: if ``num_classes`` is no integer.
       ConcretizationTypeError: if it is not known while tracing.
@@ -164,9 +177,17 @@ def one_hot(
       NotImplementedError: if ``axis`` names an axis of ``vmap`` or of a mesh.
 
     Example:
-      >>> one_hot(np.array([1, 5]), 3)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> labels = jnp.array([1, 5])  # 5 is no class
+      >>> ricci.nn.one_hot(labels, 3)
       Array([[0., 1., 0.],
              [0., 0., 0.]], dtype=float32)
+      >>> ricci.nn.one_hot(jnp.array([[0, 1]]), 2, dtype=int, axis=1).tolist()
+      [[[1, 0], [0, 1]]]
+
+    See also:
+      ``numpy.take_along_axis``, which picks the class's logit without the vectors.
     """
     if isinstance(num_classes, Tracer) and num_classes.concrete() is None:
         raise ConcretizationTypeError(

@@ -33,7 +33,8 @@ class ResizeMethod(Enum):
     - ``AREA``: the mean over the area that an output's sample covers.
 
     Example:
-      >>> ResizeMethod.from_string("bilinear")
+      >>> import ricci
+      >>> ricci.image.ResizeMethod.from_string("bilinear")
       <ResizeMethod.LINEAR: 1>
     """
 
@@ -270,13 +271,18 @@ def resize(
       antialias: whether kernels are widened along dimensions that become smaller.
       precision: the precision of the products with weights; see ``lax.Precision``.
 
+    Returns:
+      An array of that shape, of a float dtype unless the method is ``"nearest"``.
+
     Raises:
       ValueError: if ``shape`` has another rank than the image, or there is no such method.
       AssertionError: if ``method`` is neither a string nor a ``ResizeMethod``.
       TypeError: if ``shape`` does not hold integers.
 
     Example:
-      >>> resize(np.float32([[0.0, 4.0]]), (1, 4), "linear").tolist()
+      >>> import numpy as np
+      >>> import ricci
+      >>> ricci.image.resize(np.float32([[0.0, 4.0]]), (1, 4), "linear").tolist()
       [[0.0, 1.0, 3.0, 4.0]]
 
     Source: Keys, "Cubic convolution interpolation for digital image processing", 1981; Duchon,
@@ -310,6 +316,9 @@ def scale_and_translate(
       method: as for ``resize``, but not ``"nearest"``.
       antialias, precision: as for ``resize``.
 
+    Returns:
+      A float array of that shape.
+
     Raises:
       ValueError: if ``shape`` has another rank than the image, a dimension does not exist, or the
         method is ``"nearest"`` or unknown.
@@ -317,9 +326,11 @@ def scale_and_translate(
       TypeError: if it is a scalar.
 
     Example:
+      >>> import numpy as np
+      >>> import ricci
       >>> x = np.float32([1.0, 2.0, 3.0])
       >>> one = np.ones(1, np.float32)
-      >>> scale_and_translate(x, (3,), (0,), one, one, "linear").tolist()
+      >>> ricci.image.scale_and_translate(x, (3,), (0,), one, one, "linear").tolist()
       [0.0, 1.0, 2.0]
 
     Source: the same as for ``resize``.

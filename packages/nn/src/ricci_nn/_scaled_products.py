@@ -54,11 +54,15 @@ def get_scaled_dot_general_config(
         ``"nvfp4"`` for blocks of 16 elements in float4 with scales in float8.
       global_scale: for ``"nvfp4"``, the scale of all blocks together, by default 1.
 
+    Returns:
+      A configuration for ``configs`` of ``scaled_dot_general``.
+
     Raises:
       ValueError: for another mode.
 
     Example:
-      >>> get_scaled_dot_general_config("mxfp8").block_size
+      >>> import ricci
+      >>> ricci.nn.get_scaled_dot_general_config("mxfp8").block_size
       32
 
     Source: the OCP Microscaling Formats (MX) specification, 1.0.
@@ -97,8 +101,10 @@ def scaled_matmul(
       TypeError: if K is not a multiple of k.
 
     Example:
+      >>> import numpy as np
+      >>> import ricci
       >>> x, scale = np.ones((1, 2, 32), np.float32), np.full((1, 2, 1), 2.0, np.float32)
-      >>> scaled_matmul(x, x, scale, scale).tolist()
+      >>> ricci.nn.scaled_matmul(x, x, scale, scale).tolist()
       [[[128.0, 128.0], [128.0, 128.0]]]
 
     Source: the OCP Microscaling Formats (MX) specification, 1.0.
@@ -247,14 +253,19 @@ def scaled_dot_general(
         ``get_scaled_dot_general_config``; without them nothing is quantized.
       implementation: ``None``, or ``"cudnn"``, which means the same here.
 
+    Returns:
+      An array of the shape that ``lax.dot_general`` gives, of dtype ``preferred_element_type``.
+
     Raises:
       ValueError: if the product of the contracted sizes is no multiple of the block size, or the
         implementation is unknown.
 
     Example:
+      >>> import numpy as np
+      >>> import ricci
       >>> x = np.ones((2, 32), np.float32)
-      >>> config = get_scaled_dot_general_config("mxfp8")
-      >>> scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=[config] * 3).tolist()
+      >>> config = ricci.nn.get_scaled_dot_general_config("mxfp8")
+      >>> ricci.nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=[config] * 3).tolist()
       [[32.0, 32.0], [32.0, 32.0]]
 
     Source: the OCP Microscaling Formats (MX) specification, 1.0.

@@ -77,8 +77,16 @@ def zeros(
 ) -> Array:
     """Weights that are all 0; the key is not used.
 
+    Args:
+      key: not used.
+      shape, dtype, out_sharding: of the result.
+
+    Returns:
+      An array of that shape, by default of the default float dtype.
+
     Example:
-      >>> zeros(None, (2,))
+      >>> from ricci.nn import initializers
+      >>> initializers.zeros(None, (2,))
       Array([0., 0.], dtype=float32)
     """
     return jnp.zeros(shape, explicit_dtype(dtype), out_sharding=out_sharding)
@@ -92,8 +100,16 @@ def ones(
 ) -> Array:
     """Weights that are all 1; the key is not used.
 
+    Args:
+      key: not used.
+      shape, dtype, out_sharding: of the result.
+
+    Returns:
+      An array of that shape, by default of the default float dtype.
+
     Example:
-      >>> ones(None, (2,))
+      >>> from ricci.nn import initializers
+      >>> initializers.ones(None, (2,))
       Array([1., 1.], dtype=float32)
     """
     return jnp.ones(shape, explicit_dtype(dtype), out_sharding=out_sharding)
@@ -106,8 +122,12 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
       value: a scalar, or an array that broadcasts to the shape.
       dtype: the dtype if the initializer is called without one; by default the default float one.
 
+    Returns:
+      An ``Initializer``.
+
     Example:
-      >>> constant(7.0)(None, (2,))
+      >>> from ricci.nn import initializers
+      >>> initializers.constant(7.0)(None, (2,))
       Array([7., 7.], dtype=float32)
     """
     default = dtype
@@ -131,8 +151,13 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
       scale: the upper bound.
       dtype: the dtype if the initializer is called without one; by default the default float one.
 
+    Returns:
+      An ``Initializer``.
+
     Example:
-      >>> uniform(10.0)(random.PRNGKey(0), (2,))
+      >>> import ricci
+      >>> from ricci.nn import initializers
+      >>> initializers.uniform(10.0)(ricci.random.key(0), (2,))
       Array([9.4766..., 9.7857...], dtype=float32)
     """
     default = dtype
@@ -157,8 +182,13 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
       stddev: the standard deviation.
       dtype: the dtype if the initializer is called without one; by default the default float one.
 
+    Returns:
+      An ``Initializer``.
+
     Example:
-      >>> normal(1.0)(random.PRNGKey(0), (2,))
+      >>> import ricci
+      >>> from ricci.nn import initializers
+      >>> initializers.normal(1.0)(ricci.random.key(0), (2,))
       Array([1.6226..., 2.0252...], dtype=float32)
     """
     default = dtype
@@ -189,8 +219,13 @@ def truncated_normal(
       dtype: the dtype if the initializer is called without one; by default the default float one.
       lower, upper: the bounds, in standard deviations.
 
+    Returns:
+      An ``Initializer``.
+
     Example:
-      >>> truncated_normal(1.0)(random.PRNGKey(0), (2,)).shape
+      >>> import ricci
+      >>> from ricci.nn import initializers
+      >>> initializers.truncated_normal(1.0)(ricci.random.key(0), (2,)).shape
       (2,)
     """
     default = dtype
@@ -285,12 +320,17 @@ def variance_scaling(
       batch_axis: axes that are neither, nor part of a window.
       dtype: the dtype if the initializer is called without one; by default the default float one.
 
+    Returns:
+      An ``Initializer``.
+
     Raises:
       ValueError: if the mode or the distribution is unknown, or the shape has no such axes.
 
     Example:
-      >>> init = variance_scaling(1.0, "fan_avg", "uniform")
-      >>> init(random.PRNGKey(0), (2, 3)).shape
+      >>> import ricci
+      >>> from ricci.nn import initializers
+      >>> init = initializers.variance_scaling(1.0, "fan_avg", "uniform")
+      >>> init(ricci.random.key(0), (2, 3)).shape
       (2, 3)
 
     Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
@@ -368,8 +408,9 @@ def _scaled(
     initializer.__name__ = initializer.__qualname__ = name
     initializer.__doc__ = (
         f"{summary}\n\nArgs:\n  in_axis, out_axis, batch_axis, dtype: as for "
-        f"``variance_scaling``.\n\nExample:\n  >>> {name}()(random.PRNGKey(0), (2, 3)).shape\n"
-        f"  (2, 3)\n\nSource: {source}"
+        f"``variance_scaling``.\n\nReturns:\n  An ``Initializer``.\n\nExample:\n"
+        f"  >>> import ricci\n  >>> init = ricci.nn.initializers.{name}()\n"
+        f"  >>> init(ricci.random.key(0), (2, 3)).shape\n  (2, 3)\n\nSource: {source}"
     )
     return initializer
 
@@ -423,11 +464,16 @@ def orthogonal(
       column_axis: the axis of the matrix's columns; the other axes together are its rows.
       dtype: the dtype if the initializer is called without one; by default the default float one.
 
+    Returns:
+      An ``Initializer``.
+
     Raises:
       ValueError: if the shape has fewer than two dimensions.
 
     Example:
-      >>> orthogonal()(random.PRNGKey(0), (3, 2)).shape
+      >>> import ricci
+      >>> from ricci.nn import initializers
+      >>> initializers.orthogonal()(ricci.random.key(0), (3, 2)).shape
       (3, 2)
 
     Source: Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning
@@ -473,12 +519,17 @@ def delta_orthogonal(
       column_axis: the axis of the matrix's columns.
       dtype: the dtype if the initializer is called without one; by default the default float one.
 
+    Returns:
+      An ``Initializer``, of shapes with three to five dimensions.
+
     Raises:
       ValueError: if the shape is not that of a convolution over 1 to 3 dimensions, or has more
         inputs than outputs.
 
     Example:
-      >>> delta_orthogonal()(random.PRNGKey(0), (3, 2, 2)).shape
+      >>> import ricci
+      >>> from ricci.nn import initializers
+      >>> initializers.delta_orthogonal()(ricci.random.key(0), (3, 2, 2)).shape
       (3, 2, 2)
 
     Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.

@@ -24,6 +24,7 @@ from ricci_ir import (
     coerce_to_array_dtype,
     context,
     eval_trace,
+    explained,
     get_aval,
     is_symbolic_dim,
     issubdtype,
@@ -242,8 +243,11 @@ def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> None:
         if len(sizes) > 1:
             listed = ", ".join(map(str, shapes))
             raise ValueError(
-                f"{name} cannot broadcast shapes {listed} against each other: axis {-i} has sizes "
-                f"{sorted(sizes)}, which must be equal or 1."
+                explained(
+                    f"{name} cannot broadcast shapes {listed} against each other: axis {-i} has "
+                    f"sizes {sorted(sizes)}, which must be equal or 1.",
+                    "shapes",
+                )
             )
 
 

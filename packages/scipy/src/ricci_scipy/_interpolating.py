@@ -63,7 +63,10 @@ def map_coordinates(
       TypeError: if an operand is no array.
 
     Example:
-      >>> map_coordinates(np.float32([0.0, 10.0, 20.0]), [np.float32([0.5, 1.5])], 1).tolist()
+      >>> import ricci.numpy as jnp
+      >>> from ricci.scipy import ndimage
+      >>> line = jnp.array([0.0, 10.0, 20.0])
+      >>> ndimage.map_coordinates(line, [jnp.array([0.5, 1.5])], order=1).tolist()
       [5.0, 15.0]
 
     Source: scipy.ndimage.map_coordinates.
@@ -141,8 +144,11 @@ class RegularGridInterpolator:
       NotImplementedError: if ``bounds_error`` is true.
 
     Example:
-      >>> f = RegularGridInterpolator((np.float32([0.0, 1.0]),), np.float32([0.0, 10.0]))
-      >>> f(np.float32([[0.25], [0.5]])).tolist()
+      >>> import ricci.numpy as jnp
+      >>> from ricci.scipy import interpolate
+      >>> grid, values = (jnp.array([0.0, 1.0]),), jnp.array([0.0, 10.0])
+      >>> f = interpolate.RegularGridInterpolator(grid, values)
+      >>> f(jnp.array([[0.25], [0.5]])).tolist()
       [2.5, 5.0]
 
     Source: scipy.interpolate.RegularGridInterpolator.

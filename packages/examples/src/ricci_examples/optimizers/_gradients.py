@@ -13,8 +13,16 @@ __all__ = [
 def l2_norm(tree: PyTree) -> Array:
     """The Euclidean norm of all arrays of a pytree together.
 
+    Args:
+      tree: a pytree of arrays.
+
+    Returns:
+      A scalar array.
+
     Example:
-      >>> print(l2_norm({"a": 3.0, "b": jnp.array([0.0, 4.0])}))
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import optimizers
+      >>> print(optimizers.l2_norm({"a": 3.0, "b": jnp.array([0.0, 4.0])}))
       5.0
     """
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
@@ -27,8 +35,12 @@ def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
       grad_tree: a pytree of arrays.
       max_norm: the largest norm of all of them together.
 
+    Returns:
+      A pytree of the structure of ``grad_tree``.
+
     Example:
-      >>> [round(float(g), 3) for g in clip_grads([3.0, 4.0], 1.0)]
+      >>> from ricci.example_libraries import optimizers
+      >>> [round(float(g), 3) for g in optimizers.clip_grads([3.0, 4.0], 1.0)]
       [0.6, 0.8]
     """
     norm = l2_norm(grad_tree)

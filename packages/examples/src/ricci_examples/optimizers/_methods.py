@@ -71,8 +71,12 @@ def sgd(step_size: _StepSize) -> _Functions:
     Args:
       step_size: a number, or a function of the step's number.
 
+    Returns:
+      An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
+
     Example:
-      >>> opt = sgd(0.5)
+      >>> from ricci.example_libraries import optimizers
+      >>> opt = optimizers.sgd(0.5)
       >>> opt.params_fn(opt.update_fn(0, 2.0, opt.init_fn(3.0)))
       2.0
     """
@@ -88,8 +92,12 @@ def momentum(step_size: Schedule, mass: float) -> _Functions:
       step_size: a number, or a function of the step's number.
       mass: the part of the velocity that is kept.
 
+    Returns:
+      An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
+
     Example:
-      >>> opt = momentum(0.5, 0.9)
+      >>> from ricci.example_libraries import optimizers
+      >>> opt = optimizers.momentum(0.5, 0.9)
       >>> print(opt.params_fn(opt.update_fn(0, 2.0, opt.init_fn(3.0))))
       2.0
 
@@ -112,8 +120,12 @@ def nesterov(step_size: Schedule, mass: float) -> _Functions:
       step_size: a number, or a function of the step's number.
       mass: the part of the velocity that is kept.
 
+    Returns:
+      An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
+
     Example:
-      >>> opt = nesterov(0.5, 0.5)
+      >>> from ricci.example_libraries import optimizers
+      >>> opt = optimizers.nesterov(0.5, 0.5)
       >>> print(opt.params_fn(opt.update_fn(0, 2.0, opt.init_fn(3.0))))
       1.5
 
@@ -137,8 +149,12 @@ def adagrad(step_size: _StepSize, momentum: float = 0.9) -> _Functions:
       step_size: a number, or a function of the step's number.
       momentum: the part of the velocity that is kept.
 
+    Returns:
+      An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
+
     Example:
-      >>> opt = adagrad(1.0, momentum=0.0)
+      >>> from ricci.example_libraries import optimizers
+      >>> opt = optimizers.adagrad(1.0, momentum=0.0)
       >>> print(opt.params_fn(opt.update_fn(0, 2.0, opt.init_fn(3.0))))
       2.0
 
@@ -163,8 +179,12 @@ def rmsprop(step_size: _StepSize, gamma: float = 0.9, eps: float = 1e-8) -> _Fun
       gamma: the part of the mean that is kept.
       eps: is added to the mean.
 
+    Returns:
+      An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
+
     Example:
-      >>> opt = rmsprop(0.1, gamma=0.75)
+      >>> from ricci.example_libraries import optimizers
+      >>> opt = optimizers.rmsprop(0.1, gamma=0.75)
       >>> round(float(opt.params_fn(opt.update_fn(0, 2.0, opt.init_fn(3.0)))), 3)
       2.8
 
@@ -189,8 +209,12 @@ def rmsprop_momentum(
       step_size, gamma, eps: as for ``rmsprop``.
       momentum: the part of the velocity that is kept.
 
+    Returns:
+      An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
+
     Example:
-      >>> opt = rmsprop_momentum(0.1, gamma=0.75)
+      >>> from ricci.example_libraries import optimizers
+      >>> opt = optimizers.rmsprop_momentum(0.1, gamma=0.75)
       >>> round(float(opt.params_fn(opt.update_fn(0, 2.0, opt.init_fn(3.0)))), 3)
       2.8
     """
@@ -213,8 +237,12 @@ def adam(step_size: _StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 
       b1, b2: the parts of the two means that are kept.
       eps: is added to the root of the second mean.
 
+    Returns:
+      An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
+
     Example:
-      >>> opt = adam(0.1)
+      >>> from ricci.example_libraries import optimizers
+      >>> opt = optimizers.adam(0.1)
       >>> round(float(opt.params_fn(opt.update_fn(0, 2.0, opt.init_fn(3.0)))), 3)
       2.9
 
@@ -242,8 +270,12 @@ def adamax(
       step_size, b1, b2: as for ``adam``.
       eps: is added to the maximum.
 
+    Returns:
+      An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
+
     Example:
-      >>> opt = adamax(0.1)
+      >>> from ricci.example_libraries import optimizers
+      >>> opt = optimizers.adamax(0.1)
       >>> round(float(opt.params_fn(opt.update_fn(0, 2.0, opt.init_fn(3.0)))), 3)
       2.9
 
@@ -271,11 +303,16 @@ def sm3(step_size: _StepSize, momentum: float = 0.9) -> _Functions:
       step_size: a number, or a function of the step's number.
       momentum: the part of the velocity that is kept.
 
+    Returns:
+      An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
+
     Raises:
       TypeError: if a parameter is a scalar, which has no rows.
 
     Example:
-      >>> opt = sm3(1.0, momentum=0.0)
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import optimizers
+      >>> opt = optimizers.sm3(1.0, momentum=0.0)
       >>> print(opt.params_fn(opt.update_fn(0, jnp.array([2.0, 0.0]), opt.init_fn(jnp.ones(2)))))
       [0. 1.]
 

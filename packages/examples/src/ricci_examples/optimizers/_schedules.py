@@ -21,8 +21,15 @@ __all__ = [
 def constant(step_size: float) -> Schedule:
     """The same step size always.
 
+    Args:
+      step_size: the step size.
+
+    Returns:
+      A function from the number of a step to its size.
+
     Example:
-      >>> constant(0.1)(7)
+      >>> from ricci.example_libraries import optimizers
+      >>> optimizers.constant(0.1)(7)
       0.1
     """
 
@@ -35,8 +42,17 @@ def constant(step_size: float) -> Schedule:
 def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
     """``step_size * decay_rate ** (i / decay_steps)``.
 
+    Args:
+      step_size: the first step size.
+      decay_steps: how many steps there are between two factors.
+      decay_rate: the factor.
+
+    Returns:
+      A function from the number of a step to its size.
+
     Example:
-      >>> exponential_decay(1.0, 10, 0.5)(20)
+      >>> from ricci.example_libraries import optimizers
+      >>> optimizers.exponential_decay(1.0, 10, 0.5)(20)
       0.25
     """
 
@@ -56,10 +72,14 @@ def inverse_time_decay(
       staircase: whether ``i / decay_steps`` is rounded down, so that the size changes every
         ``decay_steps`` steps only.
 
+    Returns:
+      A function from the number of a step to its size.
+
     Example:
-      >>> inverse_time_decay(1.0, 10, 1.0)(10)
+      >>> from ricci.example_libraries import optimizers
+      >>> optimizers.inverse_time_decay(1.0, 10, 1.0)(10)
       0.5
-      >>> print(inverse_time_decay(1.0, 10, 1.0, staircase=True)(9))
+      >>> print(optimizers.inverse_time_decay(1.0, 10, 1.0, staircase=True)(9))
       1.0
     """
 
@@ -76,8 +96,17 @@ def polynomial_decay(
 ) -> Schedule:
     """From ``step_size`` to ``final_step_size`` in ``decay_steps`` steps, along a power.
 
+    Args:
+      step_size, final_step_size: the first and the last step size.
+      decay_steps: how many steps there are between.
+      power: the power; 1 is a line.
+
+    Returns:
+      A function from the number of a step to its size.
+
     Example:
-      >>> schedule = polynomial_decay(1.0, 4, 0.0)
+      >>> from ricci.example_libraries import optimizers
+      >>> schedule = optimizers.polynomial_decay(1.0, 4, 0.0)
       >>> [float(schedule(i)) for i in (0, 1, 4, 9)]
       [1.0, 0.75, 0.0, 0.0]
     """
@@ -96,11 +125,15 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
       boundaries: numbers of steps, in increasing order.
       values: the step sizes, one more than boundaries.
 
+    Returns:
+      A function from the number of a step to its size.
+
     Raises:
       ValueError: if either is not one-dimensional, or their numbers do not fit.
 
     Example:
-      >>> schedule = piecewise_constant([10, 20], [1.0, 0.5, 0.1])
+      >>> from ricci.example_libraries import optimizers
+      >>> schedule = optimizers.piecewise_constant([10, 20], [1.0, 0.5, 0.1])
       >>> [round(float(schedule(i)), 2) for i in (10, 11, 30)]
       [1.0, 0.5, 0.1]
     """
@@ -125,11 +158,18 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
     """A schedule as it is, or the constant one of a number.
 
+    Args:
+      scalar_or_schedule: a number, or a function from the number of a step to its size.
+
+    Returns:
+      A function from the number of a step to its size.
+
     Raises:
       TypeError: for an array that is no scalar.
 
     Example:
-      >>> make_schedule(0.1)(3)
+      >>> from ricci.example_libraries import optimizers
+      >>> optimizers.make_schedule(0.1)(3)
       0.1
     """
     if callable(scalar_or_schedule):

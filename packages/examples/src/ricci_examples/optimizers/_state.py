@@ -45,7 +45,8 @@ def optimizer[**P](opt_maker: Callable[P, _OneArray]) -> Callable[P, Optimizer]:
       a function of the same arguments that returns an ``Optimizer``.
 
     Example:
-      >>> @optimizer
+      >>> from ricci.example_libraries import optimizers
+      >>> @optimizers.optimizer
       ... def descent(rate):
       ...     return lambda x: x, lambda i, g, x: x - rate * g, lambda x: x
       >>> init, update, params = descent(0.5)
@@ -108,6 +109,13 @@ class JoinPoint:
 
     Attributes:
       subtree: the state of the array.
+
+    Example:
+      >>> from ricci.example_libraries import optimizers
+      >>> init, update, get_params = optimizers.momentum(0.1, mass=0.9)
+      >>> state = optimizers.unpack_optimizer_state(init({"w": 1.0}))
+      >>> type(state["w"]).__name__, state["w"].subtree
+      ('JoinPoint', (1.0, Array(0., dtype=float32, weak_type=True)))
     """
 
     def __init__(self, subtree: State):
@@ -123,9 +131,16 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Params:
 
     Unlike an ``OptimizerState`` it needs no class of this library, so it can be saved.
 
+    Args:
+      opt_state: what an optimizer's ``init`` or ``update`` returned.
+
+    Returns:
+      A pytree of ``JoinPoint`` objects.
+
     Example:
-      >>> state = pack_optimizer_state({"w": JoinPoint((1.0, 0.0))})
-      >>> unpack_optimizer_state(state)["w"].subtree
+      >>> from ricci.example_libraries import optimizers
+      >>> state = optimizers.pack_optimizer_state({"w": optimizers.JoinPoint((1.0, 0.0))})
+      >>> optimizers.unpack_optimizer_state(state)["w"].subtree
       (1.0, 0.0)
     """
     return opt_state.tree_def.unflatten([JoinPoint(state) for state in _states(opt_state)])
@@ -137,11 +152,15 @@ def pack_optimizer_state(marked_pytree: Params) -> OptimizerState:
     Args:
       marked_pytree: a pytree whose leaves are all ``JoinPoint`` objects.
 
+    Returns:
+      An ``OptimizerState``.
+
     Raises:
       AssertionError: if a leaf is something else.
 
     Example:
-      >>> state = pack_optimizer_state([JoinPoint((1.0, 0.0))])
+      >>> from ricci.example_libraries import optimizers
+      >>> state = optimizers.pack_optimizer_state([optimizers.JoinPoint((1.0, 0.0))])
       >>> state.packed_state
       ([1.0, 0.0],)
     """

@@ -26,11 +26,20 @@ def _keys(rng: Any, number: int) -> Any:
 def serial(*layers: Layer) -> Layer:
     """Layers one after the other; the parameters are a list of theirs.
 
+    Args:
+      *layers: the layers, each a pair ``(init, apply)``.
+
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import stax
       >>> double, root = (lambda key, shape: (shape, 2.0), lambda params, x, **_: params * x), (
       ...     lambda key, shape: (shape, ()), lambda params, x, **_: jnp.sqrt(x))
-      >>> init, apply = serial(double, root)
-      >>> shape, params = init(random.key(0), (-1,))
+      >>> init, apply = stax.serial(double, root)
+      >>> shape, params = init(ricci.random.key(0), (-1,))
       >>> params, float(apply(params, 8.0))
       ([2.0, ()], 4.0)
     """
@@ -58,10 +67,18 @@ def parallel(*layers: Layer) -> Layer:
 
     Inputs, outputs and their shapes are sequences with an entry for each layer.
 
+    Args:
+      *layers: the layers, each a pair ``(init, apply)``.
+
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
+      >>> import ricci
+      >>> from ricci.example_libraries import stax
       >>> triple = lambda key, shape: (shape, 3.0), lambda params, x, **_: params * x
-      >>> init, apply = parallel(triple, triple)
-      >>> shapes, params = init(random.key(0), [(-1,), (-1,)])
+      >>> init, apply = stax.parallel(triple, triple)
+      >>> shapes, params = init(ricci.random.key(0), [(-1,), (-1,)])
       >>> apply(params, [1.0, 2.0])
       [3.0, 6.0]
     """
@@ -88,9 +105,14 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     Args:
       make_layer: returns the layer for a shape.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import stax
       >>> halved = lambda shape: (lambda key, shape: (shape, ()), lambda _, x, **__: x / shape[0])
-      >>> init, apply = shape_dependent(halved)
+      >>> init, apply = stax.shape_dependent(halved)
       >>> print(apply((), jnp.ones(4)))
       [0.25 0.25 0.25 0.25]
     """
@@ -107,8 +129,15 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
 def FanOut(num: int) -> Layer:
     """Gives its input ``num`` times.
 
+    Args:
+      num: how many times.
+
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = FanOut(2)
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.FanOut(2)
       >>> init(None, (-1, 3)), apply((), 1.0)
       (([(-1, 3), (-1, 3)], ()), [1.0, 1.0])
     """
@@ -138,8 +167,16 @@ FanInSum: Layer = _fan_in_sum()
 def FanInConcat(axis: int = -1) -> Layer:
     """Joins its inputs along an axis.
 
+    Args:
+      axis: the axis.
+
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = FanInConcat()
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.FanInConcat()
       >>> init(None, [(-1, 3), (-1, 4)])[0]
       (-1, 7)
       >>> print(apply((), [jnp.ones(1), jnp.zeros(2)]))

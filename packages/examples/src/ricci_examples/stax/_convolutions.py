@@ -77,9 +77,14 @@ def GeneralConv(
       padding: ``"SAME"``, ``"VALID"``, or the low and high padding of each dimension of space.
       W_init, b_init: make the filter and the biases.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = GeneralConv(("NCH", "OIH", "NCH"), 8, (3,))
-      >>> shape, (W, b) = init(random.key(0), (-1, 4, 16))
+      >>> import ricci
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.GeneralConv(("NCH", "OIH", "NCH"), 8, (3,))
+      >>> shape, (W, b) = init(ricci.random.key(0), (-1, 4, 16))
       >>> shape, W.shape, b.shape
       ((-1, 8, 14), (8, 4, 3), (1, 8, 1))
     """
@@ -111,9 +116,14 @@ def GeneralConvTranspose(
       dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init: as for
         ``GeneralConv``; the outputs are larger than the inputs by the strides.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = GeneralConvTranspose(("NCH", "OIH", "NCH"), 8, (2,), (2,))
-      >>> init(random.key(0), (-1, 4, 16))[0]
+      >>> import ricci
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.GeneralConvTranspose(("NCH", "OIH", "NCH"), 8, (2,), (2,))
+      >>> init(ricci.random.key(0), (-1, 4, 16))[0]
       (-1, 8, 32)
     """
     return _convolution(
@@ -142,9 +152,14 @@ def Conv(
     Args:
       out_chan, filter_shape, strides, padding, W_init, b_init: as for ``GeneralConv``.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = Conv(8, (3, 3), padding="SAME")
-      >>> init(random.key(0), (-1, 28, 28, 1))[0]
+      >>> import ricci
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.Conv(8, (3, 3), padding="SAME")
+      >>> init(ricci.random.key(0), (-1, 28, 28, 1))[0]
       (-1, 28, 28, 8)
     """
     return GeneralConv(_IMAGES, out_chan, filter_shape, strides, padding, W_init, b_init)
@@ -163,9 +178,14 @@ def ConvTranspose(
     Args:
       out_chan, filter_shape, strides, padding, W_init, b_init: as for ``GeneralConv``.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = ConvTranspose(8, (2, 2), (2, 2))
-      >>> init(random.key(0), (-1, 14, 14, 1))[0]
+      >>> import ricci
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.ConvTranspose(8, (2, 2), (2, 2))
+      >>> init(ricci.random.key(0), (-1, 14, 14, 1))[0]
       (-1, 28, 28, 8)
     """
     return GeneralConvTranspose(_IMAGES, out_chan, filter_shape, strides, padding, W_init, b_init)
@@ -184,9 +204,14 @@ def Conv1DTranspose(
     Args:
       out_chan, filter_shape, strides, padding, W_init, b_init: as for ``GeneralConv``.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = Conv1DTranspose(8, (2,), (2,))
-      >>> init(random.key(0), (-1, 14, 1))[0]
+      >>> import ricci
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.Conv1DTranspose(8, (2,), (2,))
+      >>> init(ricci.random.key(0), (-1, 14, 1))[0]
       (-1, 28, 8)
     """
     return GeneralConvTranspose(_SERIES, out_chan, filter_shape, strides, padding, W_init, b_init)

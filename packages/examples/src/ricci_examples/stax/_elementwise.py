@@ -34,8 +34,13 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
       fun: called with the inputs.
       **fun_kwargs: passed on to it.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = elementwise(jnp.clip, max=2.0)
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.elementwise(jnp.clip, max=2.0)
       >>> print(apply((), jnp.arange(4.0)))
       [0. 1. 2. 2.]
     """

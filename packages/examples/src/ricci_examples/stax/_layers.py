@@ -33,9 +33,14 @@ def Dense(out_dim: int, W_init: Initializer = _weights, b_init: Initializer = _b
       out_dim: the number of outputs.
       W_init, b_init: make the weights of shape ``(in_dim, out_dim)`` and the biases.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = Dense(3)
-      >>> shape, (W, b) = init(random.key(0), (-1, 2))
+      >>> import ricci
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.Dense(3)
+      >>> shape, (W, b) = init(ricci.random.key(0), (-1, 2))
       >>> shape, W.shape, b.shape
       ((-1, 3), (2, 3), (3,))
     """
@@ -71,9 +76,15 @@ def BatchNorm(
         a factor; one that is left out is ``()`` among the parameters ``(beta, gamma)``.
       beta_init, gamma_init: make them.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = BatchNorm(axis=0)
-      >>> shape, params = init(random.key(0), (2, 1))
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.BatchNorm(axis=0)
+      >>> shape, params = init(ricci.random.key(0), (2, 1))
       >>> print(apply(params, jnp.array([[1.0], [3.0]])).round(2).ravel())
       [-1.  1.]
 
@@ -106,12 +117,18 @@ def Dropout(rate: float, mode: Literal["train"] | str = "train") -> Layer:
       rate: the probability that an input is kept.
       mode: ``"train"``; with any other the inputs pass as they are.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Raises:
       ValueError: if ``apply_fun`` gets no key as ``rng``.
 
     Example:
-      >>> init, apply = Dropout(0.5)
-      >>> print(apply((), jnp.ones(4), rng=random.key(0)))
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.Dropout(0.5)
+      >>> print(apply((), jnp.ones(4), rng=ricci.random.key(0)))
       [0. 0. 2. 2.]
     """
 

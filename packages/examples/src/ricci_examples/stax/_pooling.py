@@ -91,8 +91,13 @@ def MaxPool(
       spec: the order of the inputs' dimensions, such as ``"NCHW"``; batch first and channels last
         by default.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = MaxPool((2,), (2,))
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.MaxPool((2,), (2,))
       >>> print(apply((), jnp.arange(4.0).reshape(1, 4, 1)).ravel())
       [1. 3.]
     """
@@ -110,8 +115,13 @@ def SumPool(
     Args:
       window_shape, strides, padding, spec: as for ``MaxPool``.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = SumPool((2,), (2,))
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.SumPool((2,), (2,))
       >>> print(apply((), jnp.arange(4.0).reshape(1, 4, 1)).ravel())
       [1. 5.]
     """
@@ -129,8 +139,13 @@ def AvgPool(
     Args:
       window_shape, strides, padding, spec: as for ``MaxPool``.
 
+    Returns:
+      A pair ``(init, apply)``.
+
     Example:
-      >>> init, apply = AvgPool((2,), (2,), padding="SAME")
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.AvgPool((2,), (2,), padding="SAME")
       >>> print(apply((), jnp.arange(3.0).reshape(1, 3, 1)).ravel())
       [0.5 2. ]
     """

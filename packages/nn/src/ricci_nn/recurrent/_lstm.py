@@ -70,12 +70,13 @@ def lstm(
       ValueError: if a shape does not fit.
 
     Example:
-      >>> from ricci_nn.recurrent import get_num_params_in_lstm
-      >>> weights = jnp.full(get_num_params_in_lstm(1, 1, 1, False), 0.5)
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import rnn
+      >>> weights = jnp.full(rnn.get_num_params_in_lstm(1, 1, 1, False), 0.5)
       >>> x, start = jnp.ones((1, 2, 1)), jnp.zeros((1, 1, 1))
-      >>> y, h, c = lstm(x, start, start, weights, np.array([2]), 1, 1, 1, 0.0, False)
-      >>> y.shape, bool(h[0, 0, 0] == y[0, 1, 0])
-      ((1, 2, 1), True)
+      >>> y, h, c = rnn.lstm(x, start, start, weights, jnp.array([2]), 1, 1, 1, 0.0, False)
+      >>> y.shape, h.shape, bool(y[0, 1, 0] == h[0, 0, 0])
+      ((1, 2, 1), (1, 1, 1), True)
     """
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     sizes = (input_size, hidden_size, bidirectional)
@@ -100,8 +101,26 @@ def lstm_ref(
 ) -> tuple[Array, Array, Array]:
     """Like ``lstm``, with the matrices and biases that ``unpack_lstm_weights`` gives.
 
+    Args:
+      x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional: as in
+        ``lstm``.
+      W_ih, W_hh, b_ih, b_hh: as ``unpack_lstm_weights`` returns them.
+
+    Returns:
+      As ``lstm``.
+
     Raises:
       NotImplementedError: if there is dropout, which this form does not have.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import rnn
+      >>> weights = jnp.full(rnn.get_num_params_in_lstm(1, 1, 1, False), 0.5)
+      >>> parts = rnn.unpack_lstm_weights(weights, 1, 1, 1, False)
+      >>> x, start = jnp.ones((1, 2, 1)), jnp.zeros((1, 1, 1))
+      >>> y, h, c = rnn.lstm_ref(x, start, start, *parts, jnp.array([2]), 1, 1, 1, 0.0, False)
+      >>> y.shape
+      (1, 2, 1)
     """
     if dropout:
         raise NotImplementedError(
@@ -125,7 +144,26 @@ def lstm_fwd(
     bidirectional: bool,
     precision: PrecisionLike,
 ) -> tuple[tuple[Array, Array, Array], Any]:
-    """The results of ``lstm``, and what ``lstm_bwd`` needs for the cotangents."""
+    """The results of ``lstm``, and what ``lstm_bwd`` needs for the cotangents.
+
+    Args:
+      x, h_0, c_0, seq_lengths: as in ``lstm``.
+      w: the vector of weights.
+      input_size, hidden_size, num_layers, dropout, bidirectional, precision: as in ``lstm``.
+
+    Returns:
+      A tuple of the results and the residuals.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import rnn
+      >>> weights = jnp.full(rnn.get_num_params_in_lstm(1, 1, 1, False), 0.5)
+      >>> x, start = jnp.ones((1, 2, 1)), jnp.zeros((1, 1, 1))
+      >>> settings = 1, 1, 1, 0.0, False, None
+      >>> results, residuals = rnn.lstm_fwd(x, start, start, weights, jnp.array([2]), *settings)
+      >>> [r.shape for r in results]
+      [(1, 2, 1), (1, 1, 1), (1, 1, 1)]
+    """
     sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)
     run = lambda x, h, c, w: lstm(x, h, c, w, seq_lengths, *sizes)
     return vjp(run, x, h_0, c_0, w)
@@ -147,6 +185,21 @@ def lstm_bwd(
       input_size, hidden_size, num_layers, dropout, bidirectional, precision: as in ``lstm``.
       residuals: what ``lstm_fwd`` has returned.
       gradients: the cotangents of the three results.
+
+    Returns:
+      A tuple of the cotangents of ``lstm``'s first five arguments.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import rnn
+      >>> weights = jnp.full(rnn.get_num_params_in_lstm(1, 1, 1, False), 0.5)
+      >>> x, start = jnp.ones((1, 2, 1)), jnp.zeros((1, 1, 1))
+      >>> settings = 1, 1, 1, 0.0, False, None
+      >>> results, residuals = rnn.lstm_fwd(x, start, start, weights, jnp.array([2]), *settings)
+      >>> cotangents = rnn.lstm_bwd(*settings, residuals, results)
+      >>> cotangents[0].shape, cotangents[3].shape
+      ((1, 2, 1), (16,))
     """
     return *residuals(gradients), None
 

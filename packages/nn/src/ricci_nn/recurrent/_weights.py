@@ -53,8 +53,15 @@ def get_num_params_in_lstm(
 ) -> int:
     """The number of weights of an LSTM.
 
+    Args:
+      input_size, hidden_size, num_layers, bidirectional: as for ``init_lstm_weight``.
+
+    Returns:
+      A Python int.
+
     Example:
-      >>> get_num_params_in_lstm(2, 3, 1, False)
+      >>> from ricci.experimental import rnn
+      >>> rnn.get_num_params_in_lstm(2, 3, 1, False)
       84
     """
     return sum(
@@ -75,6 +82,12 @@ def init_lstm_weight(
 
     Returns:
       A vector of float32.
+
+    Example:
+      >>> from ricci import random
+      >>> from ricci.experimental import rnn
+      >>> rnn.init_lstm_weight(random.key(0), 2, 3, 1, False).shape
+      (84,)
     """
     count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     bound = sqrt(1.0 / hidden_size)
@@ -103,6 +116,10 @@ def unpack_lstm_weights(
 ) -> tuple[_ByLayer, _ByLayer, _ByLayer, _ByLayer]:
     """The matrices and biases in a vector of weights.
 
+    Args:
+      weights: the vector of weights, see ``init_lstm_weight``.
+      input_size, hidden_size, num_layers, bidirectional: as for ``init_lstm_weight``.
+
     Returns:
       ``W_ih, W_hh, b_ih, b_hh``: by the number of the layer, or with two directions by twice that
       and one more for the backward direction, the matrices of the input and of the hidden state
@@ -110,6 +127,13 @@ def unpack_lstm_weights(
 
     Raises:
       ValueError: if the vector has another size.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import rnn
+      >>> W_ih, W_hh, b_ih, b_hh = rnn.unpack_lstm_weights(jnp.arange(16.0), 1, 1, 1, False)
+      >>> W_ih[0].shape, b_hh[0].shape
+      ((4, 1), (4,))
     """
     found: dict[str, _ByLayer] = {"W_ih": {}, "W_hh": {}, "b_ih": {}, "b_hh": {}}
     for part, values in _split(weights, input_size, hidden_size, num_layers, bidirectional):
@@ -120,7 +144,21 @@ def unpack_lstm_weights(
 def swap_lstm_gates(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Array:
-    """The weights with the last two gates of each part exchanged, as MIOpen has them."""
+    """The weights with the last two gates of each part exchanged, as MIOpen has them.
+
+    Args:
+      weights, input_size, hidden_size, num_layers, bidirectional: as for ``unpack_lstm_weights``.
+
+    Returns:
+      A vector of weights.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import rnn
+      >>> weights = jnp.arange(16.0)
+      >>> rnn.swap_lstm_gates(weights, 1, 1, 1, False)[:4].tolist()
+      [0.0, 1.0, 3.0, 2.0]
+    """
     pieces: list[Array] = []
     for _, values in _split(weights, input_size, hidden_size, num_layers, bidirectional):
         first, second, third, fourth = jnp.split(values, 4)

@@ -20,7 +20,7 @@ class ArrayNamespaceInfo:
     """The namespace's dtypes, devices and capabilities, in the words of the array API standard.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.__array_namespace_info__().default_dtypes()["integral"]
       dtype('int32')
 
@@ -76,7 +76,7 @@ def array_namespace_info() -> ArrayNamespaceInfo:
     """What can be asked about the namespace.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> sorted(jnp.__array_namespace_info__().dtypes(kind="complex floating"))
       ['complex64']
 

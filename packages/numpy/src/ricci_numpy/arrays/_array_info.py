@@ -42,8 +42,14 @@ def ndim(a: ArrayLike) -> int:
 
     What is no array, such as ``None``, counts as a scalar.
 
+    Args:
+      a: an array, a scalar, or any value.
+
+    Returns:
+      A Python int.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.ndim(jnp.ones((2, 3)))
       2
 
@@ -57,8 +63,14 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
     What is no array, such as ``None``, counts as a scalar.
 
+    Args:
+      a: an array, a scalar, or any value.
+
+    Returns:
+      A tuple of ints.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.shape(jnp.ones((2, 3)))
       (2, 3)
 
@@ -74,11 +86,14 @@ def size(a: ArrayLike, axis: Axis = None) -> int:
       a: an array or scalar.
       axis: an int or a sequence of ints.
 
+    Returns:
+      A Python int.
+
     Raises:
       ValueError: if an axis is out of bounds.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.size(jnp.ones((2, 3)), 1)
       3
 

@@ -114,15 +114,26 @@ def asarray(
       copy: whether the result must be a new array.
       device, out_sharding: where the result goes.
 
+    Returns:
+      An array, of the default dtypes for Python's numbers; 64-bit dtypes of NumPy's are halved
+      unless 64-bit dtypes are on.
+
     Raises:
       TypeError: if ``a`` holds strings, objects or other values that are no numbers.
       ValueError: if ``a`` is or holds ``None``, or is ragged.
       OverflowError: if the dtype cannot hold an integer.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.asarray([1, 2.5]).dtype
-      dtype('float32')
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> jnp.asarray([1, 2.5]).dtype, jnp.asarray(np.ones(2)).dtype
+      (dtype('float32'), dtype('float32'))
+      >>> x = jnp.ones(2)
+      >>> jnp.asarray(x) is x
+      True
+
+    See also:
+      ``array``, which makes a new one.
 
     Source: numpy.asarray.
     """
@@ -153,16 +164,31 @@ def array(
       ndmin: the least number of dimensions; leading ones of size 1 are added.
       device, out_sharding: where the result goes.
 
+    Returns:
+      An array of the default dtypes (float32, int32) for Python's numbers, and of what it held for
+      NumPy's, 64-bit ones halved unless 64-bit dtypes are on.
+
     Raises:
       TypeError: if there are too many arguments, or ``object`` holds strings, objects or other
         values that are no numbers.
       ValueError: if ``object`` is or holds ``None``, or is ragged.
       OverflowError: if the dtype cannot hold an integer.
 
+    A long list of traced scalars is as many operations; build arrays by array operations.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.array([[1, 2], [3, 4]]).shape
-      (2, 2)
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> x.shape, x.dtype
+      ((2, 2), dtype('int32'))
+      >>> jnp.array([1, 2.5]), jnp.array([1, 2], "bfloat16").dtype
+      (Array([1. , 2.5], dtype=float32), dtype(bfloat16))
+      >>> y = x.at[0, 0].set(9)  # arrays do not change: a new one
+      >>> int(x[0, 0]), int(y[0, 0])
+      (1, 9)
+
+    See also:
+      ``asarray``, which copies only what it must.
 
     Source: numpy.array.
     """
@@ -400,13 +426,21 @@ def astype(
       copy: whether the result must be a new array.
       device: where the result goes.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Raises:
       TypeError: if ``x`` is no array, or ``dtype`` none that arrays have.
 
+    Floats are cut off towards zero as they become integers; ``round`` first where that is not
+    meant. Values that the dtype does not hold give its extremes, and NaN gives 0.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.astype(jnp.array([1.7, 2.0]), int).tolist()
-      [1, 2]
+      >>> import ricci.numpy as jnp
+      >>> jnp.astype(jnp.array([1.7, -1.7]), int).tolist()
+      [1, -1]
+      >>> jnp.array([1, 0]).astype(bool).tolist()  # as a method
+      [True, False]
 
     Source: numpy.astype.
     """
@@ -423,8 +457,15 @@ def astype(
 def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A new array with the same elements.
 
+    Args:
+      a: an array or scalar.
+      order: only ``None`` and ``"K"``.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.copy(jnp.ones(2)).tolist()
       [1.0, 1.0]
 
@@ -437,8 +478,17 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 def frombuffer(buffer: Buffer, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An array of the bytes of a buffer, copied.
 
+    Args:
+      buffer: an object with the buffer protocol, such as ``bytes``.
+      dtype: how the bytes are read, the default float without it.
+      count: how many elements; -1 for all.
+      offset: how many bytes are skipped.
+
+    Returns:
+      A vector of that dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.frombuffer(b"ab", "uint8").tolist()
       [97, 98]
 
@@ -450,8 +500,17 @@ def frombuffer(buffer: Buffer, dtype: DTypeLike = float, count: int = -1, offset
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """An array of the numbers in a text.
 
+    Args:
+      string: the text.
+      dtype: the numbers' dtype, the default float without it.
+      count: how many numbers; -1 for all.
+      sep: what stands between them.
+
+    Returns:
+      A vector of that dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fromstring("1 2", sep=" ").tolist()
       [1.0, 2.0]
 
@@ -470,8 +529,22 @@ def _without_size(name: str) -> NoReturn:
 def fromfile(*args: object, **kwargs: object) -> NoReturn:
     """Not provided: read with ``numpy.fromfile``, then ``asarray``.
 
+    Args:
+      *args, **kwargs: those of ``numpy.fromfile``.
+
     Raises:
       NotImplementedError: always.
+
+    Example:
+      >>> import tempfile
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> with tempfile.TemporaryFile() as file:
+      ...     np.arange(3).tofile(file)
+      ...     position = file.seek(0)
+      ...     read = np.fromfile(file, int)
+      >>> jnp.asarray(read).tolist()
+      [0, 1, 2]
     """
     _without_size("fromfile")
 
@@ -479,7 +552,16 @@ def fromfile(*args: object, **kwargs: object) -> NoReturn:
 def fromiter(*args: object, **kwargs: object) -> NoReturn:
     """Not provided: read with ``numpy.fromiter``, then ``asarray``.
 
+    Args:
+      *args, **kwargs: those of ``numpy.fromiter``.
+
     Raises:
       NotImplementedError: always.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> jnp.asarray(np.fromiter((n * n for n in range(4)), int)).tolist()
+      [0, 1, 4, 9]
     """
     _without_size("fromiter")

@@ -85,7 +85,7 @@ def _scalar_type(scalar: type[np.generic], name: str | None = None) -> ScalarTyp
     name = name or dtype.name
     documentation = (
         f"The dtype {dtype.name}; called, it makes an array of that dtype.\n\n"
-        f"Example:\n  >>> import ricci_numpy as jnp\n  >>> jnp.{name}(1).shape\n  ()\n"
+        f"Example:\n  >>> import ricci.numpy as jnp\n  >>> jnp.{name}(1).shape\n  ()\n"
     )
     members = {
         "dtype": dtype,
@@ -158,12 +158,15 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
         ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``, or a tuple of
         these, one of which must hold.
 
+    Returns:
+      A Python boolean.
+
     Raises:
       ValueError: if ``kind`` is another string.
       TypeError: if ``kind`` is none of these.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.isdtype(jnp.bfloat16, "real floating")
       True
 
@@ -191,13 +194,21 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     Args:
       arg1, arg2: dtypes, scalar types, families such as ``floating``, or names.
 
+    Returns:
+      A Python boolean.
+
     Raises:
       TypeError: if one is none of these.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
+      >>> import ricci.numpy as jnp
+      >>> jnp.issubdtype(jnp.bfloat16, jnp.floating), jnp.issubdtype(jnp.int8, jnp.floating)
+      (True, False)
+      >>> jnp.issubdtype(jnp.ones(2).dtype, jnp.inexact)
       True
+
+    See also:
+      ``isdtype``, with names of kinds.
 
     Source: numpy.issubdtype.
     """
@@ -210,14 +221,25 @@ def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
     Args:
       args: arrays, scalars or dtypes.
 
+    Returns:
+      A dtype.
+
     Raises:
       TypePromotionError: if there is no common dtype.
       TypeError: if an operand cannot be an array.
 
+    Python's numbers are weakly typed: they leave the dtype of arrays as it is, unless they are of
+    another kind, as a float beside integers is.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.result_type(jnp.int8(1), 2.0)
-      dtype('float32')
+      >>> import ricci.numpy as jnp
+      >>> jnp.result_type(jnp.int8(1), 2.0), jnp.result_type("bfloat16", 2.0)
+      (dtype('float32'), dtype(bfloat16))
+      >>> jnp.result_type("int32", "bfloat16"), jnp.result_type("float16", "bfloat16")
+      (dtype(bfloat16), dtype('float32'))
+
+    See also:
+      ``promote_types``, of two dtypes.
 
     Source: numpy.result_type.
     """
@@ -235,8 +257,11 @@ def can_cast(
       from_, to: dtypes.
       casting: ``"no"``, ``"equiv"``, ``"safe"``, ``"same_kind"`` or ``"unsafe"``.
 
+    Returns:
+      A Python boolean.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.can_cast("int8", "float32"), jnp.can_cast("float32", "int8")
       (True, False)
 

@@ -134,14 +134,19 @@ def zeros(
       dtype: its dtype, the default float without it.
       device, out_sharding: where it goes.
 
+    Returns:
+      An array of that shape and dtype.
+
     Raises:
       TypeError: if the shape is not made of non-negative integers, or arrays do not have the
         dtype.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.zeros((2, 2), int).tolist()
-      [[0, 0], [0, 0]]
+      >>> import ricci.numpy as jnp
+      >>> jnp.zeros((2, 3)).tolist(), jnp.zeros(2, int).dtype
+      ([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype('int32'))
+      >>> jnp.zeros(3).at[jnp.array([0, 2])].set(1.0).tolist()  # what `x[i] = 1` does in NumPy
+      [1.0, 0.0, 1.0]
 
     Source: numpy.zeros.
     """
@@ -158,10 +163,16 @@ def ones(
 ) -> Array:
     """An array of ones; see ``zeros``.
 
+    Args:
+      shape, dtype, device, out_sharding: as for ``zeros``.
+
+    Returns:
+      An array of that shape and dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.ones(3).tolist()
-      [1.0, 1.0, 1.0]
+      >>> import ricci.numpy as jnp
+      >>> jnp.ones((2, 3)).tolist(), jnp.ones(2, "int8").dtype
+      ([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]], dtype('int8'))
 
     Source: numpy.ones.
     """
@@ -178,8 +189,14 @@ def empty(
 ) -> Array:
     """An array whose elements may be anything; here zeros. See ``zeros``.
 
+    Args:
+      shape, dtype, device, out_sharding: as for ``zeros``.
+
+    Returns:
+      An array of that shape.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.empty((2, 3)).shape
       (2, 3)
 
@@ -205,14 +222,19 @@ def full(
       dtype: the dtype, by default that of ``fill_value``.
       device, out_sharding: where it goes.
 
+    Returns:
+      An array of that shape and dtype.
+
     Raises:
       TypeError: if ``fill_value`` is no array or scalar.
       ValueError: if it does not broadcast to the shape.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.full((2, 2), 7).tolist()
-      [[7, 7], [7, 7]]
+      >>> import ricci.numpy as jnp
+      >>> jnp.full((2, 2), 7).tolist(), jnp.full(2, 7.0).dtype
+      ([[7, 7], [7, 7]], dtype('float32'))
+      >>> jnp.full((2, 3), jnp.array([[1], [2]])).tolist()
+      [[1, 1, 1], [2, 2, 2]]
 
     Source: numpy.full.
     """
@@ -312,9 +334,17 @@ def zeros_like(
       device, out_sharding: where it goes; by default to where ``a`` is, if it was put there and
         has the shape.
 
+    Returns:
+      An array of the shape and dtype of ``a``, or those given.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.zeros_like(jnp.ones(2)).tolist()
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> jnp.zeros_like(jnp.ones((2, 1), "int8"))
+      Array([[0],
+             [0]], dtype=int8)
+      >>> params = {"w": jnp.ones((2, 2)), "b": jnp.ones(2)}
+      >>> ricci.tree.map(jnp.zeros_like, params)["b"].tolist()
       [0.0, 0.0]
 
     Source: numpy.zeros_like.
@@ -334,8 +364,14 @@ def ones_like(
 ) -> Array:
     """An array of ones of the shape and dtype of another; see ``zeros_like``.
 
+    Args:
+      a, dtype, shape, device, out_sharding: as for ``zeros_like``.
+
+    Returns:
+      An array of the shape and dtype of ``a``, or those given.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.ones_like(jnp.zeros(2)).tolist()
       [1.0, 1.0]
 
@@ -355,8 +391,15 @@ def empty_like(
 ) -> Array:
     """An array like another whose elements may be anything; here zeros. See ``zeros_like``.
 
+    Args:
+      prototype: as ``a`` of ``zeros_like``.
+      dtype, shape, device: as for ``zeros_like``.
+
+    Returns:
+      An array of that shape and dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.empty_like(jnp.zeros(2)).shape
       (2,)
 
@@ -378,8 +421,16 @@ def full_like(
 ) -> Array:
     """An array of the shape and dtype of another, filled with a value; see ``full``.
 
+    Args:
+      a: as for ``zeros_like``.
+      fill_value: a scalar, or an array that broadcasts to the shape.
+      dtype, shape, device, out_sharding: as for ``zeros_like``.
+
+    Returns:
+      An array of the shape and dtype of ``a``, or those given.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.full_like(jnp.zeros(2), 3).tolist()
       [3.0, 3.0]
 

@@ -44,7 +44,7 @@ def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> An
 
     Example:
       >>> import io
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> file = io.BytesIO()
       >>> jnp.save(file, jnp.arange(3))
       >>> _ = file.seek(0)
@@ -69,13 +69,16 @@ def from_dlpack(x: ArrayLike, /, *, device: object = None, copy: bool | None = N
       device: where the result goes, a device or the sharding of one; by default where ``x`` is.
       copy: ``True``: copy; ``False``: raise if a copy is needed; ``None``: copy if needed.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Raises:
       TypeError: if ``x`` has no such methods.
       ValueError: if a copy is needed but ``copy`` is ``False``.
 
     Example:
       >>> import numpy as np
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.from_dlpack(np.arange(3)).tolist()
       [0, 1, 2]
 
@@ -89,9 +92,17 @@ def from_external_array(
 ) -> Array:
     """An array with the elements of another library's array; see ``numpy.from_dlpack``.
 
+    Args:
+      external_array: as ``x`` of ``numpy.from_dlpack``.
+      device, copy: as for ``numpy.from_dlpack``.
+
+    Returns:
+      An array of the shape and dtype of ``external_array``.
+
     Example:
+      >>> import ricci
       >>> import numpy as np
-      >>> from_external_array(np.arange(3)).tolist()
+      >>> ricci.dlpack.from_dlpack(np.arange(3)).tolist()
       [0, 1, 2]
 
     Source: the DLPack standard.
@@ -103,11 +114,18 @@ def from_external_array(
 def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Whether arrays of a dtype can be exchanged by the DLPack protocol.
 
+    Args:
+      dtype: a dtype.
+
+    Returns:
+      A Python boolean.
+
     Raises:
       TypeError: if ``dtype`` is no dtype.
 
     Example:
-      >>> is_supported_dtype("bfloat16"), is_supported_dtype("S1")
+      >>> import ricci
+      >>> ricci.dlpack.is_supported_dtype("bfloat16"), ricci.dlpack.is_supported_dtype("S1")
       (True, False)
 
     Source: the DLPack standard.

@@ -16,7 +16,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
       args, kwargs: those of ``numpy.set_printoptions``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.set_printoptions(precision=8)
 
     Source: numpy.set_printoptions.

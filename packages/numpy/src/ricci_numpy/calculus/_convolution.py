@@ -27,15 +27,23 @@ def convolve(
       precision: of the products, as in ``ricci_lax.conv_general_dilated``.
       preferred_element_type: the dtype to add up in.
 
+    Returns:
+      A vector of the promoted float or complex dtype.
+
     Raises:
       TypeError: if an operand is no array or scalar.
       ValueError: if one is empty or not of rank 1, or the mode is another.
 
     Example:
-      >>> import numpy as np
-      >>> import ricci_numpy as jnp
-      >>> jnp.convolve(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0])).tolist()
+      >>> import ricci.numpy as jnp
+      >>> jnp.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0])).tolist()
       [0.0, 1.0, 2.0, 3.0]
+      >>> smoothed = jnp.convolve(jnp.array([1.0, 5.0, 3.0]), jnp.ones(2) / 2, mode="valid")
+      >>> smoothed.tolist()
+      [3.0, 4.0]
+
+    See also:
+      ``correlate``; ``scipy.signal.convolve``, of more dimensions.
 
     Source: numpy.convolve.
     """
@@ -59,13 +67,16 @@ def correlate(
       a, v: arrays of rank 1; integers are taken as floating.
       mode, precision, preferred_element_type: as in ``convolve``.
 
+    Returns:
+      A vector of the promoted float or complex dtype.
+
     Raises:
       TypeError: if an operand is no array or scalar.
       ValueError: if one is empty or not of rank 1, or the mode is another.
 
     Example:
       >>> import numpy as np
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0])).tolist()
       [2.0, 3.0]
 

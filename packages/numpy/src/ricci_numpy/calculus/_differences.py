@@ -50,12 +50,15 @@ def diff(
       prepend, append: what to put before and after ``a`` first: an array, or a scalar that stands
         for one element.
 
+    Returns:
+      An array of the shape of ``a``, shorter along the dimension by ``n``.
+
     Raises:
       ValueError: if ``a`` is a scalar, ``n`` is negative, or ``axis`` does not exist.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.diff(jnp.array([1, 2, 4, 7]), append=0).tolist()
       [1, 2, 3, -7]
 
@@ -107,11 +110,14 @@ def ediff1d(
       to_end, to_begin: what to put behind and before the differences, converted to the dtype of
         ``ary``.
 
+    Returns:
+      A vector of the dtype of ``ary``.
+
     Raises:
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.ediff1d(jnp.array([1, 2, 4]), to_end=0).tolist()
       [1, 2, 0]
 
@@ -152,7 +158,7 @@ def gradient(
       NotImplementedError: for another ``edge_order``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.gradient(jnp.array([1.0, 2.0, 4.0, 7.0])).tolist()
       [1.0, 1.5, 2.5, 3.0]
 
@@ -240,12 +246,15 @@ def trapezoid(
       dx: the distance of samples, if there is no ``x``; or the distances, along the last dimension.
       axis: the dimension.
 
+    Returns:
+      An array of the shape of ``y`` without the dimension, of a float or complex dtype.
+
     Raises:
       ValueError: if ``y`` is a scalar, ``axis`` does not exist, or the shapes do not fit.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.trapezoid(jnp.array([1.0, 2.0, 4.0]), dx=0.5).tolist()
       2.25
 

@@ -79,7 +79,7 @@ def polyfit(
       ValueError: if ``deg`` is negative, or there are too few points for ``cov``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> found = jnp.polyfit(jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 5.0]), 1)
       >>> [round(c, 4) for c in found.tolist()]
       [2.0, 1.0]
@@ -147,13 +147,16 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
       strip_zeros: whether leading zeros are left out, for which their number must be known;
         otherwise, as for use in programs, there is a NaN at the end for each.
 
+    Returns:
+      A vector of complex numbers.
+
     Raises:
       TypeError: if ``p`` is no array.
       ValueError: if ``p`` is no vector.
       ConcretizationTypeError: if ``p`` is traced and zeros are to be left out.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> sorted(round(x.real, 4) for x in jnp.roots(jnp.array([1.0, -3.0, 2.0])).tolist())
       [1.0, 2.0]
 

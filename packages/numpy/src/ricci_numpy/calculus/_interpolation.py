@@ -43,13 +43,16 @@ def interp(
         default; ``"extrapolate"`` continues the line.
       period: the period of the function; then ``left`` and ``right`` have no effect.
 
+    Returns:
+      An array of floats of the shape of ``x``.
+
     Raises:
       TypeError: if an operand is no array.
       ValueError: if ``xp`` and ``fp`` are no vectors of one size, ``x`` or ``xp`` is complex,
         ``left`` or ``right`` is another string, or ``period`` is no scalar.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> xp, fp = jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 10.0, 40.0])
       >>> jnp.interp(jnp.array([0.5, 1.5, 9.0]), xp, fp).tolist()
       [5.0, 25.0, 40.0]

@@ -43,12 +43,15 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     Args:
       seq_of_zeros: a vector of roots, or a square matrix, whose characteristic polynomial is meant.
 
+    Returns:
+      A vector of coefficients, that of the highest power first.
+
     Raises:
       ValueError: for arrays of other shapes.
       TypeError: if it is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.poly(jnp.array([1.0, 2.0])).tolist()
       [1.0, -3.0, 2.0]
 
@@ -100,12 +103,15 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     Args:
       a1, a2: vectors of coefficients.
 
+    Returns:
+      A vector of coefficients, that of the highest power first.
+
     Raises:
       TypeError: if an operand is no array.
       IndexError: if one is a scalar.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([4, 5])).tolist()
       [1, 6, 8]
 
@@ -126,8 +132,14 @@ def _polyadd(a1: Array, a2: Array) -> Array:
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials; see ``polyadd``.
 
+    Args:
+      a1, a2: vectors of coefficients.
+
+    Returns:
+      A vector of coefficients.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([4, 5])).tolist()
       [1, -2, -2]
 
@@ -150,13 +162,16 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
       trim_leading_zeros: whether to leave out leading zeros first, as NumPy does; the values of
         the operands must be known then.
 
+    Returns:
+      A vector of coefficients.
+
     Raises:
       TypeError: if an operand is no array, or a scalar.
       ValueError: if one has a rank above 1.
       ConcretizationTypeError: if zeros are to be left out of a traced array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.polymul(jnp.array([1.0, 2.0]), jnp.array([1.0, -2.0])).tolist()
       [1.0, 0.0, -4.0]
 
@@ -187,7 +202,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       ConcretizationTypeError: if zeros are to be left out of a traced array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> quotient, remainder = jnp.polydiv(jnp.array([1.0, 3.0, 4.0]), jnp.array([1.0, 1.0]))
       >>> quotient.tolist(), remainder.tolist()
       ([1.0, 2.0], [0.0, 0.0, 2.0])
@@ -234,13 +249,16 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
       x: where to evaluate it, an array that broadcasts with the rest of ``p``.
       unroll: how many steps of the loop to write out; a compiled program is larger, and faster.
 
+    Returns:
+      An array of the broadcast shape.
+
     Raises:
       TypeError: if an operand is no array.
       IndexError: if ``p`` is a scalar.
       ValueError: if the shapes do not broadcast.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.polyval(jnp.array([1, 2, 3]), jnp.array([0, 10])).tolist()
       [3, 123]
 
@@ -283,12 +301,15 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
       p: a vector of coefficients; integers become floats.
       m: the order of the derivative.
 
+    Returns:
+      A vector of coefficients.
+
     Raises:
       TypeError: if ``p`` is no array or a scalar, or ``m`` no int.
       ValueError: if ``m`` is negative.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.polyder(jnp.array([1.0, 2.0, 3.0])).tolist()
       [2.0, 2.0]
 
@@ -316,12 +337,15 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
       k: the constants of integration, the first integral's first: a vector of ``m``, or one
         number for all; by default 0.
 
+    Returns:
+      A vector of coefficients.
+
     Raises:
       TypeError: if an operand is no array, ``p`` a scalar, or ``m`` no int.
       ValueError: if ``m`` is negative, or ``k`` has another shape.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.polyint(jnp.array([2.0, 2.0]), k=3).tolist()
       [1.0, 2.0, 3.0]
 
@@ -354,12 +378,15 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
       N: the number of columns; by default as many as rows.
       increasing: whether the powers rise from left to right.
 
+    Returns:
+      A matrix of shape ``(x.size, N)``.
+
     Raises:
       TypeError: if ``x`` is no array or boolean, or ``N`` no int.
       ValueError: if ``x`` is no vector, or ``N`` is negative.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.vander(jnp.array([1, 2, 3]), 3).tolist()
       [[1, 1, 1], [4, 2, 1], [9, 3, 1]]
 

@@ -36,8 +36,14 @@ def _cosine(n: Array, size: int, turns: int = 1) -> Array:
 def bartlett(M: int) -> Array:
     """A triangle of ``M`` weights that starts and ends with 0.
 
+    Args:
+      M: how many.
+
+    Returns:
+      A vector of floats.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.bartlett(5).tolist()
       [0.0, 0.5, 1.0, 0.5, 0.0]
 
@@ -54,8 +60,14 @@ def bartlett(M: int) -> Array:
 def hanning(M: int) -> Array:
     """A raised cosine of ``M`` weights that starts and ends with 0.
 
+    Args:
+      M: how many.
+
+    Returns:
+      A vector of floats.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.hanning(3).tolist()
       [0.0, 1.0, 0.0]
 
@@ -67,8 +79,14 @@ def hanning(M: int) -> Array:
 def hamming(M: int) -> Array:
     """A raised cosine of ``M`` weights on a pedestal of 0.08.
 
+    Args:
+      M: how many.
+
+    Returns:
+      A vector of floats.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [round(w, 2) for w in jnp.hamming(3).tolist()]
       [0.08, 1.0, 0.08]
 
@@ -80,8 +98,14 @@ def hamming(M: int) -> Array:
 def blackman(M: int) -> Array:
     """A sum of cosines of ``M`` weights, with little leakage.
 
+    Args:
+      M: how many.
+
+    Returns:
+      A vector of floats.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> round(float(jnp.blackman(3)[1]), 4)
       1.0
 
@@ -98,8 +122,15 @@ def blackman(M: int) -> Array:
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """A window of ``M`` weights made of Bessel functions; larger ``beta`` makes it narrower.
 
+    Args:
+      M: how many.
+      beta: the shape; 0 gives a rectangle.
+
+    Returns:
+      A vector of floats.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> round(float(jnp.kaiser(3, 14.0)[1]), 3)
       1.0
 

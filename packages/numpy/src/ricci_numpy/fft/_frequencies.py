@@ -30,7 +30,7 @@ def fftfreq(
       ValueError: if ``n`` or ``d`` is a sequence.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.fftfreq(4).tolist()
       [0.0, 0.25, -0.5, -0.25]
 
@@ -57,7 +57,7 @@ def rfftfreq(
       ValueError: if ``n`` or ``d`` is a sequence.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.rfftfreq(4).tolist()
       [0.0, 0.25, 0.5]
 
@@ -107,12 +107,15 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
       x: an array.
       axes: the dimensions to do so along; all by default.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Raises:
       TypeError: if ``x`` is no array.
       IndexError: if a dimension does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.fftshift(jnp.array([0, 1, 2, -2, -1])).tolist()
       [-2, -1, 0, 1, 2]
 
@@ -128,12 +131,15 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
       x: an array.
       axes: the dimensions to do so along; all by default.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Raises:
       TypeError: if ``x`` is no array.
       IndexError: if a dimension does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2])).tolist()
       [0, 1, 2, -2, -1]
 

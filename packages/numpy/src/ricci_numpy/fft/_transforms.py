@@ -26,7 +26,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.fft(jnp.array([1.0, 2.0])).tolist()
       [(3+0j), (-1+0j)]
 
@@ -52,7 +52,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.ifft(jnp.array([3.0, -1.0])).tolist()
       [(1+0j), (2+0j)]
 
@@ -78,7 +78,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       ValueError: if a length is not positive, or the array is complex or of 16-bit floats.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.rfft(jnp.array([1.0, 2.0, 3.0])).shape
       (2,)
 
@@ -104,7 +104,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.irfft(jnp.array([3.0, -1.0])).tolist()
       [1.0, 2.0]
 
@@ -130,7 +130,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.hfft(jnp.array([3.0, -1.0])).tolist()
       [2.0, 4.0]
 
@@ -156,7 +156,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
       ValueError: if a length is not positive, or the array is complex or of 16-bit floats.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.ihfft(jnp.array([2.0, 4.0])).real.tolist()
       [3.0, -1.0]
 
@@ -188,7 +188,7 @@ def fft2(
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.fft2(jnp.ones((2, 2))).real.tolist()
       [[4.0, 0.0], [0.0, 0.0]]
 
@@ -220,7 +220,7 @@ def ifft2(
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.ifft2(jnp.ones((2, 2))).real.tolist()
       [[1.0, 0.0], [0.0, 0.0]]
 
@@ -252,7 +252,7 @@ def rfft2(
       ValueError: if a length is not positive, or the array is complex or of 16-bit floats.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.rfft2(jnp.ones((2, 4))).shape
       (2, 3)
 
@@ -284,7 +284,7 @@ def irfft2(
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.irfft2(jnp.ones((2, 3))).shape
       (2, 4)
 
@@ -316,7 +316,7 @@ def fftn(
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.fftn(jnp.ones((2, 2))).real.tolist()
       [[4.0, 0.0], [0.0, 0.0]]
 
@@ -348,7 +348,7 @@ def ifftn(
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.ifftn(jnp.ones((2, 2))).real.tolist()
       [[1.0, 0.0], [0.0, 0.0]]
 
@@ -380,7 +380,7 @@ def rfftn(
       ValueError: if a length is not positive, or the array is complex or of 16-bit floats.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.rfftn(jnp.ones((2, 4))).shape
       (2, 3)
 
@@ -412,7 +412,7 @@ def irfftn(
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fft.irfftn(jnp.ones((2, 3))).shape
       (2, 4)
 

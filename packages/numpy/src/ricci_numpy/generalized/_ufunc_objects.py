@@ -65,7 +65,7 @@ class ufunc:
         ``func`` in a loop over the axis.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> hypotenuse = jnp.frompyfunc(lambda a, b: (a * a + b * b) ** 0.5, 2, 1)
       >>> hypotenuse(jnp.array([3.0, 6.0]), jnp.array([4.0, 8.0])).tolist()
       [5.0, 10.0]
@@ -324,8 +324,17 @@ def frompyfunc(
 ) -> ufunc:
     """Make a ufunc of a function of arrays that broadcast.
 
+    Args:
+      func: a function of ``nin`` arrays.
+      nin: the number of its operands.
+      nout: the number of its results.
+      identity: the value of a reduction of nothing.
+
+    Returns:
+      A ``ufunc``, with ``reduce``, ``accumulate``, ``at``, ``outer`` and ``reduceat``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> larger = jnp.frompyfunc(lambda x, y: jnp.where(x > y, x, y), 2, 1)
       >>> int(larger.reduce(jnp.array([3, 5, 2])))
       5

@@ -56,11 +56,22 @@ def vectorize(
       ValueError: if ``signature`` is none, or ``excluded`` holds a negative number; or, when
         called, if dimensions do not fit each other or the signature.
 
+    It is ``vmap`` for functions that broadcast as NumPy's do: which dimensions are mapped follows
+    from the shapes.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> dot = jnp.vectorize(lambda x, y: (x * y).sum(), signature="(n),(n)->()")
       >>> dot(jnp.ones((2, 1, 3)), jnp.ones((4, 3))).shape
       (2, 4)
+      >>> @jnp.vectorize
+      ... def step(x, low):
+      ...     return jnp.where(x > low, x, 0.0)
+      >>> step(jnp.array([[1.0], [3.0]]), jnp.array([0.0, 2.0])).tolist()
+      [[1.0, 0.0], [3.0, 3.0]]
+
+    See also:
+      ``ricci.vmap``, which is told the dimensions; ``apply_along_axis``.
 
     Source: numpy.vectorize.
     """
@@ -222,7 +233,7 @@ def fromfunction[R](
       TypeError: if ``shape`` holds anything but integers.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).tolist()
       [[0, 1, 2], [10, 11, 12]]
 

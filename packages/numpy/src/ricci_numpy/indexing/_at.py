@@ -85,12 +85,24 @@ class IndexUpdateRef(_ShownBySlots):
     - ``wrap_negative_indices``: whether negative indices count from the end.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci
+      >>> import ricci.numpy as jnp
       >>> x = jnp.zeros(4)
-      >>> x.at[1:3].set(5.0).tolist()
-      [0.0, 5.0, 5.0, 0.0]
-      >>> x.at[jnp.array([0, 0])].add(1.0).tolist()
-      [2.0, 0.0, 0.0, 0.0]
+      >>> x.at[1:3].set(5.0).tolist(), x.tolist()  # x stays
+      ([0.0, 5.0, 5.0, 0.0], [0.0, 0.0, 0.0, 0.0])
+      >>> twice = jnp.array([0, 0])
+      >>> x.at[twice].add(1.0).tolist(), x.at[twice].set(1.0).tolist()
+      ([2.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
+      >>> x.at[9].set(1.0).tolist(), x.at[9].get(mode="fill", fill_value=-1.0).tolist()
+      ([0.0, 0.0, 0.0, 0.0], -1.0)
+      >>> x.at[jnp.array([True, False, True, False])].max(2.0).tolist()
+      [2.0, 0.0, 2.0, 0.0]
+      >>> update = ricci.jit(lambda x, i: x.at[i].add(1.0), donate_argnums=0)  # in place
+      >>> update(jnp.zeros(3), 1).tolist()
+      [0.0, 1.0, 0.0]
+
+    See also:
+      ``numpy.where``, for masks; ``ops.segment_sum``, for sums by group.
     """
 
     __slots__ = ("array", "index")

@@ -94,7 +94,7 @@ def getitem(x: Array, index: Index) -> Array:
       IndexError, TypeError: see ``read_index``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.arange(6).reshape(2, 3)[1, ::-1].tolist()
       [5, 4, 3]
 

@@ -63,8 +63,9 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> slice 
       What is passed as an index or as a part of one: ``x[ds(i, 3)]``.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.arange(5)[ds(1, 2)].tolist()
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> jnp.arange(5)[ricci.ds(1, 2)].tolist()
       [1, 2]
     """
     if size is None:

@@ -65,14 +65,29 @@ def take(
       unique_indices, indices_are_sorted: promises that allow faster code.
       fill_value: a scalar; by default NaN, or the extreme value of an integer dtype.
 
+    Returns:
+      An array of the dtype of ``a``, whose dimension ``axis`` is replaced by those of ``indices``.
+
     Raises:
       ValueError: if the indices are no integers, or ``axis`` does not exist.
       TypeError: if an operand is no array.
+      NotImplementedError: if ``out`` is given.
+
+    A position out of bounds raises no error, since a compiled program cannot: the default gives NaN
+    where NumPy raises, and ``x[indices]`` gives the nearest element.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.take(jnp.array([5.0, 6.0]), jnp.array([1, 0, -1])).tolist()
-      [6.0, 5.0, 6.0]
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+      >>> jnp.take(x, jnp.array([2, 0]), axis=1).tolist()
+      [[3.0, 1.0], [6.0, 4.0]]
+      >>> jnp.take(x, jnp.array([0, -1, 9]), axis=1)[0]
+      Array([ 1.,  3., nan], dtype=float32)
+      >>> jnp.take(x, jnp.array([0, -1, 9]), axis=1, mode="clip")[0].tolist()
+      [1.0, 1.0, 3.0]
+
+    See also:
+      ``take_along_axis``, where positions differ from row to row; ``Array.at``, ``x.at[i].get()``.
 
     Source: numpy.take.
     """
@@ -154,18 +169,27 @@ def take_along_axis(
       mode, fill_value: what happens to positions out of bounds; see ``x.at[...].get``.
       wrap_negative_indices: whether negative positions count from the end.
 
-    In mode ``"one_hot"`` elements are read through a mask instead of a gather, and those out of
-    bounds are 0.
+    Returns:
+      An array of the dtype of ``arr`` and the shape of ``indices``, broadcast.
 
     Raises:
       TypeError: if the indices are no integers, or an operand is no array.
       ValueError: if the numbers of dimensions differ, or the shapes do not broadcast.
 
+    In mode ``"one_hot"`` elements are read through a mask instead of a gather, and those out of
+    bounds are 0.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> x = jnp.array([[3, 1], [4, 5]])
       >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1).tolist()
       [[1, 3], [4, 5]]
+      >>> logits, labels = jnp.array([[0.0, 2.0], [3.0, 1.0]]), jnp.array([1, 1])
+      >>> jnp.take_along_axis(logits, labels[:, None], axis=1)[:, 0].tolist()  # one of each row
+      [2.0, 1.0]
+
+    See also:
+      ``take``; ``put_along_axis``.
 
     Source: numpy.take_along_axis.
     """
@@ -276,12 +300,15 @@ def put_along_axis(
       inplace: must be ``False``, since arrays do not change.
       mode: what happens to positions out of bounds; by default they are left out.
 
+    Returns:
+      A new array of the shape and dtype of ``arr``.
+
     Raises:
       ValueError: if ``inplace`` is true, or the numbers of dimensions differ.
       TypeError: if an operand is no array, or the indices are no integers.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> x = jnp.zeros((2, 2))
       >>> jnp.put_along_axis(x, jnp.array([[0], [1]]), 9.0, 1, inplace=False).tolist()
       [[9.0, 0.0], [0.0, 9.0]]
@@ -339,14 +366,20 @@ def put(
       mode: ``"clip"`` (the default) or ``"wrap"`` for positions out of bounds.
       inplace: must be ``False``, since arrays do not change.
 
+    Returns:
+      A new array of the shape and dtype of ``a``.
+
     Raises:
       ValueError: if ``inplace`` is true, or there is no such mode.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.put(jnp.zeros(3), jnp.array([0, 2]), jnp.array([1.0, 2.0]), inplace=False).tolist()
       [1.0, 0.0, 2.0]
+
+    See also:
+      ``Array.at``, which says the same of any axes.
 
     Source: numpy.put.
     """
@@ -381,12 +414,16 @@ def choose(
       mode: ``"clip"`` or ``"wrap"`` for numbers out of bounds; with ``"raise"`` they must be
         known now.
 
+    Returns:
+      An array of the broadcast shape and of the promoted dtype of the choices.
+
     Raises:
       ValueError: if a number is out of bounds, or there is no such mode.
       TypeError: if an operand is no array.
+      NotImplementedError: if ``out`` is given.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.choose(jnp.array([1, 0]), [jnp.array([1, 2]), jnp.array([3, 4])]).tolist()
       [3, 2]
 
@@ -439,12 +476,16 @@ def compress(
       fill_value: what fills.
       out: must be ``None``.
 
+    Returns:
+      An array of the shape of ``a``, smaller along ``axis``; without it a vector.
+
     Raises:
       ValueError: if ``condition`` is no vector.
       TypeError: if an operand is no array.
+      NotImplementedError: if ``out`` is given.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.compress(jnp.array([True, False, True]), jnp.arange(3)).tolist()
       [0, 2]
 
@@ -493,11 +534,14 @@ def extract(
       arr: an array.
       size, fill_value: see ``compress``.
 
+    Returns:
+      A vector of the dtype of ``arr``.
+
     Raises:
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> x = jnp.arange(4)
       >>> jnp.extract(x > 1, x).tolist()
       [2, 3]
@@ -516,12 +560,15 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
       vals: values, repeated as often as needed.
       inplace: must be ``False``, since arrays do not change.
 
+    Returns:
+      A new array of the shape and dtype of ``arr``.
+
     Raises:
       ValueError: if ``inplace`` is true, the sizes differ, or there are no values.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> x = jnp.arange(4)
       >>> jnp.place(x, x > 1, jnp.array([7, 8]), inplace=False).tolist()
       [0, 1, 7, 8]
@@ -558,13 +605,16 @@ def fill_diagonal(
       wrap: not supported.
       inplace: must be ``False``, since arrays do not change.
 
+    Returns:
+      A new array of the shape and dtype of ``a``.
+
     Raises:
       NotImplementedError: if ``inplace`` or ``wrap`` is true.
       ValueError: if ``a`` has no diagonal.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 3.0, inplace=False).tolist()
       [[3.0, 0.0], [0.0, 3.0]]
 

@@ -81,14 +81,38 @@ def where(
         positions where the condition holds, as ``nonzero`` gives them.
       size, fill_value: for positions; see ``nonzero``.
 
+    Returns:
+      An array of the broadcast shape and of the promoted dtype; with a condition alone, a tuple of
+      index vectors.
+
     Raises:
       TypeError: if an operand is no array, or only one of ``x`` and ``y`` is given.
       ValueError: if the shapes do not broadcast, or ``size`` comes with ``x`` and ``y``.
 
+    Both sides are computed for all elements. The derivative of the side that was not chosen is
+    multiplied by 0, and 0 times infinity or NaN is NaN. So what could fail gets a harmless argument
+    first, by a ``where`` inside.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.where(jnp.array([True, False]), 1.0, jnp.zeros(2)).tolist()
-      [1.0, 0.0]
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([-1.0, 4.0])
+      >>> jnp.where(x > 0, x, 0.0).tolist()
+      [0.0, 4.0]
+      >>> def root(x):
+      ...     return jnp.where(x > 0, jnp.sqrt(x), 0.0)
+      >>> float(root(0.0)), float(ricci.grad(root)(0.0))
+      (0.0, nan)
+      >>> def safe_root(x):
+      ...     positive = jnp.where(x > 0, x, 1.0)
+      ...     return jnp.where(x > 0, jnp.sqrt(positive), 0.0)
+      >>> float(ricci.grad(safe_root)(0.0)), float(ricci.grad(safe_root)(4.0))
+      (0.0, 0.25)
+      >>> [i.tolist() for i in jnp.where(x > 0)]
+      [[1]]
+
+    See also:
+      ``select``, of several conditions; ``lax.cond``, which runs one side only; ``nonzero``.
 
     Source: numpy.where.
     """
@@ -114,12 +138,15 @@ def select(
       choicelist: an array for each; dtypes are promoted, all shapes broadcast.
       default: what is taken where no condition holds.
 
+    Returns:
+      An array of the broadcast shape and of the promoted dtype of the choices.
+
     Raises:
       ValueError: if there are no conditions, or not as many choices.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> x = jnp.arange(4)
       >>> jnp.select([x < 1, x > 2], [x - 10, x + 10], 5).tolist()
       [-10, 5, 5, 13]
@@ -168,15 +195,30 @@ def nonzero(
         others are left out, missing ones filled.
       fill_value: what fills; a scalar, or one for each dimension. By default 0.
 
+    Returns:
+      A tuple of integer vectors, one for each dimension.
+
     Raises:
       ValueError: if ``a`` has rank 0.
       TypeError: if ``a`` is no array.
       ConcretizationTypeError: if ``a`` is traced and there is no ``size``.
 
+    How many there are depends on the values, so that under ``jit`` the call needs ``size``. Often
+    ``where(condition, x, y)``, or a sum with ``where=``, does the work with a fixed shape.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.nonzero(jnp.array([0, 3, 4]))[0].tolist()
-      [1, 2]
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[0, 3], [4, 0]])
+      >>> rows, columns = jnp.nonzero(x)
+      >>> rows.tolist(), columns.tolist(), x[rows, columns].tolist()
+      ([0, 1], [1, 0], [3, 4])
+      >>> places = ricci.jit(lambda x: jnp.nonzero(x, size=3, fill_value=-1))
+      >>> [i.tolist() for i in places(x)]
+      [[0, 1, -1], [1, 0, -1]]
+
+    See also:
+      ``argwhere``: the same as rows; ``where``; ``flatnonzero``.
 
     Source: numpy.nonzero.
     """
@@ -277,11 +319,14 @@ def flatnonzero(
       a: an array.
       size, fill_value: see ``nonzero``.
 
+    Returns:
+      A vector of integers.
+
     Raises:
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.flatnonzero(jnp.eye(2)).tolist()
       [0, 3]
 
@@ -302,11 +347,14 @@ def argwhere(
       a: an array.
       size, fill_value: see ``nonzero``.
 
+    Returns:
+      An integer array of shape ``(number, a.ndim)``.
+
     Raises:
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.argwhere(jnp.eye(2)).tolist()
       [[0, 0], [1, 1]]
 
@@ -334,12 +382,17 @@ def piecewise(
         0 without it.
       args, kw: passed to the functions.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Raises:
       ValueError: if the numbers of conditions and functions do not fit.
       TypeError: if ``x`` is no array.
 
+    Every function is computed for all elements; see ``where`` for what that does to derivatives.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> x = jnp.arange(-1.0, 2.0)
       >>> jnp.piecewise(x, [x < 0, x > 0], [lambda v: -v, 5.0]).tolist()
       [1.0, 0.0, 5.0]

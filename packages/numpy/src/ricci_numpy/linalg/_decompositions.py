@@ -80,7 +80,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
       ValueError: if its matrices are not square.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])).round(2).tolist()
       [[2.0, 0.0], [1.0, 2.0]]
 
@@ -114,7 +114,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
       ValueError: if its matrices are not square, or ``UPLO`` is something else.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> w, v = jnp.linalg.eigh(jnp.array([[3.0, 0.0], [0.0, 2.0]]))
       >>> w.round(2).tolist()
       [2.0, 3.0]
@@ -141,12 +141,15 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
       a: an array of shape ``(..., n, n)``.
       UPLO, symmetrize_input: see ``eigh``.
 
+    Returns:
+      An array of shape ``(..., n)``, real also for complex matrices.
+
     Raises:
       TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square, or ``UPLO`` is something else.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.eigvalsh(jnp.array([[3.0, 0.0], [0.0, 2.0]])).round(2).tolist()
       [2.0, 3.0]
 
@@ -177,7 +180,7 @@ def eig(a: ArrayLike) -> EigResult:
       ValueError: if its matrices are not square.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.eig(jnp.array([[3.0, 1.0], [0.0, 2.0]])).eigenvalues.round(2).tolist()
       [(3+0j), (2+0j)]
 
@@ -208,7 +211,7 @@ def eigvals(a: ArrayLike) -> Array:
       ValueError: if its matrices are not square.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.eigvals(jnp.array([[3.0, 1.0], [0.0, 2.0]])).round(2).tolist()
       [(3+0j), (2+0j)]
 
@@ -253,7 +256,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
       ValueError: if there is no such mode.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> q, r = jnp.linalg.qr(jnp.array([[3.0], [4.0]]))
       >>> q.shape, r.shape
       ((2, 1), (1, 1))
@@ -326,7 +329,7 @@ def svd(
       ValueError: if ``hermitian`` and the matrices are not square.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.svd(jnp.array([[0.0, 2.0], [3.0, 0.0]])).S.round(2).tolist()
       [3.0, 2.0]
 
@@ -401,7 +404,7 @@ def svdvals(x: ArrayLike, /) -> Array:
       TypeError: if ``x`` is no array, or has a dtype of 16 bits or less.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.svdvals(jnp.array([[0.0, 2.0], [3.0, 0.0]])).round(2).tolist()
       [3.0, 2.0]
 

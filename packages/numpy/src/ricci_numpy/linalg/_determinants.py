@@ -70,7 +70,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
       ValueError: if its matrices are not square, or there is no such method.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> sign, log = jnp.linalg.slogdet(jnp.array([[0.0, 1.0], [1.0, 0.0]]))
       >>> float(sign), float(log)
       (-1.0, 0.0)
@@ -218,7 +218,7 @@ def det(a: ArrayLike) -> Array:
       ValueError: if its matrices are not square.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.linalg.det(jnp.array([[2.0, 1.0], [0.0, 3.0]])))
       6.0
 

@@ -349,15 +349,39 @@ def einsum(
       precision, preferred_element_type, out_sharding: see ``dot``.
       _dot_general: a function to use in place of ``lax.dot_general``.
 
+    Returns:
+      An array with a dimension for each letter of the output, of the promoted dtype or of
+      ``preferred_element_type``.
+
     Raises:
       ValueError: if the subscripts and the operands do not fit.
       TypeError: if an operand is no array.
       KeyError: if ``optimize`` names no strategy.
+      NotImplementedError: if ``out`` is given.
+
+    On GPUs and TPUs products of float32 may be taken with fewer bits: ``precision="highest"`` takes
+    all. For bfloat16 operands ``preferred_element_type="float32"`` keeps the accumulated sum as it
+    is, where the result is otherwise rounded to bfloat16. The order of three and more operands is
+    found when the call is traced and costs nothing in the compiled program.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.)).tolist()
-      [3.0, 3.0]
+      >>> import ricci.numpy as jnp
+      >>> matrix, vector = jnp.arange(6.0).reshape(2, 3), jnp.array([1.0, 0.0, 2.0])
+      >>> jnp.einsum("ij,j->i", matrix, vector).tolist()
+      [4.0, 13.0]
+      >>> jnp.einsum("ij->ji", matrix).shape, float(jnp.einsum("ii->", jnp.eye(3)))
+      ((3, 2), 3.0)
+      >>> q, k = jnp.ones((2, 5, 4, 8)), jnp.ones((2, 7, 4, 8))  # batch, time, head, feature
+      >>> jnp.einsum("bqhd,bkhd->bhqk", q, k).shape
+      (2, 4, 5, 7)
+      >>> jnp.einsum("...i,...i", jnp.ones((5, 3)), jnp.arange(3.0)).tolist()
+      [3.0, 3.0, 3.0, 3.0, 3.0]
+      >>> low = jnp.full(257, 1.0, "bfloat16")
+      >>> jnp.einsum("i,i", low, low), jnp.einsum("i,i", low, low, preferred_element_type="float32")
+      (Array(256, dtype=bfloat16), Array(257., dtype=float32))
+
+    See also:
+      ``matmul``, ``tensordot``; ``einsum_path``, which shows the order.
 
     Source: numpy.einsum.
     """
@@ -436,7 +460,7 @@ def einsum_path(
       KeyError: if ``optimize`` names no strategy.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> path, info = jnp.einsum_path(
       ...     "ij,jk,kl", jnp.ones((2, 9)), jnp.ones((9, 2)), jnp.ones((2, 9))
       ... )

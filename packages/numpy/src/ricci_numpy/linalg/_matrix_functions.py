@@ -48,11 +48,14 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
       a: an array of shape ``(..., m, m)``.
       n: the exponent; a negative one is of the inverse.
 
+    Returns:
+      An array of the shape of ``a``.
+
     Raises:
       TypeError: if ``a`` is no array, has no square matrices, or ``n`` is no integer.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 3).tolist()
       [[1, 3], [0, 1]]
 
@@ -114,7 +117,7 @@ def matrix_rank(
       ValueError: if both ``rtol`` and ``tol`` are given.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.linalg.matrix_rank(jnp.ones((3, 3))))
       1
 
@@ -162,7 +165,7 @@ def cond(x: ArrayLike, p: float | str | None = None) -> Array:
       ValueError: if it has fewer than two dimensions, or there is no such norm.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> round(float(jnp.linalg.cond(jnp.array([[4.0, 0.0], [0.0, 2.0]]))), 3)
       2.0
 
@@ -198,12 +201,15 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: lax.PrecisionLike = Non
       arrays: at least two matrices; the first and the last may be vectors.
       precision: see ``dot``.
 
+    Returns:
+      A matrix; a vector or a scalar array where the first or the last operand is a vector.
+
     Raises:
       ValueError: if there are fewer than two, or one has another number of dimensions.
       TypeError: if sizes differ, or an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones(4)]).tolist()
       [12.0, 12.0]
 
@@ -245,12 +251,15 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
       x1, x2: arrays that broadcast.
       axis: the dimension that holds the vectors.
 
+    Returns:
+      An array of the broadcast shape.
+
     Raises:
       ValueError: if a vector's size is not 3.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])).tolist()
       [0, 0, 1]
 
@@ -270,12 +279,15 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1, x2: vectors, of shapes ``(m,)`` and ``(n,)``; the result's is ``(m, n)``.
 
+    Returns:
+      A matrix of shape ``(m, n)``.
+
     Raises:
       ValueError: if an operand is no vector.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4])).tolist()
       [[3, 4], [6, 8]]
 
@@ -296,12 +308,15 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
       x: an array of shape ``(..., m, n)``.
       offset: which diagonal: 0 is the main one, positive ones are above.
 
+    Returns:
+      An array of shape ``(..., min(m, n))``, shorter for other diagonals.
+
     Raises:
       ValueError: if ``x`` has fewer than two dimensions.
       TypeError: if ``x`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]])).tolist()
       [1, 4]
 
@@ -318,12 +333,15 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
       offset: which diagonal: 0 is the main one, positive ones are above.
       dtype: the dtype of the sums.
 
+    Returns:
+      An array of shape ``(...)``.
+
     Raises:
       ValueError: if ``x`` has fewer than two dimensions.
       TypeError: if ``x`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.linalg.trace(jnp.array([[1, 2], [3, 4]])))
       5
 
@@ -343,14 +361,17 @@ def matmul(
     """The matrix product, over leading dimensions that broadcast.
 
     Args:
-      x1, x2, precision, preferred_element_type: see ``jax.numpy.matmul``.
+      x1, x2, precision, preferred_element_type: see ``ricci.numpy.matmul``.
+
+    Returns:
+      As ``ricci.numpy.matmul`` returns it.
 
     Raises:
       ValueError: if an operand is a scalar, or leading dimensions do not broadcast.
       TypeError: if the contracted sizes differ, or an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.matmul(jnp.eye(2), jnp.array([1.0, 2.0])).tolist()
       [1.0, 2.0]
 
@@ -371,14 +392,17 @@ def vecdot(
     """The sums of products along a dimension, ``x1`` conjugated.
 
     Args:
-      x1, x2, axis, precision, preferred_element_type: see ``jax.numpy.vecdot``.
+      x1, x2, axis, precision, preferred_element_type: see ``ricci.numpy.vecdot``.
+
+    Returns:
+      As ``ricci.numpy.vecdot`` returns it.
 
     Raises:
       ValueError: if the sizes differ, or an operand is a scalar.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.linalg.vecdot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0])))
       11.0
 
@@ -402,13 +426,16 @@ def tensordot(
     """The sums of products over several pairs of dimensions.
 
     Args:
-      x1, x2, axes, precision, preferred_element_type, out_sharding: see ``jax.numpy.tensordot``.
+      x1, x2, axes, precision, preferred_element_type, out_sharding: see ``ricci.numpy.tensordot``.
+
+    Returns:
+      As ``ricci.numpy.tensordot`` returns it.
 
     Raises:
       TypeError: if the axes do not match, or an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3))))
       6.0
 

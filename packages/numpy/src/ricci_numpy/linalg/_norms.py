@@ -34,14 +34,29 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axis = None, keepdims: bool = Fa
         matrix, or without ``ord`` any array, flattened.
       keepdims: whether the dimensions stay, with size 1.
 
+    Returns:
+      A float array of the shape of ``x`` without the dimensions.
+
     Raises:
       ValueError: if there is no such norm, or not one or two dimensions.
       TypeError: if ``x`` is no array.
 
+    The derivative of the vector norm at 0 is NaN. Where a vector may be 0, take the root of the sum
+    of squares plus a small number, or give the norm a harmless argument by ``where``.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.linalg.norm(jnp.array([3.0, 4.0])))
-      5.0
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[3.0, 4.0], [0.0, 2.0]])
+      >>> jnp.linalg.norm(x, axis=1).tolist(), round(float(jnp.linalg.norm(x)), 4)
+      ([5.0, 2.0], 5.3852)
+      >>> float(jnp.linalg.norm(x, ord=jnp.inf)), float(jnp.linalg.norm(x[0], ord=1))
+      (7.0, 7.0)
+      >>> ricci.grad(jnp.linalg.norm)(jnp.zeros(2)).tolist()
+      [nan, nan]
+
+    See also:
+      ``linalg.vector_norm``, ``linalg.matrix_norm``.
 
     Source: numpy.linalg.norm.
     """
@@ -142,12 +157,15 @@ def vector_norm(
       axis: a dimension, or several that count as one.
       keepdims, ord: see ``norm``.
 
+    Returns:
+      A float array of the shape of ``x`` without the dimensions.
+
     Raises:
       ValueError: if there is no such norm.
       TypeError: if ``x`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.linalg.vector_norm(jnp.array([[3.0], [4.0]])))
       5.0
 
@@ -174,12 +192,15 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
       x: an array of two dimensions at least.
       keepdims, ord: see ``norm``.
 
+    Returns:
+      A float array of the shape of ``x`` without its last two dimensions.
+
     Raises:
       ValueError: if there is no such norm.
       TypeError: if ``x`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.linalg.matrix_norm(jnp.array([[3.0, 0.0], [0.0, 4.0]])))
       5.0
 

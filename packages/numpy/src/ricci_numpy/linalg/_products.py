@@ -16,6 +16,7 @@ from ricci_ir import (
     Operation,
     Shape,
     default_matmul_precision,
+    explained,
     explicit_dtype,
     get_aval,
     trace_key,
@@ -57,18 +58,40 @@ def contract(
 ) -> Array:
     """``dot_general`` with NumPy's promotion of the result's dtype."""
     dtype, weak = preferred_type(name, preferred_element_type, a, b)
-    result = lax.dot_general(
-        a,
-        b,
-        dimensions,
-        precision=precision,
-        preferred_element_type=dtype,
-        out_sharding=out_sharding,
-    )
+    try:
+        result = lax.dot_general(
+            a,
+            b,
+            dimensions,
+            precision=precision,
+            preferred_element_type=dtype,
+            out_sharding=out_sharding,
+        )
+    except TypeError:
+        _check_sizes(name, np.shape(a), np.shape(b), *dimensions[0])
+        raise
     aval = result.aval
     if aval.weak_type == weak and aval.dtype == dtype:
         return result
     return convert(result, dtype, weak)
+
+
+def _check_sizes(
+    name: str, a: Shape, b: Shape, axes_a: Sequence[int], axes_b: Sequence[int]
+) -> None:
+    """Raise an error with the operands' shapes if they are the reason that there is no product.
+
+    Under ``vmap`` these are the shapes of one example, and ``dot_general`` knows those of batches.
+    """
+    for i, j in zip(axes_a, axes_b, strict=True):
+        if a[i] != b[j]:
+            raise TypeError(
+                explained(
+                    f"{name}: the shapes {a} and {b} do not fit: axis {i} of the first has size "
+                    f"{a[i]}, axis {j} of the second {b[j]}.",
+                    "shapes",
+                )
+            ) from None
 
 
 def conjugate_if_complex[T: ArrayLike](x: T) -> T | Array:
@@ -93,13 +116,26 @@ def dot(
       preferred_element_type: the dtype to accumulate in and to return.
       out_sharding: the result's sharding.
 
+    Returns:
+      An array of the shapes of ``a`` and ``b``, in this order, without the dimensions that are
+      summed over.
+
     Raises:
       TypeError: if the dimensions have different sizes, or an operand is no array.
 
+    Of two arrays of more than two dimensions this gives all pairs of matrices; ``matmul``
+    multiplies them one by one.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.dot(jnp.array([1., 2.]), jnp.array([3., 4.])))
+      >>> import ricci.numpy as jnp
+      >>> float(jnp.dot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0])))
       11.0
+      >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))
+      >>> jnp.dot(x, y).shape, jnp.matmul(x, y).shape
+      ((5, 2, 5, 4), (5, 2, 4))
+
+    See also:
+      ``matmul``, ``@``; ``einsum``; ``vdot``, which conjugates.
 
     Source: numpy.dot.
     """
@@ -110,15 +146,12 @@ def dot(
     given = a, b
     a, b = operands("dot", a, b)
     rank_a, rank_b = np.ndim(a), np.ndim(b)
-    if rank_a and rank_b:
-        contracted = ((rank_a - 1,), (max(0, rank_b - 2),))
-        if plain and rank_a <= 2 and rank_b <= 2:
-            _know_product(*given, (contracted, ((), ())))
-    else:
-        contracted = ((), ())
-    return contract(
-        "dot", a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding
-    )
+    contracted = ((rank_a - 1,), (max(0, rank_b - 2),)) if rank_a and rank_b else ((), ())
+    dims = (contracted, ((), ()))
+    result = contract("dot", a, b, dims, precision, preferred_element_type, out_sharding)
+    if plain and 0 < rank_a <= 2 and 0 < rank_b <= 2:
+        _know_product(*given, dims)
+    return result
 
 
 def matmul(
@@ -136,14 +169,24 @@ def matmul(
         dimension the result does not have.
       precision, preferred_element_type, out_sharding: see ``dot``.
 
+    Returns:
+      An array of shape ``(..., m, n)``, of the promoted dtype or of ``preferred_element_type``.
+
     Raises:
       ValueError: if an operand is a scalar, or leading dimensions do not broadcast.
       TypeError: if the contracted sizes differ, or an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.matmul(jnp.eye(2), jnp.arange(4.).reshape(2, 2)).tolist()
-      [[0.0, 1.0], [2.0, 3.0]]
+      >>> import ricci.numpy as jnp
+      >>> a, b = jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 1], [1, 0]])
+      >>> (a @ b).tolist(), (a @ jnp.array([1, 1])).tolist()
+      ([[2, 1], [4, 3]], [3, 7])
+      >>> stack = jnp.ones((5, 1, 2, 3)) @ jnp.ones((7, 3, 4))  # of matrices
+      >>> stack.shape
+      (5, 7, 2, 4)
+
+    See also:
+      ``dot``; ``einsum``; ``linalg.solve``, better than a product with ``linalg.inv``.
 
     Source: numpy.matmul.
     """
@@ -163,9 +206,10 @@ def matmul(
         )
     if rank_a <= 2 and rank_b <= 2:
         dims = (((rank_a - 1,), (max(0, rank_b - 2),)), ((), ()))
+        result = contract("matmul", a, b, dims, precision, preferred_element_type, out_sharding)
         if plain:
             _know_product(*given, dims)
-        return contract("matmul", a, b, dims, precision, preferred_element_type, out_sharding)
+        return result
     return _batched_matmul(a, b, shape_a, shape_b, precision, preferred_element_type, out_sharding)
 
 
@@ -275,11 +319,14 @@ def vdot(
       a, b: arrays of equal size.
       precision, preferred_element_type: see ``dot``.
 
+    Returns:
+      A scalar array.
+
     Raises:
       TypeError: if the sizes differ, or an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.vdot(jnp.ones((2, 2)), jnp.ones(4)))
       4.0
 
@@ -308,12 +355,15 @@ def vecdot(
       axis: the dimension.
       precision, preferred_element_type: see ``dot``.
 
+    Returns:
+      An array of the broadcast shape without ``axis``.
+
     Raises:
       ValueError: if the sizes differ, or an operand is a scalar.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.)).tolist()
       [3.0, 3.0]
 
@@ -350,11 +400,14 @@ def inner(
       a, b: arrays of equal last sizes; a scalar multiplies.
       precision, preferred_element_type: see ``dot``.
 
+    Returns:
+      An array of the other dimensions of ``a``, followed by those of ``b``.
+
     Raises:
       TypeError: if the sizes differ, or an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.inner(jnp.eye(2), jnp.arange(2.)).tolist()
       [0.0, 1.0]
 
@@ -372,11 +425,19 @@ def inner(
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """The products of all pairs of elements, flattened operands giving rows and columns.
 
+    Args:
+      a, b: arrays, which are flattened.
+      out: must be ``None``.
+
+    Returns:
+      A matrix of shape ``(a.size, b.size)``.
+
     Raises:
       TypeError: if an operand is no array.
+      NotImplementedError: if ``out`` is given.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4])).tolist()
       [[3, 4], [6, 8]]
 
@@ -407,13 +468,22 @@ def tensordot(
         dimensions of each: a pair of ints or of sequences of ints.
       precision, preferred_element_type, out_sharding: see ``dot``.
 
+    Returns:
+      An array of the other dimensions of ``a``, followed by those of ``b``.
+
     Raises:
       TypeError: if the axes do not match, or an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3))))
-      6.0
+      >>> import ricci.numpy as jnp
+      >>> a, b = jnp.ones((2, 3, 4)), jnp.ones((4, 3, 5))
+      >>> jnp.tensordot(a, b, axes=([1, 2], [1, 0])).shape
+      (2, 5)
+      >>> jnp.tensordot(a, b, axes=1).shape
+      (2, 3, 3, 5)
+
+    See also:
+      ``einsum``, which names the dimensions.
 
     Source: numpy.tensordot.
     """

@@ -36,15 +36,28 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
       b: a vector of shape ``(n,)``, or matrices of shape ``(..., n, k)``. Leading dimensions
         broadcast.
 
+    Returns:
+      An array of the shape of ``b``, with leading dimensions broadcast.
+
     Raises:
       TypeError: if an operand is no array, or has a dtype of 16 bits or less.
       ValueError: if shapes do not fit.
 
+    A singular matrix raises no error: the result has infinities and NaN, or large numbers where
+    rounding hides that it is singular.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> x = jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
-      >>> x.round(2).tolist()
-      [1.0, 0.5]
+      >>> import ricci.numpy as jnp
+      >>> a = jnp.array([[2.0, 0.0], [1.0, 4.0]])
+      >>> jnp.linalg.solve(a, jnp.array([2.0, 9.0])).round(3).tolist()
+      [1.0, 2.0]
+      >>> jnp.linalg.solve(a, jnp.eye(2)).shape  # several right sides
+      (2, 2)
+      >>> bool(jnp.isfinite(jnp.linalg.solve(jnp.zeros((2, 2)), jnp.ones(2))).all())
+      False
+
+    See also:
+      ``scipy.linalg.solve``, for matrices known to be triangular or positive; ``linalg.lstsq``.
 
     Source: numpy.linalg.solve.
     """
@@ -117,7 +130,7 @@ def inv(a: ArrayLike) -> Array:
       ValueError: if its matrices are not square.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
       [[0.5, 0.0], [0.0, 0.25]]
 
@@ -166,7 +179,7 @@ def lstsq(
       ValueError: if the numbers of rows differ.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> x = jnp.linalg.lstsq(jnp.array([[1.0], [1.0]]), jnp.array([1.0, 3.0]))[0]
       >>> [round(value, 5) for value in x.tolist()]
       [2.0]
@@ -257,7 +270,7 @@ def pinv(
       ValueError: if both ``rtol`` and ``rcond`` are given.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]])).round(2).tolist()
       [[0.5, 0.0], [0.0, 0.0]]
 
@@ -346,7 +359,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
       ValueError: if ``ind`` is not positive, or the products of sizes differ.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.tensorinv(jnp.eye(4).reshape(4, 2, 2), ind=1).shape
       (2, 2, 4)
 
@@ -374,12 +387,15 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
       b: an array.
       axes: dimensions of ``a`` to move to the end first.
 
+    Returns:
+      An array of the shape of ``x``.
+
     Raises:
       TypeError: if an operand is no array.
       ValueError: if shapes do not fit.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.linalg.tensorsolve(jnp.eye(4).reshape(4, 2, 2), jnp.arange(4.0)).round(2).tolist()
       [[0.0, 1.0], [2.0, 3.0]]
 

@@ -51,12 +51,15 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1, x2: arrays of shapes ``(..., m, n)`` and ``(..., n)``.
 
+    Returns:
+      An array of shape ``(..., m)``.
+
     Raises:
       ValueError: if an operand has too few dimensions, or the contracted sizes differ.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.matvec(jnp.ones((2, 3)), jnp.arange(3.)).tolist()
       [3.0, 3.0]
 
@@ -79,12 +82,15 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1, x2: arrays of shapes ``(..., m)`` and ``(..., m, n)``.
 
+    Returns:
+      An array of shape ``(..., n)``.
+
     Raises:
       ValueError: if an operand has too few dimensions, or the contracted sizes differ.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.vecmat(jnp.arange(2.), jnp.ones((2, 3))).tolist()
       [1.0, 1.0, 1.0]
 
@@ -105,11 +111,17 @@ def _vecmat(x1: Array, x2: Array) -> Array:
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: blocks of ``b``, scaled by the elements of ``a``.
 
+    Args:
+      a, b: arrays.
+
+    Returns:
+      An array whose sizes are the products of theirs.
+
     Raises:
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2])).tolist()
       [1, 2, 10, 20]
 
@@ -146,12 +158,15 @@ def cross(
         result.
       axis: all three.
 
+    Returns:
+      An array of the broadcast shape, the vectors along ``axisc``.
+
     Raises:
       ValueError: if a vector's size is neither 2 nor 3.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])).tolist()
       [0, 0, 1]
 

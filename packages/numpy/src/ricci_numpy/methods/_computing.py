@@ -225,8 +225,13 @@ define_array_methods(
         "real": property(_real),
         "imag": property(imag),
         "flat": property(_flat),
-        "itemsize": property(lambda self: self.aval.dtype.itemsize),
-        "nbytes": property(lambda self: self.aval.size * self.aval.dtype.itemsize),
+        "itemsize": property(
+            lambda self: self.aval.dtype.itemsize, doc="The size of an element, in bytes."
+        ),
+        "nbytes": property(
+            lambda self: self.aval.size * self.aval.dtype.itemsize,
+            doc="The size of all elements, in bytes; copies on several devices count once.",
+        ),
         "all": all,
         "any": any,
         "argmax": argmax,

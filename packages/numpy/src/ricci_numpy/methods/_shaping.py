@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ricci_ir import Array, define_array_methods
+from ricci_ir import Array, ArrayLike, define_array_methods
 from ricci_numpy._promotion import is_arraylike
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
@@ -61,6 +61,19 @@ def _refused(other: object) -> Any:
     return NotImplemented
 
 
+def _compress(
+    self: Array,
+    condition: ArrayLike,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+) -> Array:
+    """The slices along an axis for which a condition holds; see ``numpy.compress``."""
+    return compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
+
+
 define_array_methods(
     {
         "__getitem__": getitem,
@@ -70,9 +83,7 @@ define_array_methods(
         "argsort": _argsort,
         "at": property(at),
         "choose": choose,
-        "compress": lambda self, condition, axis=None, *, out=None, size=None, fill_value=0: (
-            compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
-        ),
+        "compress": _compress,
         "diagonal": diagonal,
         "dot": dot,
         "flatten": _flatten,

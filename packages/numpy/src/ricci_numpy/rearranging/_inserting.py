@@ -36,13 +36,16 @@ def delete(
       axis: the dimension; by default the array is flattened.
       assume_unique_indices: promises that ``obj`` names no part twice, which lets it be traced.
 
+    Returns:
+      An array of the dtype of ``arr``, smaller along ``axis``.
+
     Raises:
       IndexError: if a part does not exist.
       ValueError: if ``obj`` holds anything but integers and booleans.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.delete(jnp.arange(4), jnp.array([0, 2])).tolist()
       [1, 3]
 
@@ -97,12 +100,15 @@ def insert(
       values: what is inserted, broadcast to the shape of the parts.
       axis: the dimension; by default the array is flattened.
 
+    Returns:
+      An array of the dtype of ``arr``, larger along ``axis``.
+
     Raises:
       ValueError: if the shapes do not broadcast, or ``obj`` does not hold integers.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.insert(jnp.arange(3), 1, 9).tolist()
       [0, 9, 1, 2]
 

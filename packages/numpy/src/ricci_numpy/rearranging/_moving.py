@@ -56,13 +56,19 @@ def tile(A: ArrayLike, reps: ShapeLike) -> Array:
       reps: how often along each dimension, an int for the last; missing ones are 1, and further
         ones add dimensions in front.
 
+    Returns:
+      An array of the dtype of ``A``.
+
     Raises:
       TypeError: if ``A`` is no array, or ``reps`` are no ints.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.tile(jnp.arange(2), (2, 2)).tolist()
       [[0, 1, 0, 1], [0, 1, 0, 1]]
+
+    See also:
+      ``repeat``, which repeats each element; ``broadcast_to``, which copies nothing in a program.
 
     Source: numpy.tile.
     """
@@ -92,15 +98,27 @@ def repeat(
         beyond is left out, what is missing is filled with the last part.
       out_sharding: the result's sharding.
 
+    Returns:
+      An array of the dtype of ``a``.
+
     Raises:
       ValueError: if there are not as many repeats as parts.
       TypeError: if an operand is no array.
       ConcretizationTypeError: if ``repeats`` is traced and there is no total length.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> jnp.repeat(jnp.array([1, 2]), 2).tolist(), jnp.tile(jnp.array([1, 2]), 2).tolist()
+      ([1, 1, 2, 2], [1, 2, 1, 2])
       >>> jnp.repeat(jnp.array([1, 2]), jnp.array([2, 1])).tolist()
       [1, 1, 2]
+      >>> spread = ricci.jit(lambda n: jnp.repeat(jnp.arange(2), n, total_repeat_length=4))
+      >>> spread(jnp.array([1, 3])).tolist()  # a traced number of times
+      [0, 1, 1, 1]
+
+    See also:
+      ``tile``, which repeats the whole.
 
     Source: numpy.repeat.
     """
@@ -169,12 +187,19 @@ def _repeat_to(a: Array, counts: Array, *, axis: int, total: int) -> Array:
 def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """An array with its elements in reverse order along some dimensions, by default all.
 
+    Args:
+      m: an array.
+      axis: an int or a sequence of ints; all without it.
+
+    Returns:
+      An array of the shape of ``m``.
+
     Raises:
       ValueError: if a dimension does not exist.
       TypeError: if ``m`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.flip(jnp.arange(3)).tolist()
       [2, 1, 0]
 
@@ -194,11 +219,17 @@ def _flip(m: Array, *, axes: tuple[int, ...]) -> Array:
 def fliplr(m: ArrayLike) -> Array:
     """An array with its columns, the second dimension, in reverse order.
 
+    Args:
+      m: an array of two dimensions or more.
+
+    Returns:
+      An array of the shape of ``m``.
+
     Raises:
       ValueError: if it has fewer than two dimensions.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.fliplr(jnp.array([[1, 2]])).tolist()
       [[2, 1]]
 
@@ -210,11 +241,17 @@ def fliplr(m: ArrayLike) -> Array:
 def flipud(m: ArrayLike) -> Array:
     """An array with its rows, the first dimension, in reverse order.
 
+    Args:
+      m: an array of one dimension or more.
+
+    Returns:
+      An array of the shape of ``m``.
+
     Raises:
       ValueError: if it has no dimension.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.flipud(jnp.array([[1], [2]])).tolist()
       [[2], [1]]
 
@@ -232,12 +269,15 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
         axis.
       axis: the dimensions; by default the array is rolled flattened.
 
+    Returns:
+      An array of the shape of ``a``.
+
     Raises:
       ValueError: if a dimension does not exist, or the numbers of shifts and axes differ.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.roll(jnp.arange(4), 1).tolist()
       [3, 0, 1, 2]
 
@@ -304,12 +344,20 @@ def _roll_dynamic(a: Array, shift: ArrayLike, *, axes: tuple[int, ...]) -> Array
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """An array rotated by 90 degrees, ``k`` times, from the first of two axes to the second.
 
+    Args:
+      m: an array of two dimensions or more.
+      k: how often; clockwise if negative.
+      axes: the two dimensions.
+
+    Returns:
+      An array of the same elements.
+
     Raises:
       ValueError: if the array has fewer than two dimensions, or the axes are equal.
       TypeError: if ``m`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.rot90(jnp.array([[1, 2], [3, 4]])).tolist()
       [[2, 4], [1, 3]]
 
@@ -342,12 +390,19 @@ def _rot90(m: Array, *, k: int, axes: tuple[int, int]) -> Array:
 def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
     """An array of another shape and size, filled with the elements in order, repeated.
 
+    Args:
+      a: an array.
+      new_shape: an int or a sequence of ints.
+
+    Returns:
+      An array of that shape.
+
     Raises:
       ValueError: if a size is negative.
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.resize(jnp.arange(3), (2, 2)).tolist()
       [[0, 1], [2, 0]]
 
@@ -381,15 +436,22 @@ def apply_along_axis(
       func1d: takes a vector, and what ``args`` and ``kwargs`` hold.
       axis: the dimension that the vectors lie along.
       arr: an array.
+      *args, **kwargs: passed to the function.
+
+    Returns:
+      An array whose dimension ``axis`` is replaced by those of the function's result.
 
     Raises:
       ValueError: if ``axis`` does not exist.
       TypeError: if ``arr`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.apply_along_axis(jnp.sum, 0, jnp.ones((2, 3))).tolist()
       [2.0, 2.0, 2.0]
+
+    See also:
+      ``vectorize``, ``ricci.vmap``.
 
     Source: numpy.apply_along_axis.
     """
@@ -411,11 +473,14 @@ def apply_over_axes(
       a: an array.
       axes: the dimensions.
 
+    Returns:
+      An array with as many dimensions as ``a``.
+
     Raises:
       ValueError: if a result has neither the same number of dimensions nor one less.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3)), [0, 1]).tolist()
       [[6.0]]
 
@@ -453,11 +518,14 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
       trim: ``"f"`` for the front, ``"b"`` for the back, ``"fb"`` for both.
       axis: the dimensions; by default all.
 
+    Returns:
+      An array of the dtype of ``filt``.
+
     Raises:
       ConcretizationTypeError: if it is traced.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.trim_zeros(jnp.array([0, 1, 0])).tolist()
       [1]
 

@@ -55,7 +55,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
       IndexError: if ``axis`` does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 0, 1, 1])).tolist()
       [129, 128]
 
@@ -102,7 +102,7 @@ def unpackbits(
       IndexError: if ``axis`` does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.unpackbits(jnp.array([129], "uint8"), count=7).tolist()
       [1, 0, 0, 0, 0, 0, 0]
 

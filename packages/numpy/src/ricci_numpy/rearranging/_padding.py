@@ -46,6 +46,11 @@ def pad(
         ``"mean"``, ``"median"``: of ``stat_length`` elements at the edge, by default all.
         ``"empty"``: anything. Or a function, called for each vector as
         ``mode(vector, widths, axis, kwargs)``, that returns the vector.
+      **kwargs: what the mode takes: ``constant_values``, ``end_values``, ``stat_length`` or
+        ``reflect_type``; for a function, anything.
+
+    Returns:
+      An array of the dtype of ``array``.
 
     Raises:
       ValueError: if ``pad_width`` has a wrong shape or a negative number, or a keyword does not
@@ -54,7 +59,7 @@ def pad(
       NotImplementedError: if there is no such mode.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.pad(jnp.array([1, 2]), (1, 2), constant_values=9).tolist()
       [9, 1, 2, 9, 9]
       >>> jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect").tolist()

@@ -98,7 +98,8 @@ def ravel_pytree(pytree: PyTree) -> tuple[Array, Callable[[ArrayLike], PyTree]]:
       TypeError: if a leaf is neither an array nor a scalar.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
+      >>> from ricci.flatten_util import ravel_pytree
       >>> flat, unravel = ravel_pytree({"w": jnp.ones((2, 2)), "b": jnp.zeros(2)})
       >>> flat.tolist()
       [0.0, 0.0, 1.0, 1.0, 1.0, 1.0]

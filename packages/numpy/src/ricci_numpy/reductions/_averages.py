@@ -78,12 +78,16 @@ def average(
       returned: also return the sum of the weights.
       keepdims: whether the axes stay, with size 1.
 
+    Returns:
+      An array of the shape of ``a`` without the axes, of a float or complex dtype; with
+      ``returned`` a tuple of it and the sum of the weights, of the same shape.
+
     Raises:
       TypeError: if ``a`` or ``weights`` is no array.
       ValueError: if the shape of the weights does not fit.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.average(jnp.array([1.0, 3.0]), weights=jnp.array([3, 1])))
       1.5
 
@@ -146,12 +150,15 @@ def median(
       out, overwrite_input: not supported.
       keepdims: whether the axes stay, with size 1.
 
+    Returns:
+      An array of the shape of ``a`` without the axes, of a float dtype; NaN where there is one.
+
     Raises:
       ValueError: for complex numbers, if there are no elements, or with ``out`` or
         ``overwrite_input``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.median(jnp.array([3, 1, 2])))
       2.0
 
@@ -192,7 +199,7 @@ def quantile(
         ``out`` or ``overwrite_input``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.quantile(jnp.array([1, 2, 3, 4, 5]), 0.25))
       2.0
 
@@ -215,10 +222,17 @@ def percentile(
 ) -> Array:
     """The values below which given percentages of the elements lie; see ``quantile``.
 
+    Args:
+      q: percentages from 0 to 100, a scalar or an array.
+      a, axis, out, overwrite_input, method, keepdims, weights, out_sharding: as for ``quantile``.
+
+    Returns:
+      An array of the shape of ``q``, followed by that of ``a`` without the axes.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.percentile(jnp.array([1, 2, 3, 4, 5]), 25))
-      2.0
+      >>> import ricci.numpy as jnp
+      >>> jnp.percentile(jnp.array([1, 2, 3, 4, 5]), jnp.array([0, 25, 50])).tolist()
+      [1.0, 2.0, 3.0]
 
     Source: numpy.percentile.
     """
@@ -240,8 +254,14 @@ def nanmedian(
 ) -> Array:
     """The median of the elements that are not NaN; see ``median``.
 
+    Args:
+      a, axis, out, overwrite_input, keepdims: as for ``median``.
+
+    Returns:
+      An array of the shape of ``a`` without the axes, of a float dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.nanmedian(jnp.array([3.0, jnp.nan, 1.0])))
       2.0
 
@@ -263,8 +283,14 @@ def nanquantile(
 ) -> Array:
     """The quantiles of the elements that are not NaN; see ``quantile``.
 
+    Args:
+      a, q, axis, out, overwrite_input, method, keepdims, weights: as for ``quantile``.
+
+    Returns:
+      An array of the shape of ``q``, followed by that of ``a`` without the axes.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.nanquantile(jnp.array([3.0, jnp.nan, 1.0]), 0.5))
       2.0
 
@@ -288,8 +314,14 @@ def nanpercentile(
 ) -> Array:
     """The percentiles of the elements that are not NaN; see ``quantile``.
 
+    Args:
+      a, q, axis, out, overwrite_input, method, keepdims, weights: as for ``percentile``.
+
+    Returns:
+      An array of the shape of ``q``, followed by that of ``a`` without the axes.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.nanpercentile(jnp.array([3.0, jnp.nan, 1.0]), 50))
       2.0
 

@@ -308,14 +308,28 @@ def sum(
       where: a boolean mask that broadcasts with ``a``; other elements are left out.
       promote_integers: whether short integers become default integers.
 
+    Returns:
+      An array of the shape of ``a`` without the axes.
+
     Raises:
       TypeError: if ``a`` is no array.
       ValueError: if an axis is out of bounds or given twice.
 
+    Sums of float16 and bfloat16 are taken in float32 and rounded at the end. Integers wrap where
+    they leave the range of the result's dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=0).tolist()
-      [4, 6]
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> int(jnp.sum(x)), jnp.sum(x, axis=0).tolist(), jnp.sum(x, axis=1, keepdims=True).tolist()
+      (10, [4, 6], [[3], [7]])
+      >>> int(jnp.sum(x, where=x > 2))  # a fixed shape, where x[x > 2] has none under jit
+      7
+      >>> jnp.sum(jnp.array([True, True])), jnp.sum(jnp.ones(3, "int8")).dtype
+      (Array(2, dtype=int32), dtype('int32'))
+
+    See also:
+      ``nansum``; ``cumsum``; ``einsum``, for sums of products; ``ops.segment_sum``, for groups.
 
     Source: numpy.sum.
     """
@@ -341,10 +355,19 @@ def prod(
 ) -> Array:
     """The product of the elements along axes; the arguments are those of ``sum``.
 
+    Args:
+      a, axis, dtype, out, keepdims, where, promote_integers: as for ``sum``.
+      initial: a scalar to multiply with.
+
+    Returns:
+      An array of the shape of ``a`` without the axes.
+
+    The product of many floats leaves their range soon; the sum of logarithms does not.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.prod(jnp.array([1, 2, 3, 4])))
-      24
+      >>> import ricci.numpy as jnp
+      >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1).tolist()
+      [2, 12]
 
     Source: numpy.prod.
     """
@@ -371,14 +394,28 @@ def max(
       initial: a scalar that the result is at least.
       where: a boolean mask that broadcasts with ``a``; needs ``initial``.
 
+    Returns:
+      An array of the shape of ``a`` without the axes, and of its dtype.
+
     Raises:
       TypeError: if ``a`` is no array.
       ValueError: if there are no elements and no ``initial``, or an axis is out of bounds.
 
+    The gradient is shared by all elements that are largest.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.max(jnp.array([3, 1, 2])))
-      3
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[3.0, 1.0], [2.0, 5.0]])
+      >>> jnp.max(x, axis=1).tolist()
+      [3.0, 5.0]
+      >>> jnp.max(x, axis=1, where=x < 3, initial=-jnp.inf).tolist()
+      [1.0, 2.0]
+      >>> ricci.grad(jnp.max)(jnp.array([1.0, 4.0, 4.0])).tolist()
+      [0.0, 0.5, 0.5]
+
+    See also:
+      ``maximum``, of two arrays; ``argmax``, where it is; ``nanmax``.
 
     Source: numpy.max.
     """
@@ -395,10 +432,23 @@ def min(
 ) -> Array:
     """The smallest element along axes; NaN if there is one. See ``max``.
 
+    Args:
+      a, axis, out, keepdims, where: as for ``max``.
+      initial: a scalar that the result is at most.
+
+    Returns:
+      An array of the shape of ``a`` without the axes, and of its dtype.
+
+    Raises:
+      ValueError: if there are no elements and no ``initial``, or an axis is out of bounds.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.min(jnp.array([3, 1, 2])))
-      1
+      >>> import ricci.numpy as jnp
+      >>> jnp.min(jnp.array([[3, 1], [2, 5]]), axis=1).tolist()
+      [1, 2]
+
+    See also:
+      ``minimum``, of two arrays; ``argmin``, where it is; ``nanmin``.
 
     Source: numpy.min.
     """
@@ -420,9 +470,13 @@ def minmax(
 
     Args:
       initial: a scalar, or one for the minimum and one for the maximum.
+      a, axis, out, keepdims, where: as for ``max``.
+
+    Returns:
+      A tuple of two arrays, as ``min`` and ``max`` return them.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [int(x) for x in jnp.minmax(jnp.array([3, 1, 2]))]
       [1, 3]
     """
@@ -450,14 +504,24 @@ def all(
       keepdims: whether the axes stay, with size 1.
       where: a boolean mask that broadcasts with ``a``.
 
+    Returns:
+      An array of booleans, of the shape of ``a`` without the axes; ``where`` leaves out elements,
+      and nothing is all true.
+
     Raises:
       TypeError: if ``a`` is no array.
       ValueError: if an axis is out of bounds.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> bool(jnp.all(jnp.array([1, 0])))
-      False
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[1, 0], [2, 3]])
+      >>> jnp.all(x, axis=1).tolist()
+      [False, True]
+      >>> bool(jnp.all(x > 0, where=x != 0)), bool(jnp.all(jnp.array([])))
+      (True, True)
+
+    See also:
+      ``any``; Python's ``all`` of a traced array is an error or a slow loop.
 
     Source: numpy.all.
     """
@@ -474,10 +538,19 @@ def any(
 ) -> Array:
     """Whether some element along axes is not zero; see ``all``.
 
+    Args:
+      a, axis, out, keepdims, where: as for ``all``.
+
+    Returns:
+      An array of booleans, of the shape of ``a`` without the axes.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> bool(jnp.any(jnp.array([1, 0])))
-      True
+      >>> import ricci.numpy as jnp
+      >>> jnp.any(jnp.array([[1, 0], [0, 0]]), axis=1).tolist()
+      [True, False]
+
+    See also:
+      ``all``.
 
     Source: numpy.any.
     """
@@ -487,8 +560,14 @@ def any(
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest element minus the smallest, along axes; see ``max``.
 
+    Args:
+      a, axis, out, keepdims: as for ``max``.
+
+    Returns:
+      An array of the shape of ``a`` without the axes, and of its dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.ptp(jnp.array([3, 5, 2])))
       3
 
@@ -507,10 +586,17 @@ def _ptp(a: Array, *, axes: tuple[int, ...], keepdims: bool) -> Array:
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements along axes are not zero; see ``sum``.
 
+    Args:
+      a, axis, keepdims: as for ``sum``.
+
+    Returns:
+      An array of integers of the shape of ``a`` without the axes.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.count_nonzero(jnp.array([3, 0, 2])))
-      2
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[3, 0, 2], [0, 0, 1]])
+      >>> jnp.count_nonzero(x, axis=1).tolist(), int(jnp.count_nonzero(x > 1))
+      ([2, 1], 2)
 
     Source: numpy.count_nonzero.
     """

@@ -83,14 +83,25 @@ def cumsum(
       dtype: the dtype of the sums.
       out: not supported.
 
+    Returns:
+      An array of the shape of ``a``, or a vector of its size without ``axis``.
+
     Raises:
       TypeError: if ``a`` is no array.
       ValueError: if the axis is out of bounds.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.cumsum(jnp.array([1, 2, 3])).tolist()
-      [1, 3, 6]
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[1, 2, 3], [4, 5, 6]])
+      >>> jnp.cumsum(x, axis=1).tolist()
+      [[1, 3, 6], [4, 9, 15]]
+      >>> jnp.cumsum(x).tolist()
+      [1, 3, 6, 10, 15, 21]
+      >>> jnp.cumsum(x[:, ::-1], axis=1)[:, ::-1].tolist()  # from the end
+      [[6, 5, 3], [15, 11, 6]]
+
+    See also:
+      ``lax.associative_scan``, for other operations; ``lax.scan``, with a state.
 
     Source: numpy.cumsum.
     """
@@ -103,8 +114,14 @@ def cumprod(
 ) -> Array:
     """The products of the elements so far, along an axis; see ``cumsum``.
 
+    Args:
+      a, axis, dtype, out: as for ``cumsum``.
+
+    Returns:
+      An array of the shape of ``a``, or a vector without ``axis``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.cumprod(jnp.array([1, 2, 3])).tolist()
       [1, 2, 6]
 
@@ -119,8 +136,14 @@ def nancumsum(
 ) -> Array:
     """The sums of the elements so far, NaN counting as 0; see ``cumsum``.
 
+    Args:
+      a, axis, dtype, out: as for ``cumsum``.
+
+    Returns:
+      An array of the shape of ``a``, or a vector without ``axis``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.nancumsum(jnp.array([1.0, jnp.nan, 3.0])).tolist()
       [1.0, 1.0, 4.0]
 
@@ -135,8 +158,14 @@ def nancumprod(
 ) -> Array:
     """The products of the elements so far, NaN counting as 1; see ``cumsum``.
 
+    Args:
+      a, axis, dtype, out: as for ``cumsum``.
+
+    Returns:
+      An array of the shape of ``a``, or a vector without ``axis``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.nancumprod(jnp.array([2.0, jnp.nan, 3.0])).tolist()
       [2.0, 2.0, 6.0]
 
@@ -190,11 +219,14 @@ def cumulative_sum(
       dtype: the dtype of the sums.
       include_initial: whether the result begins with the sum of nothing, 0.
 
+    Returns:
+      An array of the shape of ``x``, longer by 1 along the axis with ``include_initial``.
+
     Raises:
       ValueError: if the axis is missing or out of bounds.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True).tolist()
       [0, 1, 3, 6]
 
@@ -213,8 +245,15 @@ def cumulative_prod(
 ) -> Array:
     """The products of the elements so far, along an axis; see ``cumulative_sum``.
 
+    Args:
+      x, axis, dtype: as for ``cumulative_sum``.
+      include_initial: whether the result begins with the product of nothing, 1.
+
+    Returns:
+      An array of the shape of ``x``, longer by 1 along the axis with ``include_initial``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True).tolist()
       [1, 1, 2, 6]
 

@@ -72,14 +72,27 @@ def argmax(
       out: not supported.
       keepdims: whether the axis stays, with size 1.
 
+    Returns:
+      An array of integers of the shape of ``a`` without the axis.
+
     Raises:
       TypeError: if ``a`` is no array.
       ValueError: if there are no elements, or the axis is out of bounds.
 
+    Among equal elements the first counts. The index has no gradient; ``nn.softmax`` is what is
+    trained in its place.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.argmax(jnp.array([3, 5, 4])))
-      1
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[3, 5, 5], [4, 1, 2]])
+      >>> jnp.argmax(x, axis=1).tolist()
+      [1, 0]
+      >>> index = jnp.argmax(x)
+      >>> int(index), [int(i) for i in jnp.unravel_index(index, x.shape)]
+      (1, [0, 1])
+
+    See also:
+      ``max``; ``lax.top_k``, the largest few.
 
     Source: numpy.argmax.
     """
@@ -91,10 +104,16 @@ def argmin(
 ) -> Array:
     """The index of the first smallest element; see ``argmax``.
 
+    Args:
+      a, axis, out, keepdims: as for ``argmax``.
+
+    Returns:
+      An array of integers of the shape of ``a`` without the axis.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.argmin(jnp.array([3, 5, 2])))
-      2
+      >>> import ricci.numpy as jnp
+      >>> jnp.argmin(jnp.array([[3, 5, 3], [4, 1, 2]]), axis=1).tolist()
+      [0, 1]
 
     Source: numpy.argmin.
     """

@@ -78,14 +78,27 @@ def mean(
       keepdims: whether the axes stay, with size 1.
       where: a boolean mask that broadcasts with ``a``; other elements are left out.
 
+    Returns:
+      An array of the shape of ``a`` without the axes, of a float or complex dtype.
+
     Raises:
       TypeError: if ``a`` is no array.
       ValueError: if an axis is out of bounds or given twice.
 
+    Of float16 and bfloat16 the sum is taken in float32. The mean of no element is NaN.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.mean(jnp.array([1, 2, 6])))
-      3.0
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[1, 2, 6], [4, 4, 4]])
+      >>> jnp.mean(x, axis=1).tolist()
+      [3.0, 4.0]
+      >>> (x - jnp.mean(x, axis=1, keepdims=True)).tolist()
+      [[-2.0, -1.0, 3.0], [0.0, 0.0, 0.0]]
+      >>> jnp.mean(x, axis=1, where=x < 5).tolist()
+      [1.5, 4.0]
+
+    See also:
+      ``nanmean``; ``average``, with weights.
 
     Source: numpy.mean.
     """
@@ -160,14 +173,22 @@ def var(
       mean: the mean, if it is known, of a shape that broadcasts with ``a``.
       correction: another name of ``ddof``.
 
+    Returns:
+      An array of the shape of ``a`` without the axes, of a float dtype, which is real for complex
+      elements.
+
     Raises:
       TypeError: if ``a`` is no array.
       ValueError: if both ``ddof`` and ``correction`` are given, or an axis is out of bounds.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.var(jnp.array([1.0, 3.0])))
-      1.0
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[1.0, 3.0], [2.0, 2.0]])
+      >>> jnp.var(x, axis=1).tolist(), jnp.var(x, axis=1, ddof=1).tolist()
+      ([1.0, 0.0], [2.0, 0.0])
+
+    See also:
+      ``std``, its square root.
 
     Source: numpy.var.
     """
@@ -190,10 +211,24 @@ def std(
 ) -> Array:
     """The standard deviation along axes, the square root of the variance; see ``var``.
 
+    Args:
+      a, axis, dtype, out, ddof, keepdims, where, mean, correction: as for ``var``.
+
+    Returns:
+      An array of the shape of ``a`` without the axes, of a float dtype.
+
+    Raises:
+      ValueError: as ``var`` does.
+
+    As in NumPy the sum is divided by the number of elements; for an estimate from a sample give
+    ``ddof=1``. The gradient is NaN where all elements are equal, since the root has an infinite
+    slope at 0: add a small number to the variance before the root.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.std(jnp.array([1.0, 3.0])))
-      1.0
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([1.0, 3.0])
+      >>> float(jnp.std(x)), round(float(jnp.std(x, ddof=1)), 4)
+      (1.0, 1.4142)
 
     Source: numpy.std.
     """

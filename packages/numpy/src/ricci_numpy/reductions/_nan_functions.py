@@ -117,8 +117,14 @@ def nansum(
 ) -> Array:
     """The sum of the elements that are not NaN; see ``sum``.
 
+    Args:
+      a, axis, dtype, out, keepdims, initial, where: as for ``sum``.
+
+    Returns:
+      An array of the shape of ``a`` without the axes.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.nansum(jnp.array([1.0, jnp.nan])))
       1.0
 
@@ -139,8 +145,14 @@ def nanprod(
 ) -> Array:
     """The product of the elements that are not NaN; see ``prod``.
 
+    Args:
+      a, axis, dtype, out, keepdims, initial, where: as for ``prod``.
+
+    Returns:
+      An array of the shape of ``a`` without the axes.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.nanprod(jnp.array([2.0, jnp.nan])))
       2.0
 
@@ -160,8 +172,14 @@ def nanmax(
 ) -> Array:
     """The largest element that is not NaN; see ``max``.
 
+    Args:
+      a, axis, out, keepdims, initial, where: as for ``max``.
+
+    Returns:
+      An array of the shape of ``a`` without the axes; NaN where all are NaN.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.nanmax(jnp.array([1.0, jnp.nan])))
       1.0
 
@@ -180,8 +198,14 @@ def nanmin(
 ) -> Array:
     """The smallest element that is not NaN; see ``min``.
 
+    Args:
+      a, axis, out, keepdims, initial, where: as for ``min``.
+
+    Returns:
+      An array of the shape of ``a`` without the axes; NaN where all are NaN.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.nanmin(jnp.array([1.0, jnp.nan])))
       1.0
 
@@ -195,8 +219,14 @@ def nanargmax(
 ) -> Array:
     """The index of the first largest element that is not NaN, -1 if all are; see ``argmax``.
 
+    Args:
+      a, axis, out, keepdims: as for ``argmax``.
+
+    Returns:
+      An array of integers of the shape of ``a`` without the axis.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.nanargmax(jnp.array([jnp.nan, 1.0, 3.0])))
       2
 
@@ -210,8 +240,14 @@ def nanargmin(
 ) -> Array:
     """The index of the first smallest element that is not NaN, -1 if all are; see ``argmin``.
 
+    Args:
+      a, axis, out, keepdims: as for ``argmax``.
+
+    Returns:
+      An array of integers of the shape of ``a`` without the axis.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.nanargmin(jnp.array([jnp.nan, 1.0, 3.0])))
       1
 
@@ -230,8 +266,14 @@ def nanmean(
 ) -> Array:
     """The mean of the elements that are not NaN; see ``mean``.
 
+    Args:
+      a, axis, dtype, out, keepdims, where: as for ``mean``.
+
+    Returns:
+      An array of the shape of ``a`` without the axes; NaN where all are NaN.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.nanmean(jnp.array([1.0, jnp.nan, 3.0])))
       2.0
 
@@ -269,8 +311,14 @@ def nanvar(
 ) -> Array:
     """The variance of the elements that are not NaN; see ``var``.
 
+    Args:
+      a, axis, dtype, out, ddof, keepdims, where, mean: as for ``var``.
+
+    Returns:
+      An array of the shape of ``a`` without the axes.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.nanvar(jnp.array([1.0, jnp.nan, 3.0])))
       1.0
 
@@ -291,8 +339,14 @@ def nanstd(
 ) -> Array:
     """The standard deviation of the elements that are not NaN; see ``std``.
 
+    Args:
+      a, axis, dtype, out, ddof, keepdims, where, mean: as for ``var``.
+
+    Returns:
+      An array of the shape of ``a`` without the axes.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0])))
       1.0
 

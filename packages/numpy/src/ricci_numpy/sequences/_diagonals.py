@@ -32,12 +32,15 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
       offset: how far above the main diagonal; below it if negative.
       axis1, axis2: the dimensions of rows and columns.
 
+    Returns:
+      An array without the two dimensions, and with one of the diagonal's length at the end.
+
     Raises:
       ValueError: if ``a`` has fewer than two dimensions, or the axes are equal or do not exist.
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.diagonal(jnp.arange(4).reshape(2, 2)).tolist()
       [0, 3]
 
@@ -96,12 +99,15 @@ def trace(
       dtype: the result's dtype.
       out: must be ``None``.
 
+    Returns:
+      An array without the two dimensions.
+
     Raises:
       ValueError: if the axes are equal or do not exist.
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.trace(jnp.arange(4).reshape(2, 2)))
       3
 
@@ -146,14 +152,23 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
       v: a matrix or a vector.
       k: how far above the main diagonal; below it if negative.
 
+    Returns:
+      A vector of the diagonal, or a square matrix.
+
     Raises:
       ValueError: if ``v`` is neither.
       TypeError: if ``v`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.diag(jnp.array([1, 2])).tolist()
       [[1, 0], [0, 2]]
+      >>> jnp.diag(jnp.array([[1, 2], [3, 4]]), k=1).tolist()
+      [2]
+
+    See also:
+      ``diagonal``, of many matrices. Multiply rows by ``v[:, None] * x`` rather than ``diag(v) @
+      x``.
 
     Source: numpy.diag.
     """
@@ -182,11 +197,14 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
       v: an array or scalar.
       k: how far above the main diagonal; below it if negative.
 
+    Returns:
+      A square matrix of the dtype of ``v``.
+
     Raises:
       TypeError: if ``v`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.diagflat(jnp.array([[1], [2]])).tolist()
       [[1, 0], [0, 2]]
 

@@ -63,7 +63,7 @@ class MGrid:
     """Dense grids: the coordinates of all points, from a slice for each dimension.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.mgrid[0:2, 0:3].tolist()
       [[[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]]]
 
@@ -82,7 +82,7 @@ class OGrid:
     """Open grids: an array for each dimension, from a slice; they broadcast against each other.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [x.tolist() for x in jnp.ogrid[0:2, 0:3]]
       [[[0], [1]], [[0, 1, 2]]]
 

@@ -51,13 +51,16 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
       indices: integers.
       shape: the array's shape; its sizes may be traced.
 
-    Positions out of bounds are moved to the first or to the last element.
+    Returns:
+      A tuple of integer arrays of the shape of ``indices``, one for each dimension.
 
     Raises:
       TypeError: if the indices are no integers.
 
+    Positions out of bounds are moved to the first or to the last element.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [i.tolist() for i in jnp.unravel_index(jnp.array([1, 5]), (2, 3))]
       [[0, 1], [1, 2]]
 
@@ -130,12 +133,15 @@ def ravel_multi_index(
       order: ``"C"``, or ``"F"`` for the first dimension changing fastest.
       dtype: the result's dtype.
 
+    Returns:
+      An integer array of the broadcast shape of the index arrays.
+
     Raises:
       ValueError: if a position is out of bounds, or the numbers differ.
       TypeError: if an index is no integer array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 2])), (2, 3)).tolist()
       [1, 5]
 
@@ -198,14 +204,18 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     Args:
       args: vectors: integers, or masks.
 
+    Returns:
+      A tuple of integer arrays, one for each vector, that broadcast against each other.
+
     Raises:
       ValueError: if one is no vector.
       TypeError: if one is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> [i.shape for i in jnp.ix_(jnp.arange(2), jnp.arange(3))]
-      [(2, 1), (1, 3)]
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.arange(12).reshape(3, 4)
+      >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 3]))].tolist()
+      [[1, 3], [9, 11]]
 
     Source: numpy.ix_.
     """

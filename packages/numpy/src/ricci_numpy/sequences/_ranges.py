@@ -96,14 +96,30 @@ def arange(
       dtype: the dtype, by default what the scalars promote to.
       device, out_sharding: where the array goes.
 
+    Returns:
+      A vector of ``ceil((stop - start) / step)`` elements.
+
     Raises:
       TypeError: if an argument is no real number, or is traced.
       ZeroDivisionError: if ``step`` is 0.
 
+    With a step that is no integer, rounding decides whether the last number is there: ``linspace``
+    says how many there are. The size must be known while tracing: in a program, ``arange`` of a
+    fixed size and a mask take the place of ``arange(n)``.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.arange(1, 7, 2).tolist()
-      [1, 3, 5]
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> jnp.arange(1, 7, 2).tolist(), jnp.arange(3.0).dtype
+      ([1, 3, 5], dtype('float32'))
+      >>> jnp.arange(1, 1.3, 0.1).size  # three steps, four numbers
+      4
+      >>> first = ricci.jit(lambda n: jnp.where(jnp.arange(5) < n, 1, 0))
+      >>> first(3).tolist()
+      [1, 1, 1, 0, 0]
+
+    See also:
+      ``linspace``.
 
     Source: numpy.arange.
     """
@@ -123,6 +139,7 @@ def arange(
     }
     if dtype is None:
         dtype = _range_dtype(tuple(values.values()))
+    values: dict[str, Any] = {n: x[()] if type(x) is np.ndarray else x for n, x in values.items()}
     first, last, distance = values.get("start", 0), values["stop"], values.get("step", 1)
     result = _count(first, last, distance, dtype, step is not None, "start" in values)
     return placed(result, device, out_sharding)
@@ -231,14 +248,25 @@ def linspace(
       axis: the axis of the result along which the values lie.
       device: where the array goes.
 
+    Returns:
+      An array with a new dimension of size ``num``, of a float dtype unless ``dtype`` says
+      otherwise; with ``retstep`` a tuple of it and the distance.
+
     Raises:
       ValueError: if ``num`` is negative.
       TypeError: if ``num`` is no int, or an end no array or scalar.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.linspace(0, 1, 3).tolist()
-      [0.0, 0.5, 1.0]
+      >>> import ricci.numpy as jnp
+      >>> jnp.linspace(0, 1, 5).tolist(), jnp.linspace(0, 1, 4, endpoint=False).tolist()
+      ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 0.25, 0.5, 0.75])
+      >>> jnp.linspace(0, 5, 3, dtype=int).tolist()  # rounded down
+      [0, 2, 5]
+      >>> jnp.linspace(jnp.zeros(2), jnp.array([1.0, 2.0]), 3).tolist()
+      [[0.0, 0.0], [0.5, 1.0], [1.0, 2.0]]
+
+    See also:
+      ``arange``, with a given distance; ``logspace``, ``geomspace``.
 
     Source: numpy.linspace.
     """
@@ -348,9 +376,13 @@ def logspace(
     Args:
       start, stop: the exponents of the first and the last power.
       base: a scalar or an array.
+      num, endpoint, dtype, axis: as for ``linspace``.
+
+    Returns:
+      An array with a new dimension of size ``num``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.logspace(0, 2, 3, base=2).tolist()
       [1.0, 2.0, 4.0]
 
@@ -397,8 +429,15 @@ def geomspace(
 ) -> Array:
     """Numbers from ``start`` to ``stop`` with equal quotients; the rest is as for ``linspace``.
 
+    Args:
+      start, stop: the ends, of one sign; scalars or arrays that broadcast.
+      num, endpoint, dtype, axis: as for ``linspace``.
+
+    Returns:
+      An array with a new dimension of size ``num``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.geomspace(1, 1000, 4).round().tolist()
       [1.0, 10.0, 100.0, 1000.0]
 
@@ -453,14 +492,25 @@ def meshgrid(
       indexing: ``"xy"`` lets the first direction run along the second axis, ``"ij"`` along the
         first.
 
+    Returns:
+      A list of arrays, one for each direction.
+
     Raises:
       ValueError: if an array has more than one dimension, or ``indexing`` is unknown.
 
+    The default ``"xy"`` exchanges the first two axes: the arrays have shape ``(len(y), len(x))``.
+    What is indexed as ``[i, j]`` wants ``"ij"``.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> x, y = jnp.meshgrid(jnp.arange(2), jnp.arange(3))
-      >>> x.tolist()
-      [[0, 1], [0, 1], [0, 1]]
+      >>> import ricci.numpy as jnp
+      >>> x, y = jnp.meshgrid(jnp.arange(2), jnp.arange(3), indexing="ij")
+      >>> x.tolist(), y.tolist()
+      ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
+      >>> jnp.meshgrid(jnp.arange(2), jnp.arange(3))[0].shape
+      (3, 2)
+
+    See also:
+      ``ix_``; ``x[:, None] + y``, which needs no grid.
 
     Source: numpy.meshgrid.
     """
@@ -509,8 +559,11 @@ def indices(
       dtype: the dtype, the default int without it.
       sparse: give a tuple of arrays that broadcast, instead of one array.
 
+    Returns:
+      An integer array of shape ``(number of dimensions, *dimensions)``, or with ``sparse`` a tuple.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.indices((2, 2))[1].tolist()
       [[0, 1], [0, 1]]
 

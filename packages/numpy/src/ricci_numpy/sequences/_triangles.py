@@ -64,14 +64,17 @@ def eye(
       dtype: the dtype, the default float without it.
       device: where the array goes.
 
+    Returns:
+      A matrix of shape ``(N, M)``.
+
     Raises:
       TypeError: if a size is no int.
       ValueError: if a size is negative.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.eye(2, dtype=int).tolist()
-      [[1, 0], [0, 1]]
+      >>> import ricci.numpy as jnp
+      >>> jnp.eye(2, 3, k=1, dtype=int).tolist()
+      [[0, 1, 0], [0, 0, 1]]
 
     Source: numpy.eye.
     """
@@ -98,8 +101,15 @@ def _eye(offset: ArrayLike = 0, *, shape: Shape, k: int | None, dtype: DTypeLike
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """A square matrix with ones on the main diagonal; see ``eye``.
 
+    Args:
+      n: the number of rows and columns.
+      dtype: the dtype, the default float without it.
+
+    Returns:
+      A matrix of shape ``(n, n)``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.identity(2, int).tolist()
       [[1, 0], [0, 1]]
 
@@ -116,8 +126,11 @@ def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike | Non
       k: which diagonal: 0 is the main one, positive ones lie above.
       dtype: the dtype, the default float without it.
 
+    Returns:
+      A matrix of shape ``(N, M)``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.tri(2, dtype=int).tolist()
       [[1, 0], [1, 1]]
 
@@ -165,13 +178,19 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
       m: an array of shape (..., rows, columns).
       k: which diagonal: 0 is the main one, positive ones lie above.
 
+    Returns:
+      An array of the shape and dtype of ``m``.
+
     Raises:
       ValueError: if ``m`` has less than two dimensions.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.tril(jnp.ones((2, 2), int)).tolist()
-      [[1, 0], [1, 1]]
+      >>> import ricci.numpy as jnp
+      >>> jnp.tril(jnp.ones((3, 3), int)).tolist()
+      [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+      >>> mask = jnp.tril(jnp.ones((3, 3), bool))  # a position sees itself and what came before
+      >>> jnp.where(mask, 0.0, -jnp.inf)[1].tolist()
+      [0.0, 0.0, -inf]
 
     Source: numpy.tril.
     """
@@ -181,8 +200,14 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """The matrices with zeros below a diagonal; see ``tril``.
 
+    Args:
+      m, k: as for ``tril``.
+
+    Returns:
+      An array of the shape and dtype of ``m``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.triu(jnp.ones((2, 2), int)).tolist()
       [[1, 1], [0, 1]]
 
@@ -198,8 +223,11 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
       n, m: the numbers of rows and of columns; square without ``m``.
       k: which diagonal.
 
+    Returns:
+      A tuple of two integer vectors.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [i.tolist() for i in jnp.tril_indices(2)]
       [[0, 1, 1], [0, 0, 1]]
 
@@ -212,8 +240,14 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the elements on and above a diagonal of a matrix; see ``tril_indices``.
 
+    Args:
+      n, k, m: as for ``tril_indices``.
+
+    Returns:
+      A tuple of two integer vectors.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [i.tolist() for i in jnp.triu_indices(2)]
       [[0, 0, 1], [0, 1, 1]]
 
@@ -233,11 +267,18 @@ def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """The indices of the elements on and below a diagonal of a given matrix.
 
+    Args:
+      arr: a matrix.
+      k: which diagonal.
+
+    Returns:
+      A tuple of two integer vectors.
+
     Raises:
       ValueError: if ``arr`` is no matrix.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [i.tolist() for i in jnp.tril_indices_from(jnp.ones((2, 2)))]
       [[0, 1, 1], [0, 0, 1]]
 
@@ -250,11 +291,17 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """The indices of the elements on and above a diagonal of a given matrix.
 
+    Args:
+      arr, k: as for ``tril_indices_from``.
+
+    Returns:
+      A tuple of two integer vectors.
+
     Raises:
       ValueError: if ``arr`` is no matrix.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [i.tolist() for i in jnp.triu_indices_from(jnp.ones((2, 2)))]
       [[0, 0, 1], [0, 1, 1]]
 
@@ -275,11 +322,14 @@ def mask_indices(
       k: the offset.
       size: how many indices to give, for use in programs; see ``nonzero``.
 
+    Returns:
+      A tuple of two integer vectors.
+
     Raises:
       TypeError: if ``n`` is no int.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [x.tolist() for x in jnp.mask_indices(2, jnp.triu)]
       [[0, 0, 1], [0, 1, 1]]
 
@@ -292,11 +342,18 @@ def mask_indices(
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array with equal sizes.
 
+    Args:
+      n: the size of each dimension.
+      ndim: how many dimensions.
+
+    Returns:
+      A tuple of ``ndim`` integer vectors.
+
     Raises:
       ValueError: if ``n`` or ``ndim`` is negative.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [i.tolist() for i in jnp.diag_indices(2)]
       [[0, 1], [0, 1]]
 
@@ -311,11 +368,17 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of a given array with equal sizes.
 
+    Args:
+      arr: an array with equal sizes, of two dimensions or more.
+
+    Returns:
+      A tuple of integer vectors, one for each dimension.
+
     Raises:
       ValueError: if the sizes differ, or there are less than two dimensions.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [i.tolist() for i in jnp.diag_indices_from(jnp.ones((2, 2)))]
       [[0, 1], [0, 1]]
 

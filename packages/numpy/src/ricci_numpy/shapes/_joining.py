@@ -82,14 +82,23 @@ def concatenate(
       axis: the dimension; ``None`` joins the arrays flattened.
       dtype: the result's dtype.
 
+    Returns:
+      An array of the promoted dtype, or of ``dtype``.
+
     Raises:
       ValueError: if there are no arrays, one has rank 0, or ``axis`` does not exist.
       TypeError: if other dimensions differ, or an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.concatenate([jnp.zeros(2), jnp.ones(1)]).tolist()
-      [0.0, 0.0, 1.0]
+      >>> import ricci.numpy as jnp
+      >>> a, b = jnp.zeros((1, 2)), jnp.ones((2, 2))
+      >>> jnp.concatenate([a, b]).tolist()
+      [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
+      >>> jnp.concatenate([a.T, b], axis=1).tolist()
+      [[0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]
+
+    See also:
+      ``stack``, along a new dimension.
 
     Source: numpy.concatenate.
     """
@@ -136,8 +145,14 @@ def _merge_rows(arrays: Array | np.ndarray, axis: int | None, dtype: DTypeLike |
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     """Join arrays along one of their dimensions; see ``concatenate``.
 
+    Args:
+      arrays, axis: as for ``concatenate``.
+
+    Returns:
+      An array of the promoted dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.concat([jnp.zeros(1), jnp.ones(1)]).tolist()
       [0.0, 1.0]
 
@@ -160,14 +175,27 @@ def stack(
       out: must be ``None``.
       dtype: the result's dtype.
 
+    Returns:
+      An array with one dimension more, of the promoted dtype.
+
     Raises:
       ValueError: if there are none, or the shapes differ.
       TypeError: if one is no array.
+      NotImplementedError: if ``out`` is given.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> jnp.stack([jnp.zeros(2), jnp.ones(2)]).tolist()
+      [[0.0, 0.0], [1.0, 1.0]]
       >>> jnp.stack([jnp.zeros(2), jnp.ones(2)], axis=1).tolist()
       [[0.0, 1.0], [0.0, 1.0]]
+      >>> trees = [{"w": jnp.ones(2)}, {"w": jnp.zeros(2)}]
+      >>> ricci.tree.map(lambda *xs: jnp.stack(xs), *trees)["w"].tolist()
+      [[1.0, 1.0], [0.0, 0.0]]
+
+    See also:
+      ``concatenate``, along a dimension that is there.
 
     Source: numpy.stack.
     """
@@ -244,11 +272,18 @@ def _joined(
 def hstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the second dimension, vectors and scalars along the first.
 
+    Args:
+      tup: a sequence of arrays or scalars.
+      dtype: the result's dtype.
+
+    Returns:
+      An array of the promoted dtype, or of ``dtype``.
+
     Raises:
       ValueError, TypeError: see ``concatenate``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.hstack([jnp.zeros(1), jnp.ones(2)]).tolist()
       [0.0, 1.0, 1.0]
 
@@ -264,11 +299,18 @@ def hstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | Non
 def vstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the first dimension, vectors as rows.
 
+    Args:
+      tup: a sequence of arrays.
+      dtype: the result's dtype.
+
+    Returns:
+      An array of two dimensions or more.
+
     Raises:
       ValueError, TypeError: see ``concatenate``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.vstack([jnp.zeros(2), jnp.ones(2)]).tolist()
       [[0.0, 0.0], [1.0, 1.0]]
 
@@ -280,11 +322,18 @@ def vstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | Non
 def dstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the third dimension.
 
+    Args:
+      tup: a sequence of arrays.
+      dtype: the result's dtype.
+
+    Returns:
+      An array of three dimensions or more.
+
     Raises:
       ValueError, TypeError: see ``concatenate``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.dstack([jnp.zeros(2), jnp.ones(2)]).shape
       (1, 2, 2)
 
@@ -296,11 +345,17 @@ def dstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | Non
 def column_stack(tup: Sequence[ArrayLike] | Array | np.ndarray) -> Array:
     """Join vectors as the columns of a matrix, and matrices side by side.
 
+    Args:
+      tup: a sequence of vectors and matrices with as many rows.
+
+    Returns:
+      A matrix of the promoted dtype.
+
     Raises:
       ValueError, TypeError: see ``concatenate``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.column_stack([jnp.zeros(2), jnp.ones(2)]).tolist()
       [[0.0, 1.0], [0.0, 1.0]]
 
@@ -319,11 +374,21 @@ def column_stack(tup: Sequence[ArrayLike] | Array | np.ndarray) -> Array:
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """An array with others appended; flattened if no axis is given.
 
+    Args:
+      arr, values: arrays or scalars.
+      axis: the dimension; by default both are flattened.
+
+    Returns:
+      A new array of the promoted dtype.
+
     Raises:
       ValueError, TypeError: see ``concatenate``.
 
+    Each call copies all elements: to collect in a loop, use a list and ``concatenate``, or
+    ``lax.scan``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.append(jnp.arange(2), 7).tolist()
       [0, 1, 7]
 
@@ -345,12 +410,18 @@ def block(arrays: ArrayLike | Sequence[Any]) -> Array:
     The innermost lists are joined along the last dimension, those around them along the one
     before, and so on.
 
+    Args:
+      arrays: an array, or nested lists of arrays of equal depth.
+
+    Returns:
+      An array of the promoted dtype.
+
     Raises:
       ValueError: if the lists are nested to different depths, or one is empty.
       TypeError: if a block is a tuple, or shapes do not fit.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.block([[jnp.zeros((1, 1)), jnp.ones((1, 2))]]).tolist()
       [[0.0, 1.0, 1.0]]
 
@@ -408,12 +479,15 @@ def array_split(
       indices_or_sections: the number of parts, or the positions to split at.
       axis: the dimension to split.
 
+    Returns:
+      A list of arrays.
+
     Raises:
       ValueError: if ``axis`` does not exist.
       TypeError: if ``ary`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [x.tolist() for x in jnp.array_split(jnp.arange(3), 2)]
       [[0, 1], [2]]
 
@@ -432,14 +506,22 @@ def split(
       indices_or_sections: the number of parts, or the positions to split at.
       axis: the dimension to split.
 
+    Returns:
+      A list of arrays.
+
     Raises:
       ValueError: if the size is no multiple of the number of parts.
       TypeError: if ``ary`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> [x.tolist() for x in jnp.split(jnp.arange(3), [1])]
-      [[0], [1, 2]]
+      >>> import ricci.numpy as jnp
+      >>> [x.tolist() for x in jnp.split(jnp.arange(6), 3)]
+      [[0, 1], [2, 3], [4, 5]]
+      >>> [x.tolist() for x in jnp.split(jnp.arange(6), [1, 4])]
+      [[0], [1, 2, 3], [4, 5]]
+
+    See also:
+      ``array_split``, whose parts may differ by 1.
 
     Source: numpy.split.
     """
@@ -489,8 +571,15 @@ def _nearly_equal(part: int, rest: int, count: int) -> list[int]:
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:
     """Split an array along the second dimension, a vector along the first; see ``split``.
 
+    Args:
+      ary: an array.
+      indices_or_sections: as for ``split``.
+
+    Returns:
+      A list of arrays.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [x.tolist() for x in jnp.hsplit(jnp.arange(4), 2)]
       [[0, 1], [2, 3]]
 
@@ -503,8 +592,15 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:
     """Split an array along the first dimension; see ``split``.
 
+    Args:
+      ary: an array of two dimensions or more.
+      indices_or_sections: as for ``split``.
+
+    Returns:
+      A list of arrays.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [x.shape for x in jnp.vsplit(jnp.ones((4, 2)), 2)]
       [(2, 2), (2, 2)]
 
@@ -516,8 +612,15 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
 def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:
     """Split an array along the third dimension; see ``split``.
 
+    Args:
+      ary: an array of three dimensions or more.
+      indices_or_sections: as for ``split``.
+
+    Returns:
+      A list of arrays.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [x.shape for x in jnp.dsplit(jnp.ones((1, 1, 4)), 2)]
       [(1, 1, 2), (1, 1, 2)]
 
@@ -529,12 +632,19 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The parts of an array along a dimension, as a tuple of arrays without it.
 
+    Args:
+      x: an array.
+      axis: the dimension.
+
+    Returns:
+      A tuple of arrays with one dimension less.
+
     Raises:
       ValueError: if ``x`` has rank 0, or no such dimension.
       TypeError: if ``x`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [row.tolist() for row in jnp.unstack(jnp.arange(4).reshape(2, 2))]
       [[0, 1], [2, 3]]
 

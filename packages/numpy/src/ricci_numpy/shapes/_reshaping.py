@@ -125,13 +125,24 @@ def reshape(
       copy: ``False`` is refused, since a view cannot be promised.
       out_sharding: the result's sharding.
 
+    Returns:
+      An array of the same elements, in the same order.
+
     Raises:
       TypeError: if the sizes do not fit, or ``a`` is no array.
+      NotImplementedError: for ``copy=False`` and orders that depend on memory.
+      ValueError: if the sizes do not fit, or the order is unknown.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.reshape(jnp.arange(6), (2, -1)).tolist()
-      [[0, 1, 2], [3, 4, 5]]
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.arange(6)
+      >>> jnp.reshape(x, (2, -1)).tolist(), x.reshape(3, 2, order="F").tolist()
+      ([[0, 1, 2], [3, 4, 5]], [[0, 3], [1, 4], [2, 5]])
+      >>> x.reshape(2, 3).reshape(3, 2).tolist()  # no transposition
+      [[0, 1], [2, 3], [4, 5]]
+
+    See also:
+      ``transpose``, which exchanges dimensions.
 
     Source: numpy.reshape.
     """
@@ -161,11 +172,15 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Arr
       a: an array or scalar.
       order, out_sharding: see ``reshape``.
 
+    Returns:
+      A vector of the same elements.
+
     Raises:
       TypeError: if ``a`` is no array.
+      NotImplementedError: for orders that depend on memory, ``"A"`` and ``"K"``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.ravel(jnp.ones((2, 2))).tolist()
       [1.0, 1.0, 1.0, 1.0]
 
@@ -180,12 +195,21 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Arr
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """An array without dimensions of size 1: all, or those of ``axis``.
 
+    Args:
+      a: an array or scalar.
+      axis: an int or a sequence of ints, dimensions of size 1.
+
+    Returns:
+      An array of the same elements.
+
     Raises:
       ValueError: if a dimension of ``axis`` does not have size 1, or does not exist.
       TypeError: if ``a`` is no array.
 
+    Without ``axis`` a batch of one loses its batch dimension, too: name the axis.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.squeeze(jnp.ones((1, 2, 1))).shape
       (2,)
 
@@ -200,14 +224,24 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """An array with new dimensions of size 1, at these positions of the result.
 
+    Args:
+      a: an array or scalar.
+      axis: an int or a sequence of ints, positions in the result.
+
+    Returns:
+      An array of the same elements.
+
     Raises:
       ValueError: if a position is given twice, or does not exist.
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.expand_dims(jnp.ones(2), (0, -1)).shape
       (1, 2, 1)
+
+    See also:
+      ``x[None, :, None]``, the same by indexing; ``squeeze``, the inverse.
 
     Source: numpy.expand_dims.
     """
@@ -222,12 +256,18 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
       a: an array or scalar.
       axes: for each dimension of the result, the one of ``a`` that it is.
 
+    Returns:
+      An array of the same elements.
+
     Raises:
       ValueError: if ``axes`` is not a permutation.
       TypeError: if ``a`` is no array.
 
+    A vector stays a vector: a column is ``v[:, None]``. Of a stack of matrices all dimensions are
+    reversed; each matrix is transposed by ``x.mT``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 0, 2)).shape
       (3, 2, 4)
 
@@ -246,8 +286,14 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """An array with its dimensions in another order; see ``transpose``.
 
+    Args:
+      a, axes: as for ``transpose``.
+
+    Returns:
+      An array of the same elements.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.permute_dims(jnp.ones((2, 3)), (1, 0)).shape
       (3, 2)
 
@@ -259,11 +305,17 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """An array with its last two dimensions exchanged.
 
+    Args:
+      x: an array of shape (..., rows, columns).
+
+    Returns:
+      An array of shape (..., columns, rows).
+
     Raises:
       ValueError: if it has fewer than two.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.matrix_transpose(jnp.ones((2, 3, 4))).shape
       (2, 4, 3)
 
@@ -283,11 +335,14 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
       a: an array.
       source, destination: the dimensions to move, and where to.
 
+    Returns:
+      An array of the same elements.
+
     Raises:
       ValueError: if a dimension does not exist or is given twice, or the numbers differ.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
       (3, 4, 2)
 
@@ -311,11 +366,18 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """An array with two dimensions exchanged.
 
+    Args:
+      a: an array.
+      axis1, axis2: the dimensions.
+
+    Returns:
+      An array of the same elements.
+
     Raises:
       ValueError: if one does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
       (4, 3, 2)
 
@@ -332,13 +394,24 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """An array with one dimension moved to stand before ``start``.
 
+    Args:
+      a: an array.
+      axis: the dimension that is moved.
+      start: the dimension that it then stands before.
+
+    Returns:
+      An array of the same elements.
+
     Raises:
       ValueError: if one does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
       (4, 2, 3)
+
+    See also:
+      ``moveaxis``, which is easier to read.
 
     Source: numpy.rollaxis.
     """
@@ -363,14 +436,19 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = N
       shape: an int or a sequence of ints.
       out_sharding: the result's sharding.
 
+    Returns:
+      An array of that shape.
+
     Raises:
       ValueError: if the shapes do not fit.
       TypeError: if ``array`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.broadcast_to(jnp.arange(2), (2, 2)).tolist()
       [[0, 1], [0, 1]]
+      >>> jnp.broadcast_to(jnp.arange(2)[:, None], (2, 3)).tolist()
+      [[0, 0, 0], [1, 1, 1]]
 
     Source: numpy.broadcast_to.
     """
@@ -394,12 +472,18 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = N
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """Arrays repeated to the shape that their shapes broadcast to.
 
+    Args:
+      *args: arrays or scalars.
+
+    Returns:
+      A list of arrays of one shape.
+
     Raises:
       ValueError: if the shapes do not broadcast.
       TypeError: if an argument is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones(2), jnp.ones((3, 1)))]
       [(3, 2), (3, 2)]
 
@@ -419,11 +503,15 @@ def broadcast_shapes(*shapes: ShapeLike) -> Shape:
     Args:
       shapes: ints or sequences of ints.
 
+    Returns:
+      A tuple of ints.
+
     Raises:
       ValueError: if they do not broadcast.
+      TypeError: if a size is no integer.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.broadcast_shapes((2, 1), 3)
       (2, 3)
 
@@ -471,11 +559,17 @@ def atleast_1d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: 
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with one dimension at least; a list of them for several arguments.
 
+    Args:
+      *arys: arrays or scalars.
+
+    Returns:
+      An array, or a list of arrays for several arguments.
+
     Raises:
       TypeError: if an argument is no array or scalar.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.atleast_1d(3.0).shape
       (1,)
 
@@ -491,11 +585,17 @@ def atleast_2d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: 
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with two dimensions at least, new ones in front; a list for several arguments.
 
+    Args:
+      *arys: arrays or scalars.
+
+    Returns:
+      An array, or a list of arrays for several arguments.
+
     Raises:
       TypeError: if an argument is no array or scalar.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.atleast_2d(jnp.ones(3)).shape
       (1, 3)
 
@@ -513,11 +613,17 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
 
     A vector of size ``n`` gets shape ``(1, n, 1)``, a matrix ``(m, n, 1)``.
 
+    Args:
+      *arys: arrays or scalars.
+
+    Returns:
+      An array, or a list of arrays for several arguments.
+
     Raises:
       TypeError: if an argument is no array or scalar.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.atleast_3d(jnp.ones(3)).shape
       (1, 3, 1)
 

@@ -45,14 +45,23 @@ def searchsorted(
       method: ``"scan"`` or ``"scan_unrolled"`` for a binary search, ``"compare_all"`` to compare
         all pairs at once, ``"sort"`` to sort both together; the result is the same.
 
+    Returns:
+      An integer array of the shape of ``v``.
+
     Raises:
       ValueError: if ``a`` is no vector, or there is no such side or method.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.searchsorted(jnp.array([1, 2, 2, 3]), 2).tolist()
-      1
+      >>> import ricci.numpy as jnp
+      >>> edges = jnp.array([1, 2, 2, 3])
+      >>> jnp.searchsorted(edges, jnp.array([0, 2, 9])).tolist()
+      [0, 1, 4]
+      >>> jnp.searchsorted(edges, 2, side="right").tolist()
+      3
+
+    See also:
+      ``digitize``, for bins.
 
     Source: numpy.searchsorted.
     """
@@ -198,12 +207,15 @@ def digitize(
       right: whether a bin includes its right edge instead of the left one.
       method: see ``searchsorted``.
 
+    Returns:
+      An integer array of the shape of ``x``: 0 before the first edge.
+
     Raises:
       ValueError: if ``bins`` is no vector.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.digitize(jnp.array([0.5, 2.5]), jnp.array([0.0, 1.0, 2.0])).tolist()
       [1, 3]
 

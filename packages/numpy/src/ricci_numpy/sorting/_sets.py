@@ -7,7 +7,16 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, is_recording, python_scalar_dtype
+from ricci_ir import (
+    BOOL,
+    Array,
+    ArrayLike,
+    Tracer,
+    composite,
+    get_aval,
+    is_recording,
+    python_scalar_dtype,
+)
 from ricci_numpy._promotion import (
     INEXACT_DTYPES,
     constant,
@@ -101,17 +110,31 @@ def unique(
       fill_value: what fills; by default the smallest.
       sorted: whether they must be in order; here they always are.
 
+    Returns:
+      A vector of the dtype of ``ar``, or parts of it along ``axis``; with an option a tuple, of the
+      elements and what the options ask for, in their order.
+
     Raises:
       ValueError: if ``axis`` does not exist, or ``ar`` is empty and ``size`` asks for elements
         without a ``fill_value``.
       TypeError: if ``ar`` is no array.
       ConcretizationTypeError: if ``ar`` is traced and there is no ``size``.
 
+    How many there are depends on the values: under ``jit`` the call needs ``size``, and
+    ``fill_value`` tells what was filled.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci
+      >>> import ricci.numpy as jnp
       >>> values, counts = jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
       >>> values.tolist(), counts.tolist()
       ([1, 3], [1, 2])
+      >>> labels = ricci.jit(lambda x: jnp.unique(x, size=3, fill_value=-1))
+      >>> labels(jnp.array([3, 1, 3])).tolist()
+      [1, 3, -1]
+
+    See also:
+      ``unique_counts``, ``unique_inverse``, whose results have names; ``bincount``.
 
     Source: numpy.unique.
     """
@@ -125,7 +148,8 @@ def unique(
         along = canonical_axis(axis, len(shape))
         flat, inverse_shape = moveaxis(ar, along, 0), (shape[along],)
     if size is None:
-        if np.shape(flat)[0] and not getattr(ar, "is_fully_addressable", True):
+        traced = isinstance(ar, Tracer)  # it refuses to tell where it is
+        if not traced and np.shape(flat)[0] and not getattr(ar, "is_fully_addressable", True):
             # Parts of it are in other processes, so that all of them count by a program.
             first = _sorted_with_firsts(flat, equal_nan=equal_nan)[1]
             size = int(lax.reduce_sum(lax.convert_element_type(first, _INT32), (0,)))
@@ -266,8 +290,15 @@ def unique_all(
 ) -> UniqueAllResult:
     """The different elements, their first positions, the inverse and the counts; see ``unique``.
 
+    Args:
+      x: as ``ar`` of ``unique``.
+      size, fill_value: as for ``unique``.
+
+    Returns:
+      A named tuple: ``values``, ``indices``, ``inverse_indices`` and ``counts``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.unique_all(jnp.array([3, 1, 3])).counts.tolist()
       [1, 2]
 
@@ -282,8 +313,15 @@ def unique_counts(
 ) -> UniqueCountsResult:
     """The different elements, and how often each occurs; see ``unique``.
 
+    Args:
+      x: as ``ar`` of ``unique``.
+      size, fill_value: as for ``unique``.
+
+    Returns:
+      A named tuple: ``values`` and ``counts``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.unique_counts(jnp.array([3, 1, 3])).values.tolist()
       [1, 3]
 
@@ -298,8 +336,15 @@ def unique_inverse(
 ) -> UniqueInverseResult:
     """The different elements, and the position of each element among them; see ``unique``.
 
+    Args:
+      x: as ``ar`` of ``unique``.
+      size, fill_value: as for ``unique``.
+
+    Returns:
+      A named tuple: ``values`` and ``inverse_indices``, of the shape of ``x``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices.tolist()
       [1, 0, 1]
 
@@ -314,8 +359,15 @@ def unique_values(
 ) -> Array:
     """The different elements; see ``unique``.
 
+    Args:
+      x: as ``ar`` of ``unique``.
+      size, fill_value: as for ``unique``.
+
+    Returns:
+      A vector.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.unique_values(jnp.array([3, 1, 3])).tolist()
       [1, 3]
 
@@ -342,12 +394,15 @@ def isin(
       method: ``"compare_all"``, ``"binary_search"``, ``"sort"`` or ``"auto"``; the result is the
         same.
 
+    Returns:
+      A boolean array of the shape of ``element``.
+
     Raises:
       ValueError: if there is no such method.
       TypeError: if an operand is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.isin(jnp.arange(3), jnp.array([0, 2])).tolist()
       [True, False, True]
 
@@ -396,8 +451,11 @@ def union1d(
       ar1, ar2: arrays.
       size, fill_value: see ``unique``.
 
+    Returns:
+      A vector of the promoted dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.union1d(jnp.array([1, 3]), jnp.array([2, 3])).tolist()
       [1, 2, 3]
 
@@ -422,8 +480,11 @@ def setdiff1d(
       assume_unique: whether the first has each element once; then its order is kept.
       size, fill_value: see ``unique``; the default fill is 0.
 
+    Returns:
+      A vector.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([2])).tolist()
       [1, 3]
 
@@ -483,8 +544,11 @@ def intersect1d(
       return_indices: also return where they are, in either.
       size, fill_value: see ``unique``; the default fill is the smallest.
 
+    Returns:
+      A vector; with ``return_indices`` a tuple of it and two integer vectors.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.intersect1d(jnp.array([1, 3]), jnp.array([2, 3])).tolist()
       [3]
 
@@ -536,8 +600,11 @@ def setxor1d(
       assume_unique: has no effect.
       size, fill_value: see ``unique``; the default fill is the smallest.
 
+    Returns:
+      A vector.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.setxor1d(jnp.array([1, 3]), jnp.array([2, 3])).tolist()
       [1, 2]
 

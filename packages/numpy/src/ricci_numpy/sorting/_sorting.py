@@ -63,14 +63,24 @@ def sort(
       stable: whether equal elements keep their order.
       descending: whether the largest comes first.
 
+    Returns:
+      An array of the shape and dtype of ``a``, or a vector for ``axis=None``.
+
     Raises:
       ValueError: if ``axis`` does not exist.
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.sort(jnp.array([3, 1, 2])).tolist()
-      [1, 2, 3]
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([[3.0, jnp.nan, 1.0], [2.0, -1.0, 0.0]])
+      >>> jnp.sort(x)
+      Array([[ 1.,  3., nan],
+             [-1.,  0.,  2.]], dtype=float32)
+      >>> jnp.sort(x[1], descending=True).tolist()
+      [2.0, 0.0, -1.0]
+
+    See also:
+      ``argsort``, the positions; ``lax.sort``, of several arrays together; ``top_k``.
 
     Source: numpy.sort.
     """
@@ -105,14 +115,25 @@ def argsort(
       a, axis, kind, order, stable, descending: see ``sort``.
       dtype: the result's dtype, an integer one.
 
+    Returns:
+      An integer array of the shape of ``a``, or a vector for ``axis=None``.
+
     Raises:
       ValueError: if ``axis`` does not exist.
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.argsort(jnp.array([3, 1, 2])).tolist()
-      [1, 2, 0]
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.array([3, 1, 2])
+      >>> order = jnp.argsort(x)
+      >>> order.tolist(), x[order].tolist(), jnp.argsort(order).tolist()  # the last: ranks
+      ([1, 2, 0], [1, 2, 3], [2, 0, 1])
+      >>> table = jnp.array([[2, 20], [1, 10]])
+      >>> table[jnp.argsort(table[:, 0])].tolist()  # rows by their first column
+      [[1, 10], [2, 20]]
+
+    See also:
+      ``take_along_axis``, to apply it along a dimension; ``lexsort``; ``top_k``.
 
     Source: numpy.argsort.
     """
@@ -145,12 +166,15 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
       keys: a sequence of arrays of one shape, or an array of them.
       axis: the dimension.
 
+    Returns:
+      An integer array of the shape of a key.
+
     Raises:
       TypeError: if there are no keys, or one is no array.
       ValueError: if the shapes differ, or ``axis`` does not exist.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.lexsort((jnp.array([1, 0, 2]), jnp.array([1, 1, 0]))).tolist()
       [2, 1, 0]
 
@@ -177,8 +201,14 @@ def _lexsort(*keys: ArrayLike, axis: int) -> Array:
 def sort_complex(a: ArrayLike) -> Array:
     """A vector sorted, first by real and then by imaginary parts, as complex numbers.
 
+    Args:
+      a: a vector.
+
+    Returns:
+      A complex vector.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.sort_complex(jnp.array([2.0, 1.0])).tolist()
       [(1+0j), (2+0j)]
 
@@ -217,12 +247,15 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
       kth: a position in the sorted order.
       axis: the dimension.
 
+    Returns:
+      An array of the shape and dtype of ``a``.
+
     Raises:
       ValueError: if ``kth`` or ``axis`` does not exist.
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.partition(jnp.array([3, 1, 2]), 1)[1])
       2
 
@@ -254,12 +287,15 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     Args:
       a, kth, axis: see ``partition``.
 
+    Returns:
+      An integer array of the shape of ``a``.
+
     Raises:
       ValueError: if ``kth`` or ``axis`` does not exist.
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.argpartition(jnp.array([3, 1, 2]), 1)[1])
       2
 
@@ -298,12 +334,16 @@ def top_k(
       mode: ``"largest"`` or ``"smallest"``.
       sorted: whether they must be in order; here they always are.
 
+    Returns:
+      A tuple of two arrays, of size ``k`` along the dimension: the elements, best first, and their
+      positions.
+
     Raises:
       ValueError: if there are fewer, or there is no such mode.
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> values, positions = jnp.top_k(jnp.array([3, 1, 2]), 2)
       >>> values.tolist(), positions.tolist()
       ([3, 2], [0, 2])

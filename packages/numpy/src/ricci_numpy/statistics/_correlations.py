@@ -64,7 +64,7 @@ def cov(
       RuntimeError: if the weights are not a vector with an element for each observation.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.cov(jnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
       [[1.0, -1.0], [-1.0, 1.0]]
 
@@ -184,7 +184,7 @@ def corrcoef(
       ValueError: as for ``cov``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.corrcoef(jnp.array([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]])).tolist()
       [[1.0, -1.0], [-1.0, 1.0]]
 

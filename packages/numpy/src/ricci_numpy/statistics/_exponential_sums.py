@@ -76,8 +76,16 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
       An array of the shape of ``x``.
 
     Example:
-      >>> softmax(np.float32([0.0, 0.0]))
-      Array([0.5, 0.5], dtype=float32)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> ricci.nn.softmax(jnp.array([[0.0, 0.0], [1000.0, 0.0]])).tolist()  # no overflow
+      [[0.5, 0.5], [1.0, 0.0]]
+      >>> logits, mask = jnp.array([1.0, 9.0, 1.0]), jnp.array([True, False, True])
+      >>> ricci.nn.softmax(logits, where=mask).tolist()
+      [0.5, 0.0, 0.5]
+
+    See also:
+      ``log_softmax``, for losses; ``logsumexp``.
 
     Source: Bridle, "Probabilistic interpretation of feedforward classification network outputs",
     1990.
@@ -106,9 +114,22 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     Args:
       x, axis, where: as for ``softmax``; elements where ``where`` is false become -inf.
 
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
+    A loss takes this and not ``log(softmax(x))``, which is -inf where a probability rounds to 0.
+
     Example:
-      >>> log_softmax(np.float32([0.0, 0.0]))
-      Array([-0.6931..., -0.6931...], dtype=float32)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> logits, label = jnp.array([0.0, 200.0]), 0
+      >>> float(-ricci.nn.log_softmax(logits)[label])
+      200.0
+      >>> float(-jnp.log(ricci.nn.softmax(logits))[label])
+      inf
+
+    See also:
+      ``softmax``, ``logsumexp``.
     """
     masks = () if where is None else (where,)
     return _log_softmax(to_inexact(x, "log_softmax"), *masks, axis=as_axis(axis))
@@ -162,11 +183,20 @@ def logsumexp(
       where: a boolean array; elements where it is false are left out.
 
     Returns:
-      An array, or a pair of arrays with ``return_sign``.
+      An array of the shape of ``a`` without the axes, of a float or complex dtype; a pair of arrays
+      with ``return_sign``.
 
     Example:
-      >>> logsumexp(np.float32([1000.0, 1000.0]))
-      Array(1000.69..., dtype=float32)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> logs = jnp.array([1000.0, 1000.0])
+      >>> round(float(ricci.nn.logsumexp(logs)), 2), float(jnp.log(jnp.exp(logs).sum()))
+      (1000.69, inf)
+      >>> ricci.nn.logsumexp(jnp.array([[0.0, -jnp.inf], [5.0, -jnp.inf]]), axis=1).tolist()
+      [0.0, 5.0]
+
+    See also:
+      ``softmax``, its gradient; ``logmeanexp``; ``numpy.logaddexp``, of two arrays.
 
     Source: scipy.special.logsumexp.
     """

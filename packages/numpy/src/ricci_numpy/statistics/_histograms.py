@@ -54,15 +54,25 @@ def bincount(
         default one more than the largest number.
       out_sharding: where the result goes.
 
+    Returns:
+      A vector of integers, or of the dtype of ``weights``.
+
     Raises:
       TypeError: if ``x`` is no array of integers or booleans.
       ValueError: if ``x`` is no vector, or ``weights`` has another shape.
       ConcretizationTypeError: if ``x`` is traced and there is no ``length``.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci
+      >>> import ricci.numpy as jnp
       >>> jnp.bincount(jnp.array([1, 1, 3])).tolist()
       [0, 2, 0, 1]
+      >>> count = ricci.jit(lambda x: jnp.bincount(x, length=3))
+      >>> count(jnp.array([1, 1, 3])).tolist()  # 3 is left out
+      [0, 2, 0]
+
+    See also:
+      ``histogram``; ``ops.segment_sum``, for sums by group.
 
     Source: numpy.bincount.
     """
@@ -174,13 +184,16 @@ def histogram_bin_edges(
       a, bins, range: see ``histogram``.
       weights: has no effect.
 
+    Returns:
+      A vector of edges, one more than bins.
+
     Raises:
       TypeError: if an operand is no array, or ``bins`` neither number nor vector.
       ValueError: if ``range`` is not two numbers.
       NotImplementedError: if ``bins`` is a string.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.histogram_bin_edges(jnp.array([0.0, 1.0, 4.0]), bins=2).tolist()
       [0.0, 2.0, 4.0]
 
@@ -224,9 +237,10 @@ def histogram(
     Raises:
       TypeError: if an operand is no array, or ``bins`` neither number nor vector.
       ValueError: if ``range`` is not two numbers, or ``weights`` has another shape.
+      IndexError: if ``range`` is no pair.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> counts, edges = jnp.histogram(jnp.array([0.0, 1.0, 3.0, 4.0, 4.0]), bins=2)
       >>> counts.tolist(), edges.tolist()
       ([2.0, 3.0], [0.0, 2.0, 4.0])

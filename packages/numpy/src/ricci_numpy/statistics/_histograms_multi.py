@@ -47,7 +47,7 @@ def histogram2d(
       ValueError: if the coordinates are no vectors, or another argument does not fit.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> x = jnp.array([0.0, 1.0, 2.0])
       >>> jnp.histogram2d(x, x, bins=2)[0].tolist()
       [[1, 0], [0, 2]]
@@ -91,7 +91,7 @@ def histogramdd(
       ValueError: if ``sample`` is no matrix, or another argument does not fit it.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> counts, edges = jnp.histogramdd(jnp.array([[0.0, 1.0], [2.0, 3.0]]), bins=2)
       >>> counts.tolist(), [e.tolist() for e in edges]
       ([[1, 0], [0, 1]], [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])

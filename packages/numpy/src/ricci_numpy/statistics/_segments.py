@@ -118,7 +118,7 @@ Args:
   out_sharding: the result's sharding.
 
 Returns:
-  An array of shape (num_segments, ...).
+  An array of shape ``(num_segments, ...)`` and the dtype of ``data``.
 
 Raises:
   TypeError: if ``data`` or ``segment_ids`` is no array, or the ids are no integers.
@@ -126,8 +126,9 @@ Raises:
   ConcretizationTypeError: if the number of segments is not known while tracing.
 
 Example:
-  >>> import ricci_numpy as jnp
-  >>> {name}(jnp.array([2.0, 3.0, 4.0]), jnp.array([0, 0, 2]), 3).tolist()
+  >>> import ricci.numpy as jnp
+  >>> from ricci import ops
+  >>> ops.{name}(jnp.array([2.0, 3.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3).tolist()
   {example}
 
 Source: StableHLO scatter.

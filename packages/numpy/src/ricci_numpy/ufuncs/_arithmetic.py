@@ -71,13 +71,26 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1, x2: arrays or scalars of real numbers; dtypes are promoted and shapes broadcast.
 
+    Returns:
+      An array of the broadcast shape and of the promoted dtype: of integers, integers.
+
     Raises:
       TypeError: if an operand is no array or scalar, or complex.
 
+    Integers divided by 0 raise no error and give a number without meaning. Where a divisor may be
+    0, replace it first, as in ``x // where(y == 0, 1, y)``.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.floor_divide(-7, 2))
-      -4
+      >>> import ricci.numpy as jnp
+      >>> jnp.floor_divide(jnp.array([7, -7]), 2).tolist()  # rounded down, not to zero
+      [3, -4]
+      >>> jnp.floor_divide(7.5, 2)
+      Array(3., dtype=float32, weak_type=True)
+      >>> (jnp.array([7, -7]) / 2).tolist()
+      [3.5, -3.5]
+
+    See also:
+      ``divide``, which gives floats; ``remainder``; ``trunc``.
 
     Source: numpy.floor_divide.
     """
@@ -107,13 +120,21 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1, x2: arrays or scalars of real numbers; dtypes are promoted and shapes broadcast.
 
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
     Raises:
       TypeError: if an operand is no array or scalar, or complex.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.remainder(-7, 2))
-      1
+      >>> import ricci.numpy as jnp
+      >>> jnp.remainder(jnp.array([7, -7]), 3).tolist()
+      [1, 2]
+      >>> float(jnp.remainder(-0.5, 2 * jnp.pi)) < 2 * jnp.pi  # an angle in a whole turn
+      True
+
+    See also:
+      ``fmod``, whose sign is that of the dividend.
 
     Source: numpy.remainder.
     """
@@ -147,8 +168,14 @@ _with_zeros_of.defjvps(lambda t, found, rest, divisor: t, None)
 def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of a division that rounds down; see ``remainder``.
 
+    Args:
+      x1, x2: as for ``remainder``.
+
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.mod(-7, 2))
       1
 
@@ -172,10 +199,16 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1, x2: arrays or scalars of real numbers; dtypes are promoted and shapes broadcast.
 
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.fmod(-7, 2))
-      -1
+      >>> import ricci.numpy as jnp
+      >>> jnp.fmod(jnp.array([7, -7]), 3).tolist(), jnp.remainder(jnp.array([7, -7]), 3).tolist()
+      ([1, -1], [1, 2])
+
+    See also:
+      ``remainder``, whose sign is that of the divisor.
 
     Source: numpy.fmod.
     """
@@ -191,8 +224,14 @@ def _fmod(x1: Array, x2: Array) -> Array:
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """The quotient rounded down, and the remainder; see ``floor_divide`` and ``remainder``.
 
+    Args:
+      x1, x2: as for ``floor_divide``.
+
+    Returns:
+      A tuple of two arrays, ``x1 // x2`` and ``x1 % x2``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [int(x) for x in jnp.divmod(-7, 2)]
       [-4, 1]
 
@@ -238,14 +277,25 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         NumPy integer as exponent the base is multiplied by itself, which is faster and
         differentiable everywhere; the result has the dtype of the base.
 
+    Returns:
+      An array of the broadcast shape, of the base's dtype for an integer exponent known beforehand,
+      otherwise of the promoted dtype.
+
     Raises:
       TypeError: if an operand is no array or scalar, or an integer is raised to a negative
         Python or NumPy integer.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> int(jnp.power(3, 2))
-      9
+      >>> import ricci.numpy as jnp
+      >>> jnp.power(jnp.array([2, 3]), 2).tolist()
+      [4, 9]
+      >>> jnp.power(jnp.array([2.0, 4.0]), jnp.array([-1.0, 0.5])).tolist()
+      [0.5, 2.0]
+      >>> jnp.power(-8.0, 1 / 3)  # no real root of a negative base
+      Array(nan, dtype=float32, weak_type=True)
+
+    See also:
+      ``float_power``; ``cbrt``, ``sqrt``.
 
     Source: numpy.power.
     """
@@ -301,8 +351,14 @@ def _integer_power(x: Array, n: Array) -> Array:
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The first operand to the power of the second; see ``power``.
 
+    Args:
+      x1, x2: as for ``power``.
+
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.pow(3, 2))
       9
 
@@ -314,8 +370,14 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The first operand to the power of the second, as floats.
 
+    Args:
+      x, y: arrays or scalars that broadcast.
+
+    Returns:
+      An array of the broadcast shape, of a float or complex dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.float_power(4, -1))
       0.25
 
@@ -327,10 +389,19 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of two elements; where one is NaN, the other one.
 
+    Args:
+      x1, x2: arrays or scalars of real numbers that broadcast.
+
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.fmax(1.0, jnp.nan))
       1.0
+
+    See also:
+      ``maximum``, which gives NaN.
 
     Source: numpy.fmax.
     """
@@ -340,10 +411,19 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of two elements; where one is NaN, the other one.
 
+    Args:
+      x1, x2: arrays or scalars of real numbers that broadcast.
+
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.fmin(1.0, jnp.nan))
       1.0
+
+    See also:
+      ``minimum``, which gives NaN.
 
     Source: numpy.fmin.
     """
@@ -375,12 +455,20 @@ def _better(name: str, x1: Array, x2: Array, beats: Callable[[Array, Array], Arr
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The length of the hypotenuse over two legs, without overflow on the way.
 
+    Args:
+      x1, x2: arrays or scalars of real numbers that broadcast.
+
+    Returns:
+      An array of the broadcast shape, of a float dtype.
+
     Raises:
       ValueError: for complex numbers.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.hypot(3, 4))
+      5.0
+      >>> round(float(jnp.hypot(3e30, 4e30)) / 1e30, 4)  # the squares would be infinite
       5.0
 
     Source: numpy.hypot.
@@ -407,10 +495,17 @@ def _hypot(x1: Array, x2: Array) -> Array:
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The step function: 0 for negative elements, 1 for positive ones, ``x2`` at 0.
 
+    Args:
+      x1: an array or a scalar of real numbers.
+      x2: the values at 0, which broadcast with ``x1``.
+
+    Returns:
+      An array of the broadcast shape, of a float dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.heaviside(0, 0.5))
-      0.5
+      >>> import ricci.numpy as jnp
+      >>> jnp.heaviside(jnp.array([-2.0, 0.0, 3.0]), 0.5).tolist()
+      [0.0, 0.5, 1.0]
 
     Source: numpy.heaviside.
     """
@@ -439,14 +534,23 @@ def clip(
       min, max: the ends of the interval, arrays or scalars that broadcast with ``arr``; ``None``
         is no limit. Where they cross, the result is ``max``.
 
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
     Raises:
       TypeError: if an operand is no array or scalar.
       ValueError: for complex numbers.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci
+      >>> import ricci.numpy as jnp
       >>> jnp.clip(jnp.array([-1, 2, 9]), 0, 5).tolist()
       [0, 2, 5]
+      >>> jnp.clip(jnp.array([-1, 2, 9]), max=5).tolist()
+      [-1, 2, 5]
+      >>> slope = ricci.grad(lambda x: jnp.clip(x, 0.0, 5.0))
+      >>> float(slope(2.0)), float(slope(9.0))  # no gradient outside
+      (1.0, 0.0)
 
     Source: numpy.clip.
     """
@@ -474,15 +578,20 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
       decimals: how many digits after the decimal point stay; negative for places before it.
       out: not supported.
 
+    Returns:
+      An array of the shape and dtype of ``a``.
+
     Raises:
       TypeError: if ``a`` is no array or ``decimals`` no int.
       ValueError: for booleans.
       NotImplementedError: for integers and negative ``decimals``.
 
     Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.round(2.5))
-      2.0
+      >>> import ricci.numpy as jnp
+      >>> jnp.round(jnp.array([0.5, 1.5, 2.5])).tolist()  # halves to even
+      [0.0, 2.0, 2.0]
+      >>> jnp.round(jnp.array([123.0, 456.0]), -2).tolist()
+      [100.0, 500.0]
 
     Source: numpy.round.
     """
@@ -523,8 +632,14 @@ def _rounded(x: Array, decimals: int) -> Array:
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """The elements rounded to a number of decimals; see ``round``.
 
+    Args:
+      a, decimals, out: as for ``round``.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.around(2.5))
       2.0
 
@@ -536,8 +651,14 @@ def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
 def rint(x: ArrayLike, /) -> Array:
     """The elements rounded to whole numbers, halves to even, as floats.
 
+    Args:
+      x: an array or a scalar.
+
+    Returns:
+      An array of the shape of ``x``, of a float or complex dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.rint(3.5))
       4.0
 
@@ -557,8 +678,14 @@ def _rint(x: Array) -> Array:
 def trunc(x: ArrayLike) -> Array:
     """The elements rounded towards zero.
 
+    Args:
+      x: an array or a scalar of real numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.trunc(-1.7))
       -1.0
 

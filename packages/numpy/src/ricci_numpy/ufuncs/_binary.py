@@ -23,7 +23,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._selection import select_where
 
-from ._makers import alias, binary, in_one_step, publish
+from ._makers import BOOLEANS, FLOATS, PROMOTED, alias, binary, in_one_step, publish
 from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth
 
 __all__ = [
@@ -66,7 +66,8 @@ def _row(
     kind = "bool" if result in ("True", "False") else "int"
     text = f"{kind}(jnp.{name}({arguments}))"
     function = binary(operation, accepted, general)
-    return publish(function, name, summary, text, result, *parameters)
+    gives = BOOLEANS if kind == "bool" else FLOATS if accepted is INEXACT_DTYPES else PROMOTED
+    return publish(function, name, summary, text, result, *parameters, gives=gives)
 
 
 def _numbers(

@@ -26,7 +26,7 @@ from ricci_numpy.arrays._filling import filled
 from ricci_numpy.reductions._axis_reductions import all as _all
 
 from ._binary import add, less_equal, multiply
-from ._makers import publish, unary
+from ._makers import BOOLEANS, publish, unary
 from ._unary import imag
 
 __all__ = [
@@ -70,7 +70,7 @@ def _by_kind(
 
     example = f"bool(jnp.{name}({argument}))"
     function = unary(on_floats, FLOAT_DTYPES, general)
-    return publish(function, name, summary, example, result, "x")
+    return publish(function, name, summary, example, result, "x", gives=BOOLEANS)
 
 
 @inlined("isfinite")
@@ -111,11 +111,18 @@ isinf: UnaryFunction = _by_kind(
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether an element is positive infinity.
 
+    Args:
+      x: an array or a scalar of real numbers.
+      out: not supported.
+
+    Returns:
+      A boolean array of the shape of ``x``.
+
     Raises:
       ValueError: for complex numbers.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> bool(jnp.isposinf(jnp.inf))
       True
 
@@ -127,11 +134,18 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether an element is negative infinity.
 
+    Args:
+      x: an array or a scalar of real numbers.
+      out: not supported.
+
+    Returns:
+      A boolean array of the shape of ``x``.
+
     Raises:
       ValueError: for complex numbers.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> bool(jnp.isneginf(-jnp.inf))
       True
 
@@ -169,14 +183,21 @@ isnan: UnaryFunction = publish(
     "bool(jnp.isnan(jnp.nan))",
     "True",
     "x",
+    gives=BOOLEANS,
 )
 
 
 def iscomplex(x: ArrayLike) -> Array:
     """Whether an element has an imaginary part that is not 0.
 
+    Args:
+      x: an array or a scalar.
+
+    Returns:
+      A boolean array of the shape of ``x``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.iscomplex(jnp.array([1, 1j])).tolist()
       [False, True]
 
@@ -194,8 +215,14 @@ def _iscomplex(x: Array) -> Array:
 def isreal(x: ArrayLike) -> Array:
     """Whether an element has no imaginary part, or one of 0.
 
+    Args:
+      x: an array or a scalar.
+
+    Returns:
+      A boolean array of the shape of ``x``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.isreal(jnp.array([1, 1j])).tolist()
       [True, False]
 
@@ -213,8 +240,14 @@ def _isreal(x: Array) -> Array:
 def iscomplexobj(x: object) -> bool:
     """Whether an array or scalar has a complex dtype.
 
+    Args:
+      x: any value.
+
+    Returns:
+      A Python boolean.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.iscomplexobj(jnp.ones(2)), jnp.iscomplexobj(1j)
       (False, True)
 
@@ -230,8 +263,14 @@ def iscomplexobj(x: object) -> bool:
 def isrealobj(x: object) -> bool:
     """Whether an array or scalar has a dtype that is not complex.
 
+    Args:
+      x: any value.
+
+    Returns:
+      A Python boolean.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.isrealobj(jnp.ones(2))
       True
 
@@ -243,8 +282,14 @@ def isrealobj(x: object) -> bool:
 def isscalar(element: Any) -> bool:
     """Whether a value is a number, or an array without dimensions.
 
+    Args:
+      element: any value.
+
+    Returns:
+      A Python boolean.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.isscalar(2), jnp.isscalar(jnp.ones(1))
       (True, False)
 
@@ -260,8 +305,14 @@ def isscalar(element: Any) -> bool:
 def iterable(y: Any) -> bool:
     """Whether a value can be iterated over.
 
+    Args:
+      y: any value.
+
+    Returns:
+      A Python boolean.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.iterable([1]), jnp.iterable(1)
       (True, False)
 
@@ -286,13 +337,25 @@ def isclose(
       rtol, atol: the tolerances, scalars.
       equal_nan: whether NaNs are equal.
 
+    Returns:
+      A boolean array of the broadcast shape.
+
     Raises:
       TypeError: if an operand is no array or scalar.
 
+    The tolerance is relative to ``b``, so that the arguments are not alike, and ``rtol`` means
+    nothing where ``b`` is 0: give an ``atol`` that fits the data. The default of ``rtol`` is for
+    float32; bfloat16 has two to three digits.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> bool(jnp.isclose(1.0, 1.0 + 1e-7))
-      True
+      >>> import ricci.numpy as jnp
+      >>> jnp.isclose(jnp.array([1.0, 1.0]), jnp.array([1.0 + 1e-6, 1.01])).tolist()
+      [True, False]
+      >>> bool(jnp.isclose(1e-7, 0.0)), bool(jnp.isclose(1e-7, 0.0, atol=1e-6))
+      (False, True)
+
+    See also:
+      ``allclose``: one answer for all elements.
 
     Source: numpy.isclose.
     """
@@ -324,10 +387,21 @@ def allclose(
 ) -> Array:
     """Whether all elements are equal within a tolerance; see ``isclose``.
 
+    Args:
+      a, b, rtol, atol, equal_nan: as for ``isclose``.
+
+    Returns:
+      A boolean scalar array.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> bool(jnp.allclose(jnp.ones(2), 1.0))
+      >>> import ricci.numpy as jnp
+      >>> bool(jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.001])))
+      False
+      >>> bool(jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.001]), rtol=1e-2))
       True
+
+    See also:
+      ``array_equal``, without a tolerance.
 
     Source: numpy.allclose.
     """
@@ -348,10 +422,16 @@ def array_equal(
       a1, a2: arrays, or what ``asarray`` takes.
       equal_nan: whether NaNs are equal.
 
+    Returns:
+      A boolean scalar array.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> bool(jnp.array_equal(jnp.ones(2), jnp.ones(3)))
       False
+
+    See also:
+      ``allclose``, with a tolerance; ``equal``, element by element.
 
     Source: numpy.array_equal.
     """
@@ -364,8 +444,14 @@ def array_equal(
 def array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) -> Array:
     """Whether two arrays broadcast against each other and then are equal.
 
+    Args:
+      a1, a2: arrays, or what ``asarray`` takes.
+
+    Returns:
+      A boolean scalar array.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> bool(jnp.array_equiv(jnp.ones((2, 2)), jnp.ones(2)))
       True
 

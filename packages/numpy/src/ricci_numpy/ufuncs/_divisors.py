@@ -39,12 +39,15 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     Args:
       x1, x2: integer arrays or scalars; dtypes are promoted and shapes broadcast.
 
+    Returns:
+      An integer array of the broadcast shape.
+
     Raises:
       ValueError: if an operand is not of integers.
       TypeError: if one is no array or scalar.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.gcd(jnp.array([12, 18]), 8).tolist()
       [4, 2]
 
@@ -84,12 +87,15 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     Args:
       x1, x2: integer arrays or scalars; dtypes are promoted and shapes broadcast.
 
+    Returns:
+      An integer array of the broadcast shape.
+
     Raises:
       ValueError: if an operand is not of integers.
       TypeError: if one is no array or scalar.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.lcm(jnp.array([12, 18]), 8).tolist()
       [24, 72]
 

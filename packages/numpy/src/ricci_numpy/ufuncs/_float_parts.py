@@ -61,11 +61,17 @@ __all__ = [
 def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit of an element is set, as it is for -0.0.
 
+    Args:
+      x: an array or a scalar of real numbers.
+
+    Returns:
+      A boolean array of the shape of ``x``.
+
     Raises:
       ValueError: for complex numbers.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> bool(jnp.signbit(-0.0))
       True
 
@@ -93,11 +99,17 @@ def _signbit(x: Array) -> Array:
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The absolute value of the first operand with the sign of the second, as a float.
 
+    Args:
+      x1, x2: arrays or scalars of real numbers that broadcast.
+
+    Returns:
+      An array of the broadcast shape, of a float dtype.
+
     Raises:
       TypeError: for complex numbers.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.copysign(3, -0.0))
       -3.0
 
@@ -118,8 +130,18 @@ def _copysign(x1: Array, x2: Array) -> Array:
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """The fractional and the integral part of each element, both with its sign.
 
+    Args:
+      x: an array or a scalar of real numbers.
+      out: not supported.
+
+    Returns:
+      A tuple of two arrays of floats, of the shape of ``x``.
+
+    Raises:
+      NotImplementedError: if ``out`` is given.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [float(part) for part in jnp.modf(-2.5)]
       [-0.5, -2.0]
 
@@ -148,11 +170,17 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
     Mantissas have absolute values from 0.5 to 1, or are 0, infinite or NaN.
 
+    Args:
+      x: an array or a scalar of real numbers.
+
+    Returns:
+      A tuple of two arrays of the shape of ``x``: floats, and int32.
+
     Raises:
       TypeError: for complex numbers.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> [float(part) for part in jnp.frexp(6.0)]
       [0.75, 3.0]
 
@@ -231,11 +259,18 @@ def _scaled(x: Array, n: Array) -> Array:
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The first operand times 2 to the power of the second, which holds integers.
 
+    Args:
+      x1: an array or a scalar of real numbers.
+      x2: an integer array or scalar that broadcasts with it.
+
+    Returns:
+      An array of the broadcast shape, of a float dtype.
+
     Raises:
       ValueError: if the second operand does not hold integers, or the first is complex.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> float(jnp.ldexp(0.75, 3))
       6.0
 
@@ -260,8 +295,14 @@ def _ldexp(x1: Array, x2: Array) -> Array:
 def spacing(x: ArrayLike, /) -> Array:
     """The distance to the next float away from zero.
 
+    Args:
+      x: an array or a scalar of real numbers.
+
+    Returns:
+      An array of floats of the shape of ``x``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> bool(jnp.spacing(1.0) == jnp.finfo(jnp.float32).eps)
       True
 
@@ -294,8 +335,11 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
       z: an array; real numbers have the angle 0 or pi.
       deg: give degrees instead.
 
+    Returns:
+      An array of floats of the shape of ``z``.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> round(float(jnp.angle(1j, deg=True)), 3)
       90.0
 
@@ -332,10 +376,16 @@ def nan_to_num(
       nan: what replaces NaN.
       posinf, neginf: what replaces infinities, the largest and smallest floats without them.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    This hides where a NaN came from, and does not stop its gradient: the gradient of what made the
+    NaN is NaN times 0. See ``where``.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan])).tolist()
-      [1.0, 0.0]
+      >>> import ricci.numpy as jnp
+      >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan, -jnp.inf]), neginf=-9.0).tolist()
+      [1.0, 0.0, -9.0]
 
     Source: numpy.nan_to_num.
     """
@@ -372,11 +422,17 @@ def _replace(mask: Array, value: Array, x: Array) -> Array:
 def bitwise_count(x: ArrayLike, /) -> Array:
     """How many bits of the absolute value of an integer are set.
 
+    Args:
+      x: an integer array or scalar.
+
+    Returns:
+      An array of uint8 of the shape of ``x``.
+
     Raises:
       TypeError: for dtypes that are not integer or boolean.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> int(jnp.bitwise_count(7))
       3
 
@@ -397,10 +453,19 @@ def _bitwise_count(x: Array) -> Array:
 def sinc(x: ArrayLike, /) -> Array:
     """``sin(pi * x) / (pi * x)``, which is 1 at 0.
 
+    Args:
+      x: an array or a scalar.
+
+    Returns:
+      An array of the shape of ``x``, of a float or complex dtype.
+
     Example:
-      >>> import ricci_numpy as jnp
-      >>> float(jnp.sinc(0.0))
-      1.0
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> jnp.sinc(jnp.array([0.0, 0.5, 1.0])).round(4)
+      Array([ 1.        ,  0.63659996, -0.        ], dtype=float32)
+      >>> float(ricci.grad(jnp.sinc)(0.0))  # the quotient itself would give NaN
+      0.0
 
     Source: numpy.sinc.
     """
@@ -435,11 +500,17 @@ _SINC_SERIES = (1 / 6227020800, -1 / 39916800, 1 / 362880, -1 / 5040, 1 / 120, -
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0.
 
+    Args:
+      x: an array or a scalar of real numbers.
+
+    Returns:
+      An array of floats of the shape of ``x``.
+
     Raises:
       ValueError: for complex numbers.
 
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> round(float(jnp.i0(0.0)), 4)
       1.0
 
@@ -484,8 +555,14 @@ def unwrap(
       axis: the axis.
       period: a whole turn.
 
+    Returns:
+      An array of the shape of ``p``.
+
+    Raises:
+      ValueError: if ``p`` is complex or has no such axis.
+
     Example:
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> jnp.unwrap(jnp.array([0.0, 4.0, 0.0]), period=5).tolist()
       [0.0, -1.0, 0.0]
 

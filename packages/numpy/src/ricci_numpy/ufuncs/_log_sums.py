@@ -5,10 +5,10 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, inlined
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
-from ricci_numpy._promotion import constant, operands, promote_args_inexact
+from ricci_numpy._promotion import constant, constant_like, operands, promote_args_inexact
 from ricci_numpy.arrays._selection import select_where
 
-from ._makers import publish
+from ._makers import FLOATS, publish
 
 
 def _log_sum(x1: Array, x2: Array, power: UnaryFunction, scale: float, full_turn: float) -> Array:
@@ -57,13 +57,13 @@ def _differentiable(
 
     def weight(x: Array, result: Array) -> Array:
         """The derivative by one operand: the share of its power in the sum."""
-        infinite = lax.eq(result, constant(result, np.inf))
+        infinite = lax.eq(result, constant_like(result, np.inf))
         # Infinities are replaced first, so that second derivatives hold no NaN.
-        finite = [select_where(infinite, constant(v, 0), v) for v in (x, result)]
+        finite = [select_where(infinite, constant_like(v, 0), v) for v in (x, result)]
         shares = power(lax.sub(*finite))
         chosen = lax.eq(x, result)
         return select_where(
-            infinite, select_where(chosen, constant(x, 1), constant(x, 0)), shares, name
+            infinite, select_where(chosen, constant_like(x, 1), constant_like(x, 0)), shares, name
         )
 
     @function.defjvp
@@ -104,6 +104,7 @@ logaddexp = publish(
     "0.6931",
     "x1",
     "x2",
+    gives=FLOATS,
 )
 logaddexp2 = publish(
     lambda x1, x2, /: _logaddexp2_step(*operands("logaddexp2", x1, x2)),
@@ -113,4 +114,5 @@ logaddexp2 = publish(
     "1.0",
     "x1",
     "x2",
+    gives=FLOATS,
 )

@@ -27,6 +27,8 @@ from ricci_ir import (
 )
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
 
+from ._ufunc_examples import EXAMPLES, NEIGHBOURS, NOTES
+
 Operation = Callable[..., Array]
 
 _FIRST_CALLS = 3
@@ -138,33 +140,52 @@ def in_one_step(name: str, general: Operation) -> Operation:
     return promoted
 
 
+FLOATS = "of a float or complex dtype"
+PROMOTED = "of the promoted dtype"
+BOOLEANS = "of booleans"
+
+
 def publish[F: UnaryFunction | BinaryFunction](
-    function: F, name: str, summary: str, example: str, result: str, *parameters: str
+    function: F,
+    name: str,
+    summary: str,
+    example: str,
+    result: str,
+    *parameters: str,
+    gives: str = "",
 ) -> F:
     """Give a function made from a row of a table its name, signature and documentation.
 
     Args:
       function: the function, which is returned.
       summary: a sentence on what it computes.
-      example: an expression of ``jnp``.
+      example: an expression of ``jnp``; a row of ``EXAMPLES`` takes its place.
       result: the value of the example, as it is printed.
       parameters: the names of the positional arguments.
+      gives: of which dtype the result is; by default that of a single operand.
     """
-    arguments = f"{', '.join(parameters)}: arrays or scalars"
-    if len(parameters) > 1:
-        arguments += "; dtypes are promoted and shapes broadcast"
     made: Any = function
     made.__name__ = made.__qualname__ = name
     made.__module__ = "ricci_numpy"
     made.__signature__ = _signature(parameters)
+    arguments = f"{', '.join(parameters)}: {_OPERANDS[len(parameters)]}"
+    shape = f"the shape of ``{parameters[0]}``" if len(parameters) == 1 else "the broadcast shape"
+    lines = EXAMPLES.get(name, f">>> {example}\n{result}").replace("\n", "\n  ")
+    note = f"\n\n{NOTES[name]}" if name in NOTES else ""
+    see = f"\n\nSee also:\n  {NEIGHBOURS[name]}" if name in NEIGHBOURS else ""
     made.__doc__ = (
-        f"{summary}\n\nArgs:\n  {arguments}.\n\nRaises:\n  TypeError: if an operand is no array or "
-        f"scalar, or of a dtype that this is not defined for.\n\nExample:\n"
-        f"  >>> import ricci_numpy as jnp\n  >>> {example}\n  {result}\n\nSource: numpy.{name}."
+        f"{summary}\n\nArgs:\n  {arguments}\n\nReturns:\n  An array of {shape}, "
+        f"{gives or 'of the same dtype'}.\n\nRaises:\n  TypeError: if an operand is no array or "
+        f"scalar, or of a dtype that this is not defined for.{note}\n\nExample:\n"
+        f"  >>> import ricci.numpy as jnp\n  {lines}{see}\n\nSource: numpy.{name}."
     )
     return function
 
 
+_OPERANDS = {
+    1: "an array or a scalar.",
+    2: "arrays or scalars; their dtypes are promoted and their shapes broadcast.",
+}
 _signatures: dict[tuple[str, ...], inspect.Signature] = {}
 
 

@@ -25,7 +25,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._creation import asarray
 
-from ._makers import alias, publish, unary
+from ._makers import BOOLEANS, FLOATS, alias, publish, unary
 
 __all__ = [
     "abs",
@@ -99,6 +99,7 @@ def to_float(
         f"float(jnp.{name}({argument}))",
         result,
         "x",
+        gives=FLOATS,
     )
 
 
@@ -194,6 +195,7 @@ fabs: UnaryFunction = publish(
     "float(jnp.fabs(-2))",
     "2.0",
     "x",
+    gives="of a float dtype",
 )
 
 
@@ -215,7 +217,10 @@ def _or_itself(
     accepted = array_dtypes - unchanged
     example = f"int(jnp.{name}({argument}))"
     parameter = "val" if name == "real" else "x"
-    return publish(unary(operation, accepted, general), name, summary, example, result, parameter)
+    function = unary(operation, accepted, general)
+    real = name in ("abs", "real")
+    gives = "of the same dtype, or the real one of a complex dtype" if real else ""
+    return publish(function, name, summary, example, result, parameter, gives=gives)
 
 
 abs: UnaryFunction = _or_itself(
@@ -286,6 +291,7 @@ logical_not: UnaryFunction = publish(
     "bool(jnp.logical_not(0))",
     "True",
     "x",
+    gives=BOOLEANS,
 )
 
 
@@ -301,4 +307,5 @@ imag: UnaryFunction = publish(
     "int(jnp.imag(2 + 3j))",
     "3",
     "val",
+    gives="of a real dtype",
 )

@@ -49,7 +49,9 @@ def define_prng_impl(
       A hashable object that ``key`` and ``wrap_key_data`` take as ``impl``.
 
     Example:
-      >>> counter = define_prng_impl(
+      >>> import ricci.numpy as jnp
+      >>> from ricci.extend import random
+      >>> counter = random.define_prng_impl(
       ...     key_shape=(1,),
       ...     seed=lambda n: n.astype("uint32")[None],
       ...     split=lambda key, shape: key + jnp.zeros((*shape, 1), "uint32"),
@@ -57,6 +59,7 @@ def define_prng_impl(
       ...     fold_in=lambda key, n: key + n,
       ...     tag="count",
       ... )
+      >>> from ricci.random import key
       >>> key(5, impl=counter).dtype
       key<count>
     """
@@ -94,7 +97,9 @@ def random_seed(seeds: ArrayLike, impl: Generator) -> Array:
       TypeError: if the seeds are no integers.
 
     Example:
-      >>> random_seed(np.arange(2), threefry_prng_impl)
+      >>> import numpy as np
+      >>> from ricci.extend import random
+      >>> random.random_seed(np.arange(2), random.threefry_prng_impl)
       Array((2,), dtype=key<fry>) overlaying:
       [[0 0]
        [0 1]]
@@ -111,8 +116,15 @@ def random_seed(seeds: ArrayLike, impl: Generator) -> Array:
 def seed_with_impl(impl: Generator, seed: ArrayLike) -> Array:
     """Make a key from a seed: ``random_seed`` with its arguments in the other order.
 
+    Args:
+      impl, seed: as for ``random_seed``.
+
+    Returns:
+      A key of the generator.
+
     Example:
-      >>> seed_with_impl(rbg_prng_impl, 3)
+      >>> from ricci.extend import random
+      >>> random.seed_with_impl(random.rbg_prng_impl, 3)
       Array((), dtype=key<rbg>) overlaying:
       [0 3 0 3]
     """
@@ -136,7 +148,9 @@ def threefry_2x32(keypair: Array | tuple[ArrayLike, ArrayLike], count: ArrayLike
       ValueError: if the key has another number of words.
 
     Example:
-      >>> threefry_2x32(np.uint32([1, 2]), np.arange(4, dtype=np.uint32)).shape
+      >>> import numpy as np
+      >>> from ricci.extend import random
+      >>> random.threefry_2x32(np.uint32([1, 2]), np.arange(4, dtype=np.uint32)).shape
       (4,)
 
     Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.

@@ -144,10 +144,23 @@ def key(
       ValueError: if there is no generator of that name, or both ``impl`` and ``dtype`` are given.
       OverflowError: if a Python integer needs more than 64 bits.
 
+    A key is a value, and a sampler called twice with one key gives the same numbers twice. Each use
+    gets a key of its own, by ``split`` or ``fold_in``.
+
     Example:
-      >>> key(0)
+      >>> from ricci import random
+      >>> root = random.key(0)
+      >>> root
       Array((), dtype=key<fry>) overlaying:
       [0 0]
+      >>> first, second = random.split(root)
+      >>> bool(random.uniform(first) == random.uniform(second))
+      False
+      >>> bool(random.uniform(first) == random.uniform(first))
+      True
+
+    See also:
+      ``split``, ``fold_in``: new keys from a key; ``PRNGKey``: a key as plain words.
 
     Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
     """
@@ -172,8 +185,12 @@ def PRNGKey(seed: ArrayLike, *, impl: GeneratorLike | None = None) -> Array:
       TypeError, ValueError, OverflowError: as ``key`` does.
 
     Example:
-      >>> PRNGKey(1337)
+      >>> from ricci import random
+      >>> random.PRNGKey(1337)
       Array([   0, 1337], dtype=uint32)
+
+    See also:
+      ``key``, which new code uses: arithmetic on its result is an error.
     """
     return _new_key(seed, impl, "PRNGKey", enable_custom_prng.value)
 
@@ -192,10 +209,25 @@ def split(key: ArrayLike, num: SupportsIndex | Sequence[SupportsIndex] = 2) -> A
       TypeError: if ``key`` is no key.
       ValueError: if it is an array of keys.
 
+    ``key, subkey = split(key)`` in a loop, and each ``subkey`` is used once. With the default
+    generator the new keys are numbered: ``split(key, 3)`` begins with ``split(key, 2)``, and key
+    ``i`` of them is ``fold_in(key, i)``. So don't do both with one key.
+
     Example:
-      >>> split(PRNGKey(0))
-      Array([[1797259609, 2579123966],
-             [ 928981903, 3453687069]], dtype=uint32)
+      >>> from ricci import random
+      >>> key, subkey = random.split(random.key(0))
+      >>> key
+      Array((), dtype=key<fry>) overlaying:
+      [1797259609 2579123966]
+      >>> random.split(subkey, (2, 3)).shape
+      (2, 3)
+      >>> import ricci
+      >>> rows = ricci.vmap(lambda k: random.normal(k, (4,)))(random.split(key, 3))
+      >>> rows.shape
+      (3, 4)
+
+    See also:
+      ``fold_in``: one key from a key and a number.
     """
     typed = is_key(key)
     checked = check_key(key, "split")
@@ -224,9 +256,22 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
       ValueError: if ``key`` is an array of keys.
       OverflowError: if ``data`` is a Python integer that uint32 does not hold.
 
+    The key of step ``i`` follows from one root key and ``i``, where with ``split`` a loop carries a
+    key. So a run that starts again at that step draws the same numbers. Neither split the root key
+    as well nor hand it to a sampler.
+
     Example:
-      >>> fold_in(PRNGKey(0), 1)
-      Array([ 928981903, 3453687069], dtype=uint32)
+      >>> import ricci
+      >>> from ricci import random
+      >>> root = random.key(0)
+      >>> random.fold_in(root, 1)
+      Array((), dtype=key<fry>) overlaying:
+      [ 928981903 3453687069]
+      >>> ricci.vmap(lambda step: random.fold_in(root, step))(ricci.numpy.arange(3)).shape
+      (3,)
+
+    See also:
+      ``split``: several keys at once.
     """
     typed = is_key(key)
     checked = check_key(key, "fold_in")
@@ -256,9 +301,17 @@ def clone(key: Array) -> Array:
 
     With ``jax_debug_key_reuse``, the clone counts as a key that has not been used.
 
+    Args:
+      key: a key.
+
+    Returns:
+      A key of the same words, typed or plain as ``key`` is.
+
     Example:
-      >>> clone(PRNGKey(3))
-      Array([0, 3], dtype=uint32)
+      >>> from ricci import random
+      >>> random.clone(random.key(3))
+      Array((), dtype=key<fry>) overlaying:
+      [0 3]
     """
     if is_recording():
         return random_clone_p.bind(key)
@@ -266,14 +319,24 @@ def clone(key: Array) -> Array:
 
 
 def key_data(keys: ArrayLike) -> Array:
-    """The words of keys: a uint32 array whose last dimensions are those of one key.
+    """Return the words of keys.
+
+    Args:
+      keys: an array of keys.
+
+    Returns:
+      A uint32 array, whose last dimensions are those of one key.
 
     Raises:
       TypeError: if ``keys`` are no keys.
 
     Example:
-      >>> key_data(key(7))
+      >>> from ricci import random
+      >>> random.key_data(random.key(7))
       Array([0, 7], dtype=uint32)
+
+    See also:
+      ``wrap_key_data``, the inverse.
     """
     check_keys(keys, "key_data")
     if not is_key(keys) and not is_recording():
@@ -285,19 +348,27 @@ def key_data(keys: ArrayLike) -> Array:
 def wrap_key_data(
     key_bits_array: ArrayLike, *, impl: GeneratorLike | None = None, dtype: KeyType | None = None
 ) -> Array:
-    """Keys from their words, as ``key_data`` gives them.
+    """Make keys from their words, as ``key_data`` gives them.
 
     Args:
       key_bits_array: a uint32 array whose last dimensions are those of a key.
       impl, dtype: the generator of the keys, as for ``key``.
 
+    Returns:
+      An array of keys, of the shape of ``key_bits_array`` without its last dimensions.
+
     Raises:
       TypeError: if the array has another dtype or shape.
 
     Example:
-      >>> wrap_key_data(PRNGKey(7))
+      >>> import ricci.numpy as jnp
+      >>> from ricci import random
+      >>> random.wrap_key_data(jnp.array([0, 7], "uint32"))
       Array((), dtype=key<fry>) overlaying:
       [0 7]
+
+    See also:
+      ``key_data``, the inverse.
     """
     generator = find_generator(dtype if dtype is not None else impl)
     words = as_array(key_bits_array)
@@ -308,8 +379,19 @@ def wrap_key_data(
 def key_impl(keys: ArrayLike) -> str | GeneratorSpec:
     """The name of the generator of keys, or a spec if a user has defined it.
 
+    Args:
+      keys: an array of keys.
+
+    Returns:
+      A string, or a ``GeneratorSpec`` for a generator of the user's own: what ``impl`` of ``key``
+      takes.
+
+    Raises:
+      TypeError: if ``keys`` are no keys.
+
     Example:
-      >>> key_impl(key(0))
+      >>> from ricci import random
+      >>> random.key_impl(random.key(0))
       'threefry2x32'
     """
     check_keys(keys, "key_impl")
@@ -322,8 +404,12 @@ def key_dtype(impl_spec: GeneratorLike | None = None) -> KeyType:
     Args:
       impl_spec: the generator, as ``impl`` of ``key``.
 
+    Returns:
+      The dtype of such keys, as ``key(0, impl=impl_spec).dtype`` is.
+
     Example:
-      >>> key_dtype()
+      >>> from ricci import random
+      >>> random.key_dtype()
       key<fry>
     """
     if is_extended(impl_spec):

@@ -62,6 +62,12 @@ class KeyArray(_Keys):
     Args:
       impl: the generator.
       words: a uint32 array, the keys' own dimensions followed by those of one key.
+
+    Example:
+      >>> import ricci
+      >>> from ricci import random
+      >>> isinstance(random.key(0), ricci.Array)
+      True
     """
 
     __slots__ = ()

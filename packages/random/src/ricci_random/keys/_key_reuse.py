@@ -26,6 +26,7 @@ from ricci_ir import (
     jaxprs_in_params,
     prng_key,
     register_key_checks,
+    shown_file,
 )
 from ricci_lax.authoring import KeyRole, key_role_rules
 
@@ -161,7 +162,9 @@ def _loop_body(eqn: JaxprEqn, jaxpr: Jaxpr, n: int, carries: int) -> Uses:
 def _where(eqn: JaxprEqn) -> str:
     """The user's line that made an equation, as a sentence."""
     source = eqn.source
-    return f" It was called at {source.file}:{source.line}." if source and source.file else ""
+    if not source or not source.file:
+        return ""
+    return f" It was called at {shown_file(source.file)}:{source.line}."
 
 
 _RULES: dict[str, Callable[[JaxprEqn], Uses]] = {

@@ -79,7 +79,17 @@ class GeneratorSpec:
 
 
 class KeyType(ExtendedDType):
-    """The dtype of the keys of one generator, printed as ``key<fry>`` for Threefry."""
+    """The dtype of the keys of one generator, printed as ``key<fry>`` for Threefry.
+
+    Args:
+      impl: the generator.
+
+    Example:
+      >>> import ricci
+      >>> from ricci import random
+      >>> ricci.numpy.issubdtype(random.key(0).dtype, ricci.dtypes.prng_key)
+      True
+    """
 
     __slots__ = ("_impl", "itemsize", "name")
 

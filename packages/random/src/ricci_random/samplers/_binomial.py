@@ -187,7 +187,8 @@ def binomial(
       ValueError: if the dtype is no float dtype, or the parameters do not broadcast to ``shape``.
 
     Example:
-      >>> binomial(PRNGKey(0), 10, 0.3, (2,)).shape
+      >>> from ricci import random
+      >>> random.binomial(random.key(0), 10, 0.3, (2,)).shape
       (2,)
 
     Source: for small means, Kachitvichyanukul and Schmeiser, "Binomial random variate
@@ -248,12 +249,17 @@ def multinomial(
       dtype: the result's dtype, by default the default one for floats.
       unroll: as for ``lax.scan``, which runs over the categories.
 
+    Returns:
+      An array of shape ``(*shape, k)``, for ``k`` categories; the last dimension sums up to ``n``.
+
     Raises:
       TypeError: if ``key`` is no key.
       ValueError: if ``p`` is a scalar, or the parameters do not broadcast to ``shape``.
 
     Example:
-      >>> float(multinomial(PRNGKey(0), 10, np.array([0.2, 0.3, 0.5])).sum())
+      >>> import numpy as np
+      >>> from ricci import random
+      >>> float(random.multinomial(random.key(0), 10, np.array([0.2, 0.3, 0.5])).sum())
       10.0
     """
     key = check_key(key, "multinomial")

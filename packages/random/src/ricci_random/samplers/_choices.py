@@ -50,15 +50,28 @@ def categorical(
       mode: as for ``gumbel``.
 
     Returns:
-      An array of indices along ``axis``.
+      An integer array: indices along ``axis``.
 
     Raises:
       ValueError: if the shapes do not fit, or more are to be drawn without replacement than
         there are categories.
+      TypeError: if ``key`` is no key.
+      IndexError: if ``logits`` have no such axis.
+
+    Probabilities ``p`` are drawn from by their logarithms; with a 0 among them ``log(p)`` is -inf
+    and that category never comes.
 
     Example:
-      >>> categorical(PRNGKey(0), np.log(np.array([0.1, 0.9])), shape=(3,)).shape
-      (3,)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import random
+      >>> logits = jnp.log(jnp.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))
+      >>> random.categorical(random.key(0), logits).tolist()
+      [1, 0]
+      >>> random.categorical(random.key(0), logits, shape=(5, 2)).shape
+      (5, 2)
+
+    See also:
+      `choice`, which takes probabilities.
 
     Source: the Gumbel-max trick (Gumbel 1954), without replacement: Kool, van Hoof and Welling,
     "Stochastic beams and where to find them", 2019.
@@ -133,13 +146,25 @@ def permutation(
       axis: the axis that is shuffled.
       independent: whether each vector along the axis gets an order of its own.
 
+    Returns:
+      An array of the shape of ``x``, or of shape ``(x,)``.
+
     Raises:
       TypeError: if ``x`` is a scalar but no integer.
       ValueError: if the array has no such axis.
 
     Example:
-      >>> permutation(PRNGKey(0), 5)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import random
+      >>> random.permutation(random.key(0), 5)
       Array([0, 1, 4, 3, 2], dtype=int32)
+      >>> table = jnp.array([[1, 10], [2, 20], [3, 30]])
+      >>> rows = random.permutation(random.key(0), table)
+      >>> bool((rows[:, 1] == 10 * rows[:, 0]).all())  # rows stay whole
+      True
+
+    See also:
+      `choice` with ``replace=False``: a part of the elements.
     """
     key = check_key(key, "permutation")
     aval = type_of(x)
@@ -186,13 +211,30 @@ def choice(
       axis: the axis of the elements.
       mode: as for ``gumbel``; used where draws without replacement have probabilities.
 
+    Returns:
+      An array of the dtype of ``a``, whose dimension ``axis`` is replaced by ``shape``.
+
     Raises:
       ValueError: if there is nothing to draw from, more are to be drawn without replacement than
         there are, or ``p`` is of another length.
 
+    Without replacement all elements are shuffled, or for ``p`` given a number each, also where few
+    are drawn. Several positions from very many are drawn faster by ``randint``, if one may come
+    twice.
+
     Example:
-      >>> choice(PRNGKey(0), 5, (3,), replace=False)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import random
+      >>> random.choice(random.key(0), 5, (3,), replace=False)
       Array([0, 1, 4], dtype=int32)
+      >>> rows = jnp.array([[1, 10], [2, 20], [3, 30]])
+      >>> random.choice(random.key(1), rows, (2,)).shape
+      (2, 2)
+      >>> random.choice(random.key(1), rows, (2,), p=jnp.array([0.0, 1.0, 0.0])).tolist()
+      [[2, 20], [2, 20]]
+
+    See also:
+      ``permutation``: all elements; ``categorical``, which takes logits.
 
     Source: numpy.random.Generator.choice.
     """

@@ -202,13 +202,17 @@ def gamma(
       method: ``"exact"``, or ``"approximate"``: a formula without a loop, with the formula's
         derivatives.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Raises:
       TypeError: if ``key`` is no key.
       ValueError: if the method is unknown, the dtype no float dtype, or ``a`` does not broadcast
         to ``shape``.
 
     Example:
-      >>> gamma(PRNGKey(0), 2.0, (3,)).shape
+      >>> from ricci import random
+      >>> random.gamma(random.key(0), 2.0, (3,)).shape
       (3,)
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; Figurnov,
@@ -232,11 +236,15 @@ def loggamma(
     Args:
       key, a, shape, dtype, method, out_sharding: as for ``gamma``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Raises:
       TypeError, ValueError: as ``gamma`` does.
 
     Example:
-      >>> loggamma(PRNGKey(0), 1e-3, (3,)).shape
+      >>> from ricci import random
+      >>> random.loggamma(random.key(0), 1e-3, (3,)).shape
       (3,)
 
     Source: as ``gamma``.

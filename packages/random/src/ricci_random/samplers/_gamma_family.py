@@ -70,11 +70,15 @@ def beta(
       a, b: positive scalars or arrays that broadcast to ``shape``.
       shape: the result's shape; by default the one that the parameters broadcast to.
 
+    Returns:
+      A float array of shape ``shape``, between 0 and 1.
+
     Raises:
       TypeError, ValueError: as ``gamma`` does.
 
     Example:
-      >>> beta(PRNGKey(0), 2.0, 3.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.beta(random.key(0), 2.0, 3.0, (2,)).shape
       (2,)
 
     Source: x / (x + y) for gamma numbers x and y; as for ``gamma``.
@@ -110,13 +114,18 @@ def dirichlet(
       shape: the shape of the samples, without the vectors' own dimension; by default that of the
         leading dimensions of ``alpha``.
 
+    Returns:
+      A float array of shape ``(*shape, k)``, for ``k`` categories; the last dimension sums up to 1.
+
     Raises:
       TypeError: if ``key`` is no key.
       ValueError: if ``alpha`` is a scalar, its leading dimensions do not broadcast to ``shape``,
         or the dtype is no float dtype.
 
     Example:
-      >>> dirichlet(PRNGKey(0), np.ones(3), (2,)).shape
+      >>> import numpy as np
+      >>> from ricci import random
+      >>> random.dirichlet(random.key(0), np.ones(3), (2,)).shape
       (2, 3)
 
     Source: gamma numbers divided by their sum; as for ``gamma``.
@@ -161,11 +170,15 @@ def chisquare(
       df: the degrees of freedom, a positive scalar or an array that broadcasts to ``shape``.
       shape: the result's shape; by default that of ``df``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Raises:
       TypeError, ValueError: as ``gamma`` does.
 
     Example:
-      >>> chisquare(PRNGKey(0), 4.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.chisquare(random.key(0), 4.0, (2,)).shape
       (2,)
     """
     gamma_rule("chisquare", method)
@@ -200,11 +213,15 @@ def f(
         scalars or arrays that broadcast to ``shape``.
       shape: the result's shape; by default the one that the parameters broadcast to.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Raises:
       TypeError, ValueError: as ``gamma`` does.
 
     Example:
-      >>> f(PRNGKey(0), 2.0, 5.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.f(random.key(0), 2.0, 5.0, (2,)).shape
       (2,)
     """
     return sample("f", _f, key, (dfnum, dfden), shape, dtype, out_sharding)
@@ -235,11 +252,15 @@ def t(
       df: the degrees of freedom, a positive scalar or an array that broadcasts to ``shape``.
       shape: the result's shape; by default that of ``df``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Raises:
       TypeError, ValueError: as ``gamma`` does.
 
     Example:
-      >>> t(PRNGKey(0), 3.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.t(random.key(0), 3.0, (2,)).shape
       (2,)
     """
     return sample("t", _t, key, (df,), shape, dtype, out_sharding)
@@ -269,11 +290,15 @@ def generalized_normal(
       p: the exponent, a positive scalar or an array that broadcasts to ``shape``: 1 gives the
         Laplace distribution, 2 the normal one of variance 1/2.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Raises:
       TypeError, ValueError: as ``gamma`` does.
 
     Example:
-      >>> generalized_normal(PRNGKey(0), 3.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.generalized_normal(random.key(0), 3.0, (2,)).shape
       (2,)
     """
     name, sizes = "generalized_normal", as_shape(shape)
@@ -307,12 +332,17 @@ def ball(
       p: the exponent of the norm, a positive number.
       shape: the shape of the samples, without the points' own dimension.
 
+    Returns:
+      A float array of shape ``(*shape, d)``.
+
     Raises:
       TypeError: if ``key`` is no key, or ``d`` no integer that is not negative.
       ValueError: if the dtype is no float dtype, or ``p`` is an array that does not fit.
 
     Example:
-      >>> points = ball(PRNGKey(0), 3, shape=(100,))
+      >>> import numpy as np
+      >>> from ricci import random
+      >>> points = random.ball(random.key(0), 3, shape=(100,))
       >>> bool((np.linalg.norm(points, axis=-1) <= 1).all())
       True
 

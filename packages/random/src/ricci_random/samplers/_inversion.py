@@ -70,8 +70,12 @@ def exponential(
     Args:
       key, shape, dtype, out_sharding: as for ``uniform``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> exponential(PRNGKey(0), (2,)).shape
+      >>> from ricci import random
+      >>> random.exponential(random.key(0), (2,)).shape
       (2,)
     """
     return sample("exponential", _exponential, key, (), shape, dtype, out_sharding)
@@ -95,8 +99,12 @@ def laplace(
     Args:
       key, shape, dtype, out_sharding: as for ``uniform``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> laplace(PRNGKey(0), (2,)).shape
+      >>> from ricci import random
+      >>> random.laplace(random.key(0), (2,)).shape
       (2,)
     """
     return sample("laplace", _laplace, key, (), shape, dtype, out_sharding)
@@ -120,8 +128,12 @@ def logistic(
     Args:
       key, shape, dtype, out_sharding: as for ``uniform``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> logistic(PRNGKey(0), (2,)).shape
+      >>> from ricci import random
+      >>> random.logistic(random.key(0), (2,)).shape
       (2,)
     """
     return sample("logistic", _logistic, key, (), shape, dtype, out_sharding)
@@ -146,8 +158,12 @@ def cauchy(
     Args:
       key, shape, dtype, out_sharding: as for ``uniform``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> cauchy(PRNGKey(0), (2,)).shape
+      >>> from ricci import random
+      >>> random.cauchy(random.key(0), (2,)).shape
       (2,)
     """
     return sample("cauchy", _cauchy, key, (), shape, dtype, out_sharding)
@@ -175,8 +191,12 @@ def pareto(
       b: the exponent, a positive scalar or an array that broadcasts to ``shape``.
       shape: the result's shape; by default that of ``b``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> pareto(PRNGKey(0), 3.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.pareto(random.key(0), 3.0, (2,)).shape
       (2,)
     """
     return sample("pareto", _pareto, key, (b,), shape, dtype, out_sharding)
@@ -204,8 +224,12 @@ def rayleigh(
       scale: the mode, a positive scalar or an array that broadcasts to ``shape``.
       shape: the result's shape; by default that of ``scale``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> rayleigh(PRNGKey(0), 1.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.rayleigh(random.key(0), 1.0, (2,)).shape
       (2,)
     """
     return sample("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
@@ -245,8 +269,12 @@ def triangular(
       left, mode, right: scalars or arrays that broadcast to ``shape``, in increasing order.
       shape: the result's shape; by default that of the parameters.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> triangular(PRNGKey(0), 0.0, 1.0, 3.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.triangular(random.key(0), 0.0, 1.0, 3.0, (2,)).shape
       (2,)
     """
     parameters = (left, mode, right)
@@ -276,8 +304,12 @@ def weibull_min(
       scale: a positive scalar or array.
       concentration: the exponent k, a positive scalar or array.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> weibull_min(PRNGKey(0), 1.0, 2.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.weibull_min(random.key(0), 1.0, 2.0, (2,)).shape
       (2,)
     """
     key = check_key(key, "weibull_min")
@@ -312,12 +344,16 @@ def geometric(
       shape: the result's shape; by default that of ``p``.
       dtype: an integer or float dtype, by default the default one for integers.
 
+    Returns:
+      An integer array of shape ``shape``, of 1 and more.
+
     Raises:
       TypeError: if ``key`` is no key.
       ValueError: if the dtype is neither an integer nor a float one.
 
     Example:
-      >>> geometric(PRNGKey(0), 0.5, (3,)).shape
+      >>> from ricci import random
+      >>> random.geometric(random.key(0), 0.5, (3,)).shape
       (3,)
     """
     key = check_key(key, "geometric")
@@ -379,12 +415,16 @@ def gumbel(
       mode: ``"high"`` reaches further into the tails, with twice the random bits; ``"low"`` does
         not. The default is the option ``jax_high_dynamic_range_gumbel``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Raises:
       TypeError: if ``key`` is no key.
       ValueError: if the mode is unknown, or the dtype no float dtype.
 
     Example:
-      >>> gumbel(PRNGKey(0), (2,)).shape
+      >>> from ricci import random
+      >>> random.gumbel(random.key(0), (2,)).shape
       (2,)
     """
     found = gumbel_mode(mode)

@@ -59,13 +59,20 @@ def multivariate_normal(
         result's is the one that both promote to.
       method: the factorization of the covariance: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
 
+    Returns:
+      A float array of shape ``(*shape, n)``, for a mean of size ``n``.
+
     Raises:
       TypeError: if ``key`` is no key.
       ValueError: if the parameters' shapes do not fit, or the method is unknown.
 
     Example:
-      >>> multivariate_normal(PRNGKey(0), np.zeros(2), np.eye(2), (3,)).shape
-      (3, 2)
+      >>> import ricci.numpy as jnp
+      >>> from ricci import random
+      >>> mean, cov = jnp.array([0.0, 5.0]), jnp.array([[1.0, 0.9], [0.9, 1.0]])
+      >>> points = random.multivariate_normal(random.key(0), mean, cov, (2000,))
+      >>> points.shape, bool(jnp.allclose(jnp.cov(points.T), cov, atol=0.1))
+      ((2000, 2), True)
     """
     key = check_key(key, "multivariate_normal")
     center: Array = jnp.asarray(mean)
@@ -128,12 +135,16 @@ def orthogonal(
       dtype: a float dtype, by default the default one, or a complex one for unitary matrices.
       m: the number of columns, by default ``n``.
 
+    Returns:
+      An array of shape ``(*shape, n, m)``.
+
     Raises:
       TypeError: if ``key`` is no key.
       ValueError: if the dtype is neither a float nor a complex one.
 
     Example:
-      >>> orthogonal(PRNGKey(0), 3, (2,)).shape
+      >>> from ricci import random
+      >>> random.orthogonal(random.key(0), 3, (2,)).shape
       (2, 3, 3)
 
     Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.

@@ -61,13 +61,28 @@ def normal(
       dtype: a float or complex dtype, by default the default float one. The real and the imaginary
         part of complex numbers have variance 1/2 each.
 
+    Returns:
+      An array of shape ``shape`` and dtype ``dtype``.
+
     Raises:
       TypeError: if ``key`` is no key.
       ValueError: if the dtype is another, or ``key`` an array of keys.
 
+    For mean ``m`` and standard deviation ``s``: ``m + s * normal(key, shape)``, through which
+    derivatives by ``m`` and ``s`` pass.
+
     Example:
-      >>> normal(PRNGKey(0), (2,))
+      >>> import ricci
+      >>> from ricci import random
+      >>> random.normal(random.key(0), (2,))
       Array([1.6226..., 2.0252...], dtype=float32)
+      >>> def sample(mean, scale):
+      ...     return mean + scale * random.normal(random.key(0))
+      >>> ricci.grad(sample, argnums=(0, 1))(1.0, 2.0)
+      (Array(1., dtype=float32, weak_type=True), Array(1.6226..., dtype=float32, weak_type=True))
+
+    See also:
+      `multivariate_normal`: with a covariance; `truncated_normal`: between bounds.
     """
     return sample("normal", _normal, key, (), shape, dtype, out_sharding, np.inexact)
 
@@ -106,8 +121,12 @@ def truncated_normal(
       lower, upper: bounds, scalars or arrays that broadcast to ``shape``.
       shape: the result's shape; by default that of the bounds.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> truncated_normal(PRNGKey(0), -2.0, 2.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.truncated_normal(random.key(0), -2.0, 2.0, (2,)).shape
       (2,)
     """
     bounds = (lower, upper)
@@ -136,8 +155,12 @@ def lognormal(
       sigma: the logarithm's standard deviation, a scalar or an array that broadcasts to ``shape``.
       shape: the result's shape; by default that of ``sigma``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> lognormal(PRNGKey(0), shape=(2,)).shape
+      >>> from ricci import random
+      >>> random.lognormal(random.key(0), shape=(2,)).shape
       (2,)
     """
     return sample("lognormal", _lognormal, key, (sigma,), shape, dtype, out_sharding)
@@ -161,8 +184,12 @@ def maxwell(
     Args:
       key, shape, dtype, out_sharding: as for ``uniform``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> maxwell(PRNGKey(0), (2,)).shape
+      >>> from ricci import random
+      >>> random.maxwell(random.key(0), (2,)).shape
       (2,)
     """
     return sample("maxwell", _maxwell, key, (), shape, dtype, out_sharding)
@@ -194,8 +221,13 @@ def double_sided_maxwell(
       loc, scale: scalars, or arrays that give the result leading dimensions.
       shape: the shape of the samples for each pair of parameters.
 
+    Returns:
+      A float array of shape ``(*loc.shape, *shape)``, with ``loc`` and ``scale`` broadcast
+      together.
+
     Example:
-      >>> double_sided_maxwell(PRNGKey(0), 0.0, 1.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.double_sided_maxwell(random.key(0), 0.0, 1.0, (2,)).shape
       (2,)
     """
     key = check_key(key, "double_sided_maxwell")
@@ -237,8 +269,12 @@ def wald(
       mean: a positive scalar or an array that broadcasts to ``shape``.
       shape: the result's shape; by default that of ``mean``.
 
+    Returns:
+      A float array of shape ``shape``.
+
     Example:
-      >>> wald(PRNGKey(0), 1.0, (2,)).shape
+      >>> from ricci import random
+      >>> random.wald(random.key(0), 1.0, (2,)).shape
       (2,)
 
     Source: Michael, Schucany and Haas, "Generating random variates using transformations with

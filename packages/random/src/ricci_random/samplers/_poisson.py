@@ -116,6 +116,9 @@ def poisson(
       method: ``"exact"``, or ``"approximate"``, which needs no loop.
       out_sharding: as for ``uniform``.
 
+    Returns:
+      An integer array of shape ``shape``.
+
     Raises:
       TypeError: if ``key`` is no key.
       ValueError: if the method is unknown, the dtype no integer one, or ``lam`` does not broadcast
@@ -123,7 +126,8 @@ def poisson(
       NotImplementedError: if the key is of another generator, and the method ``"exact"``.
 
     Example:
-      >>> poisson(PRNGKey(0), 3.0, (3,)).shape
+      >>> from ricci import random
+      >>> random.poisson(random.key(0), 3.0, (3,)).shape
       (3,)
 
     Source: Knuth, The Art of Computer Programming, volume 2, 3.4.1; Hörmann, "The transformed

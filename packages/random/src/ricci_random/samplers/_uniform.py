@@ -51,13 +51,20 @@ def bits(
       key, shape, out_sharding: as for ``uniform``.
       dtype: an unsigned integer dtype, by default uint32 (uint64 if 64-bit dtypes are on).
 
+    Returns:
+      An array of shape ``shape``.
+
     Raises:
       TypeError: if ``key`` is no key.
       ValueError: if the dtype is no unsigned integer one.
 
     Example:
-      >>> bits(PRNGKey(0), (2,))
+      >>> from ricci import random
+      >>> random.bits(random.key(0), (2,))
       Array([4070199207, 4202968722], dtype=uint32)
+
+    See also:
+      `randint`: integers in a range.
     """
     key = check_key(key, "bits")
     if dtype is None:
@@ -131,13 +138,26 @@ def uniform(
       minval, maxval: bounds, scalars or arrays that broadcast to ``shape``.
       out_sharding: the result's sharding.
 
+    Returns:
+      An array of shape ``shape`` and dtype ``dtype``. Rounding may give ``maxval`` itself where the
+      span is wide.
+
     Raises:
       TypeError: if ``key`` is no key, or shapes do not fit.
       ValueError: if the dtype is no float dtype, or ``key`` an array of keys.
 
     Example:
-      >>> uniform(PRNGKey(0), (2,))
+      >>> from ricci import random
+      >>> random.uniform(random.key(0), (2,))
       Array([0.9476..., 0.9785...], dtype=float32)
+      >>> import ricci.numpy as jnp
+      >>> low, high = jnp.array([[0.0], [10.0]]), jnp.array([[1.0], [20.0]])
+      >>> points = random.uniform(random.key(1), (2, 3), minval=low, maxval=high)
+      >>> points.shape, bool((points[1] >= 10).all())
+      ((2, 3), True)
+
+    See also:
+      `normal`, `randint`.
     """
     key = check_key(key, "uniform")
     found = float_dtype("uniform", dtype)
@@ -216,13 +236,25 @@ def randint(
         ``maxval`` is not greater, ``minval`` is returned.
       dtype: an integer dtype, by default the default one.
 
+    Returns:
+      An array of shape ``shape`` and an integer dtype.
+
     Raises:
       TypeError: if the dtype is no integer one, ``key`` no key, or shapes do not fit.
       OverflowError: if a bound is a Python integer that the default dtype does not hold.
 
+    ``maxval`` is never drawn: a die is ``randint(key, (), 1, 7)``.
+
     Example:
-      >>> randint(PRNGKey(0), (3,), 0, 10)
+      >>> from ricci import random
+      >>> random.randint(random.key(0), (3,), 0, 10)
       Array([9, 0, 2], dtype=int32)
+      >>> dice = random.randint(random.key(0), (100,), 1, 7)
+      >>> int(dice.min()), int(dice.max())
+      (1, 6)
+
+    See also:
+      `choice`: elements of an array; `permutation`: each integer once.
     """
     key = check_key(key, "randint")
     found = explicit_dtype(int if dtype is None else dtype, "randint")
@@ -275,13 +307,22 @@ def bernoulli(
       mode: ``"high"`` resolves probabilities smaller than the spacing of random floats, with
         twice the random bits; ``"low"`` does not.
 
+    Returns:
+      A boolean array of shape ``shape``.
+
     Raises:
       TypeError: if ``p`` is no float.
       ValueError: if ``p`` does not broadcast to ``shape``, or the mode is unknown.
 
     Example:
-      >>> bernoulli(PRNGKey(0), 0.3, (3,))
+      >>> import ricci.numpy as jnp
+      >>> from ricci import random
+      >>> random.bernoulli(random.key(0), 0.3, (3,))
       Array([False, False, False], dtype=bool)
+      >>> kept = random.bernoulli(random.key(1), 0.9, (1000,))
+      >>> dropped_out = jnp.where(kept, jnp.ones(1000) / 0.9, 0.0)
+      >>> 0.9 < float(dropped_out.mean()) < 1.1
+      True
     """
     key = check_key(key, "bernoulli")
     if mode not in ("high", "low"):
@@ -317,8 +358,12 @@ def rademacher(
       key, shape, out_sharding: as for ``uniform``.
       dtype: the result's dtype, by default the default one for integers.
 
+    Returns:
+      An array of shape ``shape`` whose elements are -1 or 1.
+
     Example:
-      >>> rademacher(PRNGKey(0), (3,))
+      >>> from ricci import random
+      >>> random.rademacher(random.key(0), (3,))
       Array([-1, -1,  1], dtype=int32)
     """
     key = check_key(key, "rademacher")

@@ -36,7 +36,8 @@ class StatefulPRNG:
       _counter: a reference to an integer, or to an array of the shape of the keys.
 
     Example:
-      >>> rng = stateful_rng(5)
+      >>> from ricci.experimental import random
+      >>> rng = random.stateful_rng(5)
       >>> bool(rng.normal() == rng.normal())
       False
     """
@@ -160,11 +161,15 @@ def stateful_rng(seed: ArrayLike | None = None, *, impl: Any = None) -> Stateful
       seed: an integer; without one, the operating system gives a number.
       impl: the kind of generator, as ``key`` takes it.
 
+    Returns:
+      A ``StatefulPRNG``.
+
     Raises:
       TypeError: if the seed is no integer.
 
     Example:
-      >>> rng = stateful_rng(0)
+      >>> from ricci.experimental import random
+      >>> rng = random.stateful_rng(0)
       >>> rng.uniform(size=3).shape, rng.integers(10).dtype.name
       ((3,), 'int32')
     """

@@ -21,8 +21,10 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
       ValueError: if ranks or numbers of features differ.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.scipy.cluster import vq
       >>> codes = np.float32([[0.0, 0.0], [3.0, 4.0]])
-      >>> [x.tolist() for x in vq(np.float32([[3.0, 3.0]]), codes)]
+      >>> [x.tolist() for x in vq.vq(np.float32([[3.0, 3.0]]), codes)]
       [[1], [1.0]]
 
     Source: scipy.cluster.vq.vq.

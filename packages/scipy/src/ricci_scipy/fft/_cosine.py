@@ -122,13 +122,18 @@ def dct(
       axis: the axis.
       norm: ``"ortho"`` for an orthogonal transform, ``None`` or ``"backward"``.
 
+    Returns:
+      A float array of the shape of ``x``, with ``n`` elements along the axis.
+
     Raises:
       TypeError: if ``x`` is no array.
       ValueError: if an axis does not exist, or the norm is unknown.
       NotImplementedError: for another type.
 
     Example:
-      >>> dct(np.float32([1.0, 1.0])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import fft
+      >>> fft.dct(np.float32([1.0, 1.0])).tolist()
       [4.0, 0.0]
 
     Source: Makhoul, "A fast cosine transform in one and two dimensions", 1980.
@@ -144,11 +149,16 @@ def idct(
     Args:
       x, type, n, axis, norm: as for ``dct``.
 
+    Returns:
+      A float array of the shape of ``x``, with ``n`` elements along the axis.
+
     Raises:
       TypeError, ValueError, NotImplementedError: as ``dct``.
 
     Example:
-      >>> idct(np.float32([4.0, 0.0])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import fft
+      >>> fft.idct(np.float32([4.0, 0.0])).tolist()
       [1.0, 1.0]
 
     Source: Makhoul, "A fast cosine transform in one and two dimensions", 1980.
@@ -170,11 +180,16 @@ def dctn(
       s: the sizes to which ``x`` is truncated or padded with zeros.
       axes: the axes, by default as many of the last ones as ``s`` has sizes, or all.
 
+    Returns:
+      A float array of the shape of ``x``, or of the sizes ``s`` along the axes.
+
     Raises:
       TypeError, ValueError, NotImplementedError: as ``dct``.
 
     Example:
-      >>> dctn(np.ones((2, 2), np.float32)).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import fft
+      >>> fft.dctn(np.ones((2, 2), np.float32)).tolist()
       [[16.0, 0.0], [0.0, 0.0]]
 
     Source: Makhoul, "A fast cosine transform in one and two dimensions", 1980.
@@ -194,11 +209,16 @@ def idctn(
     Args:
       x, type, s, axes, norm: as for ``dctn``.
 
+    Returns:
+      A float array of the shape of ``x``, or of the sizes ``s`` along the axes.
+
     Raises:
       TypeError, ValueError, NotImplementedError: as ``dct``.
 
     Example:
-      >>> idctn(dctn(np.float32([[1.0, 2.0]]))).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import fft
+      >>> fft.idctn(fft.dctn(np.float32([[1.0, 2.0]]))).tolist()
       [[1.0, 2.0]]
 
     Source: Makhoul, "A fast cosine transform in one and two dimensions", 1980.

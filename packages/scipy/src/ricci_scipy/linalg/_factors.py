@@ -126,7 +126,9 @@ def cholesky(
       ValueError: if its matrices are not square.
 
     Example:
-      >>> cholesky(np.float32([[4.0, 2.0], [2.0, 5.0]])).round(2).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.cholesky(np.float32([[4.0, 2.0], [2.0, 5.0]])).round(2).tolist()
       [[2.0, 1.0], [0.0, 2.0]]
 
     Source: scipy.linalg.cholesky.
@@ -164,7 +166,9 @@ def svd(
       TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
 
     Example:
-      >>> svd(np.float32([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False).round(2).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.svd(np.float32([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False).round(2).tolist()
       [4.0, 3.0]
 
     Source: scipy.linalg.svd.
@@ -206,7 +210,9 @@ def qr(
       ValueError: if the mode is unknown.
 
     Example:
-      >>> q, r = qr(np.float32([[3.0, 1.0], [4.0, 2.0]]))
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> q, r = linalg.qr(np.float32([[3.0, 1.0], [4.0, 2.0]]))
       >>> (q @ r).round(4).tolist()
       [[3.0, 1.0], [4.0, 2.0]]
 
@@ -241,7 +247,9 @@ def lu(
       TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
 
     Example:
-      >>> p, l, u = lu(np.float32([[1.0, 2.0], [2.0, 2.0]]))
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> p, l, u = linalg.lu(np.float32([[1.0, 2.0], [2.0, 2.0]]))
       >>> l.tolist(), u.round(2).tolist()
       ([[1.0, 0.0], [0.5, 1.0]], [[2.0, 2.0], [0.0, 1.0]])
 
@@ -297,7 +305,9 @@ def eigh(
       ValueError: if its matrices are not square.
 
     Example:
-      >>> eigh(np.float32([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True).round(2).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.eigh(np.float32([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True).round(2).tolist()
       [1.0, 2.0]
 
     Source: scipy.linalg.eigh.
@@ -345,7 +355,10 @@ def polar(
       NotImplementedError: if the method is ``"qdwh"`` and the shape is not one that it takes.
 
     Example:
-      >>> u, p = polar(np.float32([[0.0, 2.0], [3.0, 0.0]]))
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> from ricci.scipy import linalg
+      >>> u, p = linalg.polar(np.float32([[0.0, 2.0], [3.0, 0.0]]))
       >>> jnp.abs(u).round(4).tolist()
       [[0.0, 1.0], [1.0, 0.0]]
 
@@ -405,7 +418,9 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
       ValueError: if its matrices are not square, or ``output`` is unknown.
 
     Example:
-      >>> t, z = schur(np.float32([[1.0, 2.0], [0.0, 3.0]]))
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> t, z = linalg.schur(np.float32([[1.0, 2.0], [0.0, 3.0]]))
       >>> t.round(2).tolist()
       [[1.0, 2.0], [0.0, 3.0]]
 
@@ -443,8 +458,11 @@ def hessenberg(
       ValueError: if its matrices are not square.
 
     Example:
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> from ricci.scipy import linalg
       >>> a = np.float32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
-      >>> h, q = hessenberg(a, calc_q=True)
+      >>> h, q = linalg.hessenberg(a, calc_q=True)
       >>> bool(abs(h[2, 0]) < 1e-6), bool(jnp.allclose(q @ h @ q.T, a, atol=1e-4))
       (True, True)
 
@@ -483,7 +501,10 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
       ValueError: if they do not hold square matrices of one size.
 
     Example:
-      >>> t, z = rsf2csf(*schur(np.float32([[0.0, 1.0], [-1.0, 0.0]])))
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> from ricci.scipy import linalg
+      >>> t, z = linalg.rsf2csf(*linalg.schur(np.float32([[0.0, 1.0], [-1.0, 0.0]])))
       >>> sorted(jnp.diagonal(t).imag.round(4).tolist())
       [-1.0, 1.0]
 

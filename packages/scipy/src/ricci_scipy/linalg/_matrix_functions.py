@@ -137,12 +137,17 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
       max_squarings: how often the exponential of the scaled matrix may be squared; a matrix that
         needs more squarings gives NaN.
 
+    Returns:
+      An array of the shape of ``A``.
+
     Raises:
       TypeError: if ``A`` is no array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square.
 
     Example:
-      >>> expm(np.float32([[0.0, 1.0], [0.0, 0.0]])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.expm(np.float32([[0.0, 1.0], [0.0, 0.0]])).tolist()
       [[1.0, 1.0], [0.0, 1.0]]
 
     Source: Higham, "The scaling and squaring method for the matrix exponential revisited", 2005.
@@ -170,8 +175,10 @@ def expm_frechet(
       ValueError: if shapes differ or are not square, or the method is unknown.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
       >>> a = np.zeros((2, 2), np.float32)
-      >>> expm_frechet(a, np.eye(2, dtype=np.float32), compute_expm=False).tolist()
+      >>> linalg.expm_frechet(a, np.eye(2, dtype=np.float32), compute_expm=False).tolist()
       [[1.0, 0.0], [0.0, 1.0]]
 
     Source: Al-Mohy and Higham, "Computing the Fréchet derivative of the matrix exponential", 2009.
@@ -205,7 +212,9 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
       NotImplementedError: for another ``blocksize``.
 
     Example:
-      >>> sqrtm(np.float32([[4.0, 0.0], [0.0, 9.0]])).real.tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.sqrtm(np.float32([[4.0, 0.0], [0.0, 9.0]])).real.tolist()
       [[2.0, 0.0], [0.0, 3.0]]
 
     Source: Björck and Hammarling, "A Schur method for the square root of a matrix", 1983.
@@ -262,7 +271,9 @@ def funm(
       ValueError: if it is no square matrix.
 
     Example:
-      >>> funm(np.float32([[1.0, 2.0], [0.0, 3.0]]), lambda x: x * x).real.round(3).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.funm(np.float32([[1.0, 2.0], [0.0, 3.0]]), lambda x: x * x).real.round(3).tolist()
       [[1.0, 8.0], [0.0, 9.0]]
 
     Source: Parlett, "A recurrence among the elements of functions of triangular matrices", 1976.

@@ -22,12 +22,17 @@ def block_diag(*arrs: ArrayLike) -> Array:
     Args:
       *arrs: arrays of rank 2 or less; vectors are rows.
 
+    Returns:
+      A matrix of the promoted dtype.
+
     Raises:
       TypeError: if one is no array.
       ValueError: if one has a higher rank.
 
     Example:
-      >>> block_diag(np.ones((1, 2)), np.float32(3.0)).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.block_diag(np.ones((1, 2)), np.float32(3.0)).tolist()
       [[1.0, 1.0, 0.0], [0.0, 0.0, 3.0]]
 
     Source: scipy.linalg.block_diag.
@@ -71,7 +76,9 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
       TypeError: if an operand is no array.
 
     Example:
-      >>> toeplitz(np.array([1, 2, 3]), np.array([1, 4, 5])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.toeplitz(np.array([1, 2, 3]), np.array([1, 4, 5])).tolist()
       [[1, 4, 5], [2, 1, 4], [3, 2, 1]]
 
     Source: scipy.linalg.toeplitz.
@@ -106,11 +113,16 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
       r: last rows, of shape ``(..., n)``, of which the first element is ignored; by default
         zeros, as many as ``c`` has elements.
 
+    Returns:
+      An array of shape ``(..., m, n)``.
+
     Raises:
       TypeError: if an operand is no array.
 
     Example:
-      >>> hankel(np.array([1, 2]), np.array([0, 3, 4])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.hankel(np.array([1, 2]), np.array([0, 3, 4])).tolist()
       [[1, 2, 3], [2, 3, 4]]
 
     Source: scipy.linalg.hankel.
@@ -131,11 +143,16 @@ def circulant(c: ArrayLike) -> Array:
     Args:
       c: first columns, of shape ``(..., n)``.
 
+    Returns:
+      An array of shape ``(..., n, n)``.
+
     Raises:
       TypeError: if ``c`` is no array.
 
     Example:
-      >>> circulant(np.array([1, 2, 3])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.circulant(np.array([1, 2, 3])).tolist()
       [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
 
     Source: scipy.linalg.circulant.
@@ -160,7 +177,9 @@ def companion(a: ArrayLike) -> Array:
       ValueError: if there are fewer than two coefficients.
 
     Example:
-      >>> companion(np.float32([1.0, -3.0, 2.0])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.companion(np.float32([1.0, -3.0, 2.0])).tolist()
       [[3.0, -2.0], [1.0, 0.0]]
 
     Source: scipy.linalg.companion.
@@ -181,11 +200,16 @@ def fiedler(a: ArrayLike) -> Array:
     Args:
       a: vectors of shape ``(..., n)``.
 
+    Returns:
+      An array of shape ``(..., n, n)``.
+
     Raises:
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> fiedler(np.array([1, 4])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.fiedler(np.array([1, 4])).tolist()
       [[0, 3], [3, 0]]
 
     Source: scipy.linalg.fiedler.
@@ -200,11 +224,16 @@ def fiedler_companion(a: ArrayLike) -> Array:
     Args:
       a: coefficients of shape ``(..., n)``, highest power first.
 
+    Returns:
+      An array of shape ``(..., n - 1, n - 1)``.
+
     Raises:
       TypeError: if ``a`` is no array.
 
     Example:
-      >>> fiedler_companion(np.float32([1.0, -3.0, 2.0])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.fiedler_companion(np.float32([1.0, -3.0, 2.0])).tolist()
       [[3.0, -2.0], [1.0, 0.0]]
 
     Source: Fiedler, "A note on companion matrices", 2003.
@@ -242,7 +271,9 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
       ValueError: if ``a`` is empty, ``n`` is not positive or the mode is unknown.
 
     Example:
-      >>> convolution_matrix(np.array([1, 2]), 2).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.convolution_matrix(np.array([1, 2]), 2).tolist()
       [[1, 0], [2, 1], [0, 2]]
 
     Source: scipy.linalg.convolution_matrix.
@@ -272,11 +303,15 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
       scale: ``None``, ``"sqrtn"`` to divide by the root of n, or ``"n"`` to divide by n.
       dtype: a complex dtype; by default the default one.
 
+    Returns:
+      A complex matrix of shape ``(n, n)``.
+
     Raises:
       ValueError: if the scale is unknown.
 
     Example:
-      >>> dft(2).real.tolist()
+      >>> from ricci.scipy import linalg
+      >>> linalg.dft(2).real.tolist()
       [[1.0, 1.0], [1.0, -1.0]]
 
     Source: scipy.linalg.dft.
@@ -298,11 +333,15 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
       n: its size, a power of 2.
       dtype: its dtype.
 
+    Returns:
+      A matrix of shape ``(n, n)``.
+
     Raises:
       ValueError: if ``n`` is no power of 2.
 
     Example:
-      >>> hadamard(2).tolist()
+      >>> from ricci.scipy import linalg
+      >>> linalg.hadamard(2).tolist()
       [[1, 1], [1, -1]]
 
     Source: Sylvester's construction; scipy.linalg.hadamard.
@@ -330,7 +369,8 @@ def helmert(n: int, full: bool = False) -> Array:
       ValueError: if ``n`` is not positive.
 
     Example:
-      >>> helmert(2, full=True).round(3).tolist()
+      >>> from ricci.scipy import linalg
+      >>> linalg.helmert(2, full=True).round(3).tolist()
       [[0.7070000171661377, 0.7070000171661377], [0.7070000171661377, -0.7070000171661377]]
 
     Source: scipy.linalg.helmert.
@@ -352,8 +392,12 @@ def hilbert(n: int) -> Array:
     Args:
       n: its size.
 
+    Returns:
+      A matrix of floats, of shape ``(n, n)``.
+
     Example:
-      >>> hilbert(2).tolist()[0]
+      >>> from ricci.scipy import linalg
+      >>> linalg.hilbert(2).tolist()[0]
       [1.0, 0.5]
 
     Source: scipy.linalg.hilbert.
@@ -368,8 +412,12 @@ def invhilbert(n: int) -> Array:
     Args:
       n: its size.
 
+    Returns:
+      A matrix of floats, of shape ``(n, n)``.
+
     Example:
-      >>> invhilbert(2).tolist()
+      >>> from ricci.scipy import linalg
+      >>> linalg.invhilbert(2).tolist()
       [[4.0, -6.0], [-6.0, 12.0]]
 
     Source: scipy.linalg.invhilbert.
@@ -399,12 +447,17 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
       f: fecundities of shape ``(..., n)``: the first row.
       s: survival rates of shape ``(..., n - 1)``: below the diagonal.
 
+    Returns:
+      An array of shape ``(..., n, n)``.
+
     Raises:
       TypeError: if an operand is no array.
       ValueError: if there are not two fecundities at least, and one survival rate less.
 
     Example:
-      >>> leslie(np.float32([0.1, 2.0]), np.float32([0.5])).round(1).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.leslie(np.float32([0.1, 2.0]), np.float32([0.5])).round(1).tolist()
       [[0.10000000149011612, 2.0], [0.5, 0.0]]
 
     Source: scipy.linalg.leslie.
@@ -449,11 +502,15 @@ def pascal(n: int, kind: str | None = None) -> Array:
       kind: ``"lower"`` or ``"upper"`` for a triangular matrix, ``None`` or ``"symmetric"`` for the
         product of the first with the second.
 
+    Returns:
+      A matrix of shape ``(n, n)``.
+
     Raises:
       ValueError: if the kind is unknown.
 
     Example:
-      >>> pascal(3).tolist()
+      >>> from ricci.scipy import linalg
+      >>> linalg.pascal(3).tolist()
       [[1.0, 1.0, 1.0], [1.0, 2.0, 3.0], [1.0, 3.0, 6.0]]
 
     Source: scipy.linalg.pascal.
@@ -467,11 +524,15 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     Args:
       n, kind: as for ``pascal``.
 
+    Returns:
+      A matrix of shape ``(n, n)``.
+
     Raises:
       ValueError: if the kind is unknown.
 
     Example:
-      >>> invpascal(2, "lower").tolist()
+      >>> from ricci.scipy import linalg
+      >>> linalg.invpascal(2, "lower").tolist()
       [[1.0, 0.0], [-1.0, 1.0]]
 
     Source: scipy.linalg.invpascal.

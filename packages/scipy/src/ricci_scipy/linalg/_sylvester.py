@@ -35,8 +35,10 @@ def solve_sylvester(
       ValueError: if shapes do not fit, or the method is unknown.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
       >>> a, b = np.float32([[2.0]]), np.float32([[3.0]])
-      >>> solve_sylvester(a, b, np.float32([[10.0]])).tolist()
+      >>> linalg.solve_sylvester(a, b, np.float32([[10.0]])).tolist()
       [[2.0]]
 
     Source: Bartels and Stewart, "Solution of the matrix equation AX + XB = C", 1972.
@@ -123,7 +125,10 @@ def qr_multiply(
       ValueError: if shapes do not fit, or the mode is unknown.
 
     Example:
-      >>> product, r = qr_multiply(np.float32([[3.0], [4.0]]), np.float32([3.0, 4.0]))
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> from ricci.scipy import linalg
+      >>> product, r = linalg.qr_multiply(np.float32([[3.0], [4.0]]), np.float32([3.0, 4.0]))
       >>> jnp.abs(product).round(3).tolist()
       [5.0]
 

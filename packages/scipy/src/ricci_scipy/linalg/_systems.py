@@ -74,13 +74,18 @@ def solve_triangular(
       unit_diagonal: whether the diagonal is assumed to be ones; its elements are then not used.
       overwrite_b, debug, check_finite: ignored; SciPy has them.
 
+    Returns:
+      An array of the shape of ``b``.
+
     Raises:
       TypeError: if an operand is no array.
       ValueError: if shapes do not fit, or ``trans`` is unknown.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
       >>> a = np.array([[2.0, 0.0], [1.0, 4.0]], np.float32)
-      >>> solve_triangular(a, np.float32([2.0, 9.0]), lower=True).round(2).tolist()
+      >>> linalg.solve_triangular(a, np.float32([2.0, 9.0]), lower=True).round(2).tolist()
       [1.0, 2.0]
 
     Source: scipy.linalg.solve_triangular.
@@ -125,8 +130,10 @@ def cho_factor(
       TypeError, ValueError: as ``cholesky``.
 
     Example:
-      >>> factor = cho_factor(np.float32([[4.0, 0.0], [0.0, 9.0]]))
-      >>> cho_solve(factor, np.float32([4.0, 18.0])).round(2).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> factor = linalg.cho_factor(np.float32([[4.0, 0.0], [0.0, 9.0]]))
+      >>> linalg.cho_solve(factor, np.float32([4.0, 18.0])).round(2).tolist()
       [1.0, 2.0]
 
     Source: scipy.linalg.cho_factor.
@@ -148,13 +155,18 @@ def cho_solve(
         broadcast.
       overwrite_b, check_finite: ignored; SciPy has them.
 
+    Returns:
+      An array of the shape of ``b``.
+
     Raises:
       TypeError: if an operand is no array.
       ValueError: if shapes do not fit.
 
     Example:
-      >>> factor = cho_factor(np.float32([[4.0, 0.0], [0.0, 9.0]]))
-      >>> cho_solve(factor, np.float32([4.0, 18.0])).round(2).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> factor = linalg.cho_factor(np.float32([[4.0, 0.0], [0.0, 9.0]]))
+      >>> linalg.cho_solve(factor, np.float32([4.0, 18.0])).round(2).tolist()
       [1.0, 2.0]
 
     Source: scipy.linalg.cho_solve.
@@ -195,14 +207,22 @@ def solve(
         definite ones.
       overwrite_a, overwrite_b, debug, check_finite: ignored; SciPy has them.
 
+    Returns:
+      An array of the shape of ``b``.
+
     Raises:
       TypeError: if an operand is no array.
       ValueError: if shapes do not fit, or ``assume_a`` is unknown.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
       >>> a = np.float32([[2.0, 1.0], [1.0, 3.0]])
-      >>> solve(a, np.float32([3.0, 4.0]), assume_a="pos").round(4).tolist()
+      >>> linalg.solve(a, np.float32([3.0, 4.0]), assume_a="pos").round(4).tolist()
       [1.0, 1.0]
+
+    See also:
+      ``cho_factor``, ``lu_factor``, to solve with one matrix many times.
 
     Source: scipy.linalg.solve.
     """
@@ -246,7 +266,9 @@ def lu_factor(
       TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
 
     Example:
-      >>> factors, pivots = lu_factor(np.float32([[1.0, 2.0], [2.0, 2.0]]))
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> factors, pivots = linalg.lu_factor(np.float32([[1.0, 2.0], [2.0, 2.0]]))
       >>> factors.round(2).tolist(), pivots.tolist()
       ([[2.0, 2.0], [0.5, 1.0]], [1, 1])
 
@@ -272,13 +294,18 @@ def lu_solve(
       trans: which system to solve: 0 for ``a``, 1 for its transpose, 2 for its adjoint.
       overwrite_b, check_finite: ignored; SciPy has them.
 
+    Returns:
+      An array of the shape of ``b``.
+
     Raises:
       TypeError: if an operand is no array.
       ValueError: if shapes do not fit, or ``trans`` is unknown.
 
     Example:
-      >>> factors = lu_factor(np.float32([[0.0, 2.0], [4.0, 0.0]]))
-      >>> lu_solve(factors, np.float32([2.0, 8.0])).round(2).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> factors = linalg.lu_factor(np.float32([[0.0, 2.0], [4.0, 0.0]]))
+      >>> linalg.lu_solve(factors, np.float32([2.0, 8.0])).round(2).tolist()
       [2.0, 1.0]
 
     Source: scipy.linalg.lu_solve.
@@ -313,12 +340,17 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       a: matrices of shape ``(..., n, n)``.
       overwrite_a, check_finite: ignored; SciPy has them.
 
+    Returns:
+      An array of shape ``(...)``.
+
     Raises:
       TypeError: if ``a`` is no array.
       ValueError: if its matrices are not square.
 
     Example:
-      >>> round(float(det(np.float32([[1.0, 2.0], [3.0, 4.0]]))), 3)
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> round(float(linalg.det(np.float32([[1.0, 2.0], [3.0, 4.0]]))), 3)
       -2.0
 
     Source: scipy.linalg.det.
@@ -333,12 +365,20 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       a: matrices of shape ``(..., n, n)``.
       overwrite_a, check_finite: ignored; SciPy has them.
 
+    Returns:
+      An array of the shape of ``a``.
+
     Raises:
       TypeError: if ``a`` is no array.
       ValueError: if its matrices are not square.
 
+    To solve a system, ``solve`` is more precise and costs less. A singular matrix raises no error:
+    its inverse holds infinities or NaN.
+
     Example:
-      >>> inv(np.float32([[2.0, 0.0], [0.0, 4.0]])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
+      >>> linalg.inv(np.float32([[2.0, 0.0], [0.0, 4.0]])).tolist()
       [[0.5, 0.0], [0.0, 0.25]]
 
     Source: scipy.linalg.inv.

@@ -77,8 +77,10 @@ def eigh_tridiagonal(
       NotImplementedError: for ``select="v"``, a range of values.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.scipy import linalg
       >>> d, e = np.float32([2.0, 1.0]), np.float32([0.0])
-      >>> eigh_tridiagonal(d, e, eigvals_only=True).round(2).tolist()
+      >>> linalg.eigh_tridiagonal(d, e, eigvals_only=True).round(2).tolist()
       [1.0, 2.0]
 
     Source: scipy.linalg.eigh_tridiagonal.

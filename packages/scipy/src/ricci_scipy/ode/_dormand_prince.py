@@ -70,10 +70,19 @@ def runge_kutta_step(
       func: ``func(y, t)`` gives the slope.
       y0, f0: the state at ``t0``, a vector, and the slope there.
       dt: the size of the step.
+      t0: the time at the start.
 
     Returns:
       The state after the step, the slope there, an estimate of the error, and the slopes of all
       seven stages.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import ode
+      >>> y = jnp.array([1.0])
+      >>> end, slope, error, k = ode.runge_kutta_step(lambda y, t: -y, y, -y, 0.0, 0.1)
+      >>> end.round(4).tolist() == jnp.exp(jnp.array([-0.1])).round(4).tolist(), k.shape
+      (True, (7, 1))
     """
     step = _in(y0, dt)
     slopes = [f0]
@@ -97,6 +106,18 @@ def interp_fit_dopri(y0: Array, y1: Array, k: Array, dt: ArrayLike) -> Array:
       y0, y1: the states before and after the step.
       k: the slopes of its stages.
       dt: its size. The polynomial's variable is the part of the step.
+
+    Returns:
+      An array of five coefficients for each element of the state.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import ode
+      >>> y, slope = jnp.array([1.0]), lambda y, t: jnp.ones(1)
+      >>> end, _, _, k = ode.runge_kutta_step(slope, y, slope(y, 0.0), 0.0, 0.5)
+      >>> fitted = ode.interp_fit_dopri(y, end, k, 0.5)
+      >>> jnp.polyval(jnp.array(fitted), 0.5).round(4).tolist()
+      [1.25]
     """
     middle = y0 + _in(y0, dt) * _combined(_MIDPOINT, list(k))
     return jnp.stack(fit_4th_order_polynomial(y0, y1, middle, k[0], k[-1], dt))
@@ -110,9 +131,18 @@ def fit_4th_order_polynomial(
     Args:
       y0, y1, y_mid: the values at 0, at 1 and half way.
       dy0, dy1: the slopes, by a variable of which the interval has the length ``dt``.
+      dt: the length of the interval.
 
     Returns:
       Five coefficients, highest first, of the variable that goes from 0 to 1.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import ode
+      >>> zero, one = jnp.array(0.0), jnp.array(1.0)
+      >>> square = ode.fit_4th_order_polynomial(zero, one, one / 4, zero, 2 * one, 1.0)
+      >>> [float(c) for c in square]
+      [0.0, 0.0, 1.0, 0.0, 0.0]
     """
     step = _in(y0, dt)
     s0, s1 = step * dy0, step * dy1
@@ -123,7 +153,20 @@ def fit_4th_order_polynomial(
 
 
 def abs2(x: ArrayLike) -> Array:
-    """The square of the absolute value, without its root."""
+    """The square of the absolute value, without its root.
+
+    Args:
+      x: an array of real or complex numbers.
+
+    Returns:
+      A real array of the shape of ``x``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import ode
+      >>> ode.abs2(jnp.array([3 + 4j])).tolist()
+      [25.0]
+    """
     x = jnp.asarray(x)
     return jnp.square(x.real) + jnp.square(x.imag) if jnp.iscomplexobj(x) else jnp.square(x)
 
@@ -137,6 +180,16 @@ def mean_error_ratio(
       error_estimate: the errors of a step.
       rtol, atol: an error of ``atol + rtol * |y|`` is allowed.
       y0, y1: the states before and after the step, of which the larger counts.
+
+    Returns:
+      A scalar array; a step is exact enough up to 1.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import ode
+      >>> y = jnp.array([1.0, 1.0])
+      >>> round(float(ode.mean_error_ratio(jnp.array([1e-3, 1e-3]), 0.0, 1e-3, y, y)), 4)
+      1.0
     """
     allowed = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
     return jnp.sqrt(jnp.mean(abs2(error_estimate / allowed)))
@@ -159,6 +212,15 @@ def optimal_step_size(
       ifactor, dfactor: the most and the least by which the size changes; it does not shrink after
         a step that was exact enough.
       order: the order of the method.
+
+    Returns:
+      A scalar array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import ode
+      >>> round(float(ode.optimal_step_size(0.1, jnp.array(1.0))), 4)  # as exact as allowed
+      0.09
     """
     ratio: Any = jnp.asarray(mean_error_ratio)
     least = jnp.where(ratio < 1, 1.0, dfactor).astype(ratio.dtype)
@@ -184,6 +246,17 @@ def initial_step_size(
       t0, y0, f0: the time, the state and the slope at the start.
       order: the order of the method.
       rtol, atol: the error that is allowed, relative and absolute.
+
+    Returns:
+      A scalar array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import ode
+      >>> y = jnp.array([1.0])
+      >>> step = ode.initial_step_size(lambda y, t: -y, 0.0, y, 4, 1e-4, 1e-4, -y)
+      >>> 0.0 < float(step) < 1.0
+      True
     """
     allowed = atol + rtol * jnp.abs(y0)
     size = lambda x: jnp.sqrt(jnp.sum(abs2(x / allowed)))

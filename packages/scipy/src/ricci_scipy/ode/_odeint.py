@@ -322,8 +322,10 @@ def odeint(
       ValueError: if ``func`` returns something that is not like ``y0``.
 
     Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import ode
       >>> times = jnp.linspace(0.0, 1.0, 3)
-      >>> found = odeint(lambda y, t, rate: -rate * y, 1.0, times, 2.0)
+      >>> found = ode.odeint(lambda y, t, rate: -rate * y, 1.0, times, 2.0)
       >>> found.round(3).tolist()
       [1.0, 0.368..., 0.135...]
     """
@@ -392,6 +394,18 @@ def ravel_first_arg(
     Args:
       f: ``f(tree, *args)`` returns a pytree.
       unravel: from the vector to the first argument, as ``ravel_pytree`` gives it.
+
+    Returns:
+      A function of a vector.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import ode
+      >>> from ricci.flatten_util import ravel_pytree
+      >>> flat, unravel = ravel_pytree({"a": jnp.ones(2), "b": 1.0})
+      >>> slope = ode.ravel_first_arg(lambda y, t: {"a": -y["a"], "b": t}, unravel)
+      >>> slope(flat, 3.0).tolist()
+      [-1.0, -1.0, 3.0]
     """
 
     def raveled(y: Array, *args: PyTree) -> Array:

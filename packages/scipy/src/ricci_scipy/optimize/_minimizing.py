@@ -22,16 +22,21 @@ _UNFINISHED = -1
 class OptimizeResults(NamedTuple):
     """The result of ``minimize``.
 
-    - ``x``: the solution; ``fun`` and ``jac`` are the value and the gradient there.
-    - ``success``: whether it is a minimum to the given tolerance.
-    - ``status``: why the run ended: 0 for convergence, 1 after ``maxiter`` steps, 2 after
-      ``maxfun`` or ``maxgrad`` evaluations, 5 if the line search found no lower value.
-    - ``hess_inv``: an estimate of the inverse of the Hessian, or ``None``.
-    - ``nfev``, ``njev``, ``nit``: the numbers of values, gradients and steps computed.
+    Attributes:
+      x: the solution.
+      success: whether it is a minimum to the given tolerance.
+      status: why the run ended: 0 for convergence, 1 after ``maxiter`` steps, 2 after ``maxfun`` or
+        ``maxgrad`` evaluations, 5 if the line search found no lower value.
+      fun, jac: the value and the gradient at the solution.
+      hess_inv: an estimate of the inverse of the Hessian, or ``None``.
+      nfev, njev, nit: the numbers of values, gradients and steps computed.
 
     Example:
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> from ricci.scipy import optimize
       >>> bowl = lambda x: jnp.sum((x - 1.0) ** 2)
-      >>> found = minimize(bowl, np.zeros(2, np.float32), method="BFGS")
+      >>> found = optimize.minimize(bowl, np.zeros(2, np.float32), method="BFGS")
       >>> found.x.tolist(), bool(found.success)
       ([1.0, 1.0], True)
     """
@@ -84,13 +89,18 @@ def minimize(
         ``maxcor`` (how many steps to store), ``ftol`` (the relative decrease at which to stop),
         ``maxfun``, ``maxgrad`` and ``maxls``.
 
+    Returns:
+      An ``OptimizeResults``.
+
     Raises:
       TypeError: if ``args`` is not a tuple, an option is unknown, or ``x0`` is not floating.
       ValueError: if the method is unknown, or ``x0`` is not a vector.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.scipy import optimize
       >>> rosenbrock = lambda x: 100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2
-      >>> minimize(rosenbrock, np.float32([-1.0, 1.0]), method="BFGS").x.round(2).tolist()
+      >>> optimize.minimize(rosenbrock, np.float32([-1.0, 1.0]), method="BFGS").x.round(2).tolist()
       [1.0, 1.0]
 
     Source: Nocedal and Wright, "Numerical optimization", algorithms 6.1 and 7.5.

@@ -73,12 +73,17 @@ def convolve(
       method: ``"direct"``, ``"fft"`` by Fourier transforms, or ``"auto"``, which is direct.
       precision: of the products; see ``lax.Precision``.
 
+    Returns:
+      An array of the promoted float or complex dtype.
+
     Raises:
       TypeError: if an operand is no array.
       ValueError: if ranks differ, an operand is empty, or the mode or method is unknown.
 
     Example:
-      >>> convolve(np.float32([1.0, 2.0]), np.float32([1.0, 1.0, 1.0])).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import signal
+      >>> signal.convolve(np.float32([1.0, 2.0]), np.float32([1.0, 1.0, 1.0])).tolist()
       [1.0, 3.0, 3.0, 2.0]
 
     Source: scipy.signal.convolve.
@@ -106,11 +111,16 @@ def correlate(
     Args:
       in1, in2, mode, method, precision: as for ``convolve``.
 
+    Returns:
+      An array of the promoted float or complex dtype.
+
     Raises:
       TypeError, ValueError: as ``convolve``.
 
     Example:
-      >>> correlate(np.float32([1.0, 2.0, 3.0]), np.float32([0.0, 1.0]), "valid").tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import signal
+      >>> signal.correlate(np.float32([1.0, 2.0, 3.0]), np.float32([0.0, 1.0]), "valid").tolist()
       [2.0, 3.0]
 
     Source: scipy.signal.correlate.
@@ -152,13 +162,18 @@ def convolve2d(
       in1, in2, mode, precision: as for ``convolve``.
       boundary, fillvalue: the values outside of the first operand; only zeros are available.
 
+    Returns:
+      A matrix of the promoted float or complex dtype.
+
     Raises:
       TypeError: if an operand is no array.
       ValueError: if ranks are not 2, an operand is empty, or the mode is unknown.
       NotImplementedError: for another boundary or fill value.
 
     Example:
-      >>> convolve2d(np.ones((2, 2)), np.ones((2, 2)), "valid").tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import signal
+      >>> signal.convolve2d(np.ones((2, 2)), np.ones((2, 2)), "valid").tolist()
       [[4.0]]
 
     Source: scipy.signal.convolve2d.
@@ -182,11 +197,16 @@ def correlate2d(
       in1, in2, mode, precision: as for ``convolve``.
       boundary, fillvalue: the values outside of the first operand; only zeros are available.
 
+    Returns:
+      A matrix of the promoted float or complex dtype.
+
     Raises:
       TypeError, ValueError, NotImplementedError: as ``convolve2d``.
 
     Example:
-      >>> correlate2d(np.ones((2, 2)), np.ones((2, 2)), "valid").tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import signal
+      >>> signal.correlate2d(np.ones((2, 2)), np.ones((2, 2)), "valid").tolist()
       [[4.0]]
 
     Source: scipy.signal.correlate2d.
@@ -215,12 +235,17 @@ def fftconvolve(
       mode: as for ``convolve``.
       axes: the dimensions to convolve along, by default all.
 
+    Returns:
+      An array of the promoted float or complex dtype.
+
     Raises:
       TypeError: if an operand is no array.
       ValueError: if ranks or shapes do not fit, or the mode is unknown.
 
     Example:
-      >>> fftconvolve(np.float32([1.0, 2.0]), np.float32([1.0, 1.0])).round(4).tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import signal
+      >>> signal.fftconvolve(np.float32([1.0, 2.0]), np.float32([1.0, 1.0])).round(4).tolist()
       [1.0, 3.0, 2.0]
 
     Source: scipy.signal.fftconvolve.

@@ -25,12 +25,17 @@ def detrend(
       bp: for lines, the indices where another line begins: an integer or a sequence.
       overwrite_data: ignored; SciPy has it.
 
+    Returns:
+      An array of the shape of ``data``, of a float or complex dtype.
+
     Raises:
       TypeError: if ``data`` is no array.
       ValueError: if the type is unknown, or an index lies outside of the data.
 
     Example:
-      >>> detrend(np.float32([1.0, 2.0, 3.0]), type="constant").tolist()
+      >>> import numpy as np
+      >>> from ricci.scipy import signal
+      >>> signal.detrend(np.float32([1.0, 2.0, 3.0]), type="constant").tolist()
       [-1.0, 0.0, 1.0]
 
     Source: scipy.signal.detrend.

@@ -178,7 +178,9 @@ def stft(
       ValueError: if lengths do not fit, or a name is unknown.
 
     Example:
-      >>> f, t, z = stft(np.ones(32, np.float32), nperseg=8)
+      >>> import numpy as np
+      >>> from ricci.scipy import signal
+      >>> f, t, z = signal.stft(np.ones(32, np.float32), nperseg=8)
       >>> f.shape, t.shape, z.shape
       ((5,), (9,), (5, 9))
 
@@ -250,8 +252,11 @@ def csd(
       ValueError: if shapes or lengths do not fit, or a name is unknown.
 
     Example:
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> from ricci.scipy import signal
       >>> x = np.float32([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
-      >>> f, p = csd(x, x, nperseg=4)
+      >>> f, p = signal.csd(x, x, nperseg=4)
       >>> f.tolist(), int(jnp.argmax(jnp.abs(p)))
       ([0.0, 0.25, 0.5], 2)
 
@@ -344,7 +349,10 @@ def welch(
       TypeError, ValueError: as ``csd``.
 
     Example:
-      >>> f, p = welch(np.float32([1.0, -1.0] * 8), nperseg=4)
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> from ricci.scipy import signal
+      >>> f, p = signal.welch(np.float32([1.0, -1.0] * 8), nperseg=4)
       >>> f.tolist(), int(jnp.argmax(p))
       ([0.0, 0.25, 0.5], 2)
 
@@ -397,8 +405,10 @@ def istft(
       ValueError: if lengths or axes do not fit.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.scipy import signal
       >>> x = np.float32([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
-      >>> istft(stft(x, nperseg=4)[2])[1].round(4).tolist()
+      >>> signal.istft(signal.stft(x, nperseg=4)[2])[1].round(4).tolist()
       [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 
     Source: Griffin and Lim, "Signal estimation from modified short-time Fourier transform", 1984.

@@ -329,7 +329,9 @@ def cg(
       ValueError: if a matrix is not square, or ``x0`` is not like ``b``.
 
     Example:
-      >>> x, _ = cg(np.float32([[2.0, 0.0], [0.0, 4.0]]), np.float32([2.0, 4.0]))
+      >>> import numpy as np
+      >>> from ricci.scipy.sparse import linalg
+      >>> x, _ = linalg.cg(np.float32([[2.0, 0.0], [0.0, 4.0]]), np.float32([2.0, 4.0]))
       >>> x.round(4).tolist()
       [1.0, 1.0]
 
@@ -361,7 +363,9 @@ def bicgstab(
       TypeError, ValueError: as ``cg``.
 
     Example:
-      >>> x, _ = bicgstab(np.float32([[2.0, 1.0], [0.0, 4.0]]), np.float32([3.0, 4.0]))
+      >>> import numpy as np
+      >>> from ricci.scipy.sparse import linalg
+      >>> x, _ = linalg.bicgstab(np.float32([[2.0, 1.0], [0.0, 4.0]]), np.float32([3.0, 4.0]))
       >>> x.round(3).tolist()
       [1.0, 1.0]
 
@@ -402,7 +406,9 @@ def gmres(
         ``restart`` that is not positive.
 
     Example:
-      >>> x, _ = gmres(np.float32([[2.0, 1.0], [0.0, 4.0]]), np.float32([3.0, 4.0]))
+      >>> import numpy as np
+      >>> from ricci.scipy.sparse import linalg
+      >>> x, _ = linalg.gmres(np.float32([[2.0, 1.0], [0.0, 4.0]]), np.float32([3.0, 4.0]))
       >>> x.round(3).tolist()
       [1.0, 1.0]
 

@@ -138,8 +138,14 @@ def _vector_of(q: Array) -> Array:
 class Rotation(NamedTuple):
     """One rotation in space, or several, as unit quaternions (x, y, z, w).
 
+    Attributes:
+      quat: the quaternions, of shape ``(..., 4)``.
+
     Example:
-      >>> quarter = Rotation.from_euler("z", np.float32(90.0), degrees=True)
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> from ricci.scipy.spatial import transform
+      >>> quarter = transform.Rotation.from_euler("z", np.float32(90.0), degrees=True)
       >>> jnp.abs(quarter.apply(np.float32([1.0, 0.0, 0.0])).round(3)).tolist()
       [0.0, 1.0, 0.0]
 
@@ -345,9 +351,16 @@ def _euler_angles(q: Array, *, axes: tuple[int, ...], is_fixed: bool) -> Array:
 class Slerp(NamedTuple):
     """Spherical linear interpolation of rotations, at constant speed from each to the next.
 
+    Attributes:
+      times, timedelta: the times of the rotations, and their differences.
+      rotations: the rotations, without the last one.
+      rotvecs: the turn from each to the next, as a vector.
+
     Example:
-      >>> ends = Rotation.from_euler("z", np.float32([0.0, 90.0]), degrees=True)
-      >>> turn = Slerp.init(np.float32([0.0, 1.0]), ends)
+      >>> import numpy as np
+      >>> from ricci.scipy.spatial import transform
+      >>> ends = transform.Rotation.from_euler("z", np.float32([0.0, 90.0]), degrees=True)
+      >>> turn = transform.Slerp.init(np.float32([0.0, 1.0]), ends)
       >>> round(float(turn(np.float32(0.5)).as_euler("xyz", degrees=True)[2]), 3)
       45.0
 

@@ -41,8 +41,12 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     Args:
       x, y: real or complex numbers.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float or complex dtype.
+
     Example:
-      >>> float(xlogy(0.0, 0.0))
+      >>> from ricci.scipy import special
+      >>> float(special.xlogy(0.0, 0.0))
       0.0
     """
     return _xlogy(x, y)
@@ -55,8 +59,12 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     Args:
       x, y: real or complex numbers.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float or complex dtype.
+
     Example:
-      >>> float(xlog1py(0.0, -1.0))
+      >>> from ricci.scipy import special
+      >>> float(special.xlog1py(0.0, -1.0))
       0.0
     """
     return _xlog1py(x, y)
@@ -66,8 +74,15 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 def entr(x: ArrayLike) -> Array:
     """A term of the entropy: -x log(x), 0 at 0, and -inf for negative numbers.
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(entr(0.5)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.entr(0.5)), 5)
       0.34657
     """
     return _entr(cast(Array, x))
@@ -107,8 +122,12 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     Args:
       p, q: real numbers.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(rel_entr(0.5, 0.25)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.rel_entr(0.5, 0.25)), 5)
       0.34657
     """
     p, q = cast(Array, p), cast(Array, q)
@@ -125,8 +144,12 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     Args:
       p, q: real numbers.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(kl_div(0.5, 0.25)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.kl_div(0.5, 0.25)), 5)
       0.09657
     """
     p, q = cast(Array, p), cast(Array, q)
@@ -150,8 +173,12 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
       x: numbers from 0.
       lmbda: the exponent λ.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(boxcox(4.0, 0.5)), 3)
+      >>> from ricci.scipy import special
+      >>> round(float(special.boxcox(4.0, 0.5)), 3)
       2.0
 
     Source: Box and Cox, J. R. Statist. Soc. B 26 (1964) 211.
@@ -167,8 +194,12 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
       x: numbers from -1.
       lmbda: the exponent λ.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(boxcox1p(3.0, 0.5)), 3)
+      >>> from ricci.scipy import special
+      >>> round(float(special.boxcox1p(3.0, 0.5)), 3)
       2.0
 
     Source: Box and Cox, J. R. Statist. Soc. B 26 (1964) 211.
@@ -180,8 +211,15 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 def expit(x: ArrayLike) -> Array:
     """The logistic function, 1 / (1 + exp(-x)).
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> float(expit(0.0))
+      >>> from ricci.scipy import special
+      >>> float(special.expit(0.0))
       0.5
     """
     return lax.logistic(x)
@@ -202,8 +240,15 @@ def _logit_jvp(primals, tangents):
 def logit(x: ArrayLike) -> Array:
     """The inverse of the logistic function, log(x / (1 - x)).
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> float(logit(0.5))
+      >>> from ricci.scipy import special
+      >>> float(special.logit(0.5))
       0.0
     """
     return _logit(cast(Array, x))
@@ -213,8 +258,15 @@ def logit(x: ArrayLike) -> Array:
 def i0e(x: ArrayLike) -> Array:
     """The scaled modified Bessel function, exp(-|x|) I₀(x).
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(i0e(1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.i0e(1.0)), 5)
       0.46576
 
     Source: DLMF 10.25.
@@ -226,8 +278,15 @@ def i0e(x: ArrayLike) -> Array:
 def i1e(x: ArrayLike) -> Array:
     """The scaled modified Bessel function, exp(-|x|) I₁(x).
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(i1e(1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.i1e(1.0)), 5)
       0.20791
 
     Source: DLMF 10.25.
@@ -262,8 +321,15 @@ _i1.defjvps(_i1_derivative)
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(i0(1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.i0(1.0)), 5)
       1.26607
 
     Source: DLMF 10.25.
@@ -275,8 +341,15 @@ def i0(x: ArrayLike) -> Array:
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, of order 1.
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(i1(1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.i1(1.0)), 5)
       0.56516
 
     Source: DLMF 10.25.

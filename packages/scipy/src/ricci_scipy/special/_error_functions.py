@@ -20,8 +20,15 @@ _ROOT_PI = float(np.sqrt(np.pi))
 def erf(x: ArrayLike) -> Array:
     """The error function, 2/√π ∫₀ˣ exp(-t²) dt.
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(erf(0.5)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.erf(0.5)), 5)
       0.5205
 
     Source: DLMF 7.2.1.
@@ -33,8 +40,15 @@ def erf(x: ArrayLike) -> Array:
 def erfc(x: ArrayLike) -> Array:
     """1 - erf(x), without cancellation.
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(erfc(0.5)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.erfc(0.5)), 5)
       0.4795
 
     Source: DLMF 7.2.2.
@@ -46,8 +60,15 @@ def erfc(x: ArrayLike) -> Array:
 def erfinv(x: ArrayLike) -> Array:
     """The inverse of ``erf``, for x in [-1, 1].
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(erfinv(0.5205)), 4)
+      >>> from ricci.scipy import special
+      >>> round(float(special.erfinv(0.5205)), 4)
       0.5
 
     Source: DLMF 7.17.
@@ -67,8 +88,12 @@ def erfcx(x: ArrayLike) -> Array:
     Args:
       x: real or complex numbers.
 
+    Returns:
+      An array of the shape of ``x``, of a float or complex dtype.
+
     Example:
-      >>> round(float(erfcx(10.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.erfcx(10.0)), 5)
       0.05614
 
     Source: the variable of Shepherd and Laframboise, Math. Comp. 36 (1981) 249.
@@ -86,8 +111,15 @@ def _real_dawson(x: ArrayLike) -> Array:
 def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral, exp(-x²) ∫₀ˣ exp(t²) dt.
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(dawsn(1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.dawsn(1.0)), 5)
       0.53808
 
     Source: DLMF 7.2.5.
@@ -151,7 +183,8 @@ def wofz(z: ArrayLike) -> Array:
       Complex numbers.
 
     Example:
-      >>> round(float(abs(wofz(1 + 1j))), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(abs(special.wofz(1 + 1j))), 5)
       0.36909
 
     Source: Weideman, SIAM J. Numer. Anal. 31 (1994) 1497.
@@ -167,11 +200,15 @@ def ndtr(x: ArrayLike) -> Array:
     Args:
       x: numbers of dtype float32 or float64.
 
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Raises:
       TypeError: for another dtype.
 
     Example:
-      >>> round(float(ndtr(1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.ndtr(1.0)), 5)
       0.84134
 
     Source: DLMF 7.18.
@@ -208,12 +245,16 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
       x: numbers of dtype float32 or float64.
       series_order: between 0 and 30. The tail is computed to full precision whatever it is.
 
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Raises:
       TypeError: for another dtype, or an order that is no integer.
       ValueError: for an order out of range.
 
     Example:
-      >>> round(float(log_ndtr(-40.0)), 3)
+      >>> from ricci.scipy import special
+      >>> round(float(special.log_ndtr(-40.0)), 3)
       -804.608
     """
     if not isinstance(series_order, int):
@@ -258,11 +299,15 @@ def ndtri(p: ArrayLike) -> Array:
     Args:
       p: probabilities of dtype float32 or float64; NaN results outside [0, 1].
 
+    Returns:
+      An array of the shape of ``p``, of a float dtype.
+
     Raises:
       TypeError: for another dtype.
 
     Example:
-      >>> round(float(ndtri(0.975)), 4)
+      >>> from ricci.scipy import special
+      >>> round(float(special.ndtri(0.975)), 4)
       1.96
 
     Source: Wichura, algorithm AS 241, Applied Statistics 37 (1988) 477.
@@ -314,8 +359,12 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     Args:
       h, a: real numbers; small floats are taken as float32.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(owens_t(1.0, 0.5)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.owens_t(1.0, 0.5)), 5)
       0.04306
 
     Source: Owen, Ann. Math. Statist. 27 (1956) 1075.

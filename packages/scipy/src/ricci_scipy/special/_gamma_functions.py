@@ -62,8 +62,12 @@ def gammaln(x: ArrayLike) -> Array:
     Args:
       x: real numbers.
 
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(gammaln(10.0)), 4)
+      >>> from ricci.scipy import special
+      >>> round(float(special.gammaln(10.0)), 4)
       12.8018
 
     Source: DLMF 5.2.1.
@@ -79,8 +83,12 @@ def loggamma(x: ArrayLike) -> Array:
       x: real numbers, NaN results for negative ones; or complex numbers, for which it is the
         branch that is continuous off the negative axis.
 
+    Returns:
+      An array of the shape of ``x``, of a float or complex dtype.
+
     Example:
-      >>> round(float(loggamma(10.0)), 4)
+      >>> from ricci.scipy import special
+      >>> round(float(special.loggamma(10.0)), 4)
       12.8018
 
     Source: Hare, J. Algorithms 25 (1997) 221.
@@ -104,8 +112,15 @@ def _sign(x: ArrayLike) -> Array:
 def gammasgn(x: ArrayLike) -> Array:
     """The sign of the gamma function, NaN at its negative poles.
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> float(gammasgn(-0.5))
+      >>> from ricci.scipy import special
+      >>> float(special.gammasgn(-0.5))
       -1.0
     """
     return _sign(x)
@@ -122,8 +137,12 @@ def gamma(x: ArrayLike) -> Array:
     Args:
       x: real or complex numbers; NaN results at negative integers.
 
+    Returns:
+      An array of the shape of ``x``, of a float or complex dtype.
+
     Example:
-      >>> round(float(gamma(5.0)), 3)
+      >>> from ricci.scipy import special
+      >>> round(float(special.gamma(5.0)), 3)
       24.0
 
     Source: DLMF 5.2.1.
@@ -164,8 +183,12 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     Args:
       a, b: real numbers.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(betaln(2.0, 3.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.betaln(2.0, 3.0)), 5)
       -2.48491
 
     Source: Didonato and Morris, ACM Trans. Math. Softw. 18 (1992) 360.
@@ -180,8 +203,12 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     Args:
       a, b: real numbers.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(beta(2.0, 3.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.beta(2.0, 3.0)), 5)
       0.08333
 
     Source: DLMF 5.12.1.
@@ -204,11 +231,15 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
       n: real numbers.
       exact: must be false: no dtype holds integers of any size.
 
+    Returns:
+      An array of the shape of ``n``, of a float dtype.
+
     Raises:
       NotImplementedError: if ``exact`` is true.
 
     Example:
-      >>> round(float(factorial(5)), 3)
+      >>> from ricci.scipy import special
+      >>> round(float(special.factorial(5)), 3)
       120.0
     """
     if exact:
@@ -235,8 +266,12 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
       N, k: real numbers; the result is 0 unless 0 ≤ k ≤ N.
       repetition: whether a thing may be chosen more than once.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(comb(5, 2)), 3)
+      >>> from ricci.scipy import special
+      >>> round(float(special.comb(5, 2)), 3)
       10.0
     """
     if not repetition:
@@ -253,8 +288,12 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     Args:
       z, m: real numbers.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(poch(3.0, 2.0)), 3)
+      >>> from ricci.scipy import special
+      >>> round(float(special.poch(3.0, 2.0)), 3)
       12.0
 
     Source: DLMF 5.2.5.
@@ -283,8 +322,12 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
       a: real numbers above (d - 1) / 2.
       d: the dimension, an integer that is known while tracing.
 
+    Returns:
+      An array of the shape of ``a``, of a float dtype.
+
     Example:
-      >>> round(float(multigammaln(3.0, 2)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.multigammaln(3.0, 2)), 5)
       1.5502
 
     Source: DLMF 35.3.4.
@@ -299,8 +342,15 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 def digamma(x: ArrayLike) -> Array:
     """The derivative of log Γ.
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(digamma(1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.digamma(1.0)), 5)
       -0.57722
 
     Source: DLMF 5.2.2.
@@ -316,8 +366,12 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
       a: numbers above 0.
       x: numbers from 0.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(gammainc(2.0, 1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.gammainc(2.0, 1.0)), 5)
       0.26424
 
     Source: DLMF 8.2.4.
@@ -333,8 +387,12 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
       a: numbers above 0.
       x: numbers from 0.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(gammaincc(2.0, 1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.gammaincc(2.0, 1.0)), 5)
       0.73576
 
     Source: DLMF 8.2.4.
@@ -350,8 +408,12 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
       a, b: numbers above 0.
       x: numbers between 0 and 1.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(betainc(2.0, 3.0, 0.5)), 4)
+      >>> from ricci.scipy import special
+      >>> round(float(special.betainc(2.0, 3.0, 0.5)), 4)
       0.6875
 
     Source: DLMF 8.17.2.
@@ -371,11 +433,15 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
       n: integers from 0.
       x: real numbers.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Raises:
       ValueError: if ``n`` is not of an integer dtype.
 
     Example:
-      >>> round(float(polygamma(1, 1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.polygamma(1, 1.0)), 5)
       1.64493
 
     Source: DLMF 5.15.
@@ -398,11 +464,15 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
       x: numbers above 1.
       q: numbers above 0.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Raises:
       NotImplementedError: if ``q`` is not given.
 
     Example:
-      >>> round(float(zeta(2.0, 1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.zeta(2.0, 1.0)), 5)
       1.64493
 
     Source: DLMF 25.11.1.

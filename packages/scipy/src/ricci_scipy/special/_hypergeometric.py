@@ -129,8 +129,12 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
       a, b, x: real numbers; b is no negative integer. The derivatives by a and b are differences,
         and precise to about half the dtype's digits.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.hyp1f1(1.0, 2.0, 1.0)), 5)
       1.71828
 
     Source: DLMF 13.2.2; Pearson, Olver and Porter, Numer. Algorithms 74 (2017) 821.
@@ -209,8 +213,12 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
         ends. The derivatives by a, b and c are differences, and precise to about half the dtype's
         digits.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.hyp2f1(1.0, 1.0, 2.0, 0.5)), 5)
       1.38629
 
     Source: DLMF 15.2.1 and 15.8.

@@ -102,8 +102,12 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
       n: whole numbers from 0.
       x: numbers from 0; NaN results for smaller ones.
 
+    Returns:
+      An array of the shape that the arguments broadcast to, of a float dtype.
+
     Example:
-      >>> round(float(expn(2, 1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.expn(2, 1.0)), 5)
       0.1485
 
     Source: DLMF 8.19.
@@ -118,8 +122,12 @@ def exp1(x: ArrayLike) -> Array:
     Args:
       x: numbers from 0.
 
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(exp1(1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.exp1(1.0)), 5)
       0.21938
 
     Source: DLMF 6.2.1.
@@ -145,8 +153,15 @@ def _expi_jvp(primals, tangents):
 def expi(x: ArrayLike) -> Array:
     """The exponential integral Ei, the principal value of ∫₋∞ˣ exp(t) / t dt.
 
+    Args:
+      x: real numbers.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
-      >>> round(float(expi(1.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.expi(1.0)), 5)
       1.89512
 
     Source: DLMF 6.2.5.
@@ -162,11 +177,15 @@ _CI_SERIES = _falling([(-1) ** k / (2 * k * natural_factorial(2 * k)) for k in r
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The sine and the cosine integral, ∫₀ˣ sin(t)/t dt and γ + log|x| + ∫₀ˣ (cos(t) - 1)/t dt.
 
+    Args:
+      x: real numbers.
+
     Returns:
       A pair of arrays.
 
     Example:
-      >>> [round(float(y), 4) for y in sici(2.0)]
+      >>> from ricci.scipy import special
+      >>> [round(float(y), 4) for y in special.sici(2.0)]
       [1.6054, 0.423]
 
     Source: DLMF 6.2.
@@ -205,11 +224,15 @@ _C_SERIES = _falling(
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """The Fresnel integrals ∫₀ˣ sin(π t²/2) dt and ∫₀ˣ cos(π t²/2) dt.
 
+    Args:
+      x: real numbers.
+
     Returns:
       A pair of arrays.
 
     Example:
-      >>> [round(float(y), 4) for y in fresnel(1.0)]
+      >>> from ricci.scipy import special
+      >>> [round(float(y), 4) for y in special.fresnel(1.0)]
       [0.4383, 0.7799]
 
     Source: DLMF 7.2.7.
@@ -277,11 +300,15 @@ def spence(x: ArrayLike) -> Array:
     Args:
       x: numbers from 0 of dtype float32 or float64; NaN results for smaller ones.
 
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Raises:
       TypeError: for another dtype.
 
     Example:
-      >>> round(float(spence(0.0)), 5)
+      >>> from ricci.scipy import special
+      >>> round(float(special.spence(0.0)), 5)
       1.64493
 
     Source: DLMF 25.12.

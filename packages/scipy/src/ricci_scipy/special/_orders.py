@@ -17,11 +17,15 @@ def bernoulli(n: int) -> Array:
     Args:
       n: an integer from 0.
 
+    Returns:
+      A vector of ``n + 1`` floats.
+
     Raises:
       ValueError: if ``n`` is negative.
 
     Example:
-      >>> bernoulli(2)
+      >>> from ricci.scipy import special
+      >>> special.bernoulli(2)
       Array([ 1.        , -0.5       ,  0.16666667], dtype=float32)
 
     Source: DLMF 24.2.
@@ -47,7 +51,8 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
       ValueError: if z is complex.
 
     Example:
-      >>> [round(float(y), 4) for y in bessel_jn(1.0, v=2)]
+      >>> from ricci.scipy import special
+      >>> [round(float(y), 4) for y in special.bessel_jn(1.0, v=2)]
       [0.7652, 0.4401, 0.1149]
 
     Source: the backward recurrence of Miller, by ratios (DLMF 3.6(iii) and 10.74(iv)).
@@ -134,7 +139,9 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
       NotImplementedError: if ``m`` and ``n`` differ.
 
     Example:
-      >>> [round(float(y), 3) for y in lpmn(1, 1, np.float32([0.6]))[0][:, 1, 0]]
+      >>> import numpy as np
+      >>> from ricci.scipy import special
+      >>> [round(float(y), 3) for y in special.lpmn(1, 1, np.float32([0.6]))[0][:, 1, 0]]
       [0.6, -0.8]
 
     Source: DLMF 14.6 and 14.10.
@@ -165,7 +172,9 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
       NotImplementedError: if ``m`` and ``n`` differ.
 
     Example:
-      >>> [round(float(y), 3) for y in lpmn_values(1, 1, np.float32([0.6]), False)[:, 1, 0]]
+      >>> import numpy as np
+      >>> from ricci.scipy import special
+      >>> [round(float(y), 3) for y in special.lpmn_values(1, 1, np.float32([0.6]), False)[:, 1, 0]]
       [0.6, -0.8]
 
     Source: DLMF 14.10.3; Holmes and Featherstone, J. Geodesy 76 (2002) 279.
@@ -196,7 +205,9 @@ def sph_harm_y(
       NotImplementedError: if ``diff_n`` is given.
 
     Example:
-      >>> y = sph_harm_y(np.array([1]), np.array([0]), np.float32([0.0]), np.float32([0.0]))
+      >>> import numpy as np
+      >>> from ricci.scipy import special
+      >>> y = special.sph_harm_y(np.array([1]), np.array([0]), np.float32([0.0]), np.float32([0.0]))
       >>> round(float(y[0].real), 4)
       0.4886
 

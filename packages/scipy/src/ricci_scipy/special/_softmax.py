@@ -11,9 +11,13 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Ar
       x: an array of real numbers.
       axis: an axis or several; ``None`` for all.
 
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
+      >>> from ricci.scipy import special
       >>> import numpy as np
-      >>> softmax(np.float32([0.0, 0.0]))
+      >>> special.softmax(np.float32([0.0, 0.0]))
       Array([0.5, 0.5], dtype=float32)
     """
     return authoring.softmax(x, axis)
@@ -26,9 +30,13 @@ def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -
       x: an array of real numbers.
       axis: an axis or several; ``None`` for all.
 
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
     Example:
+      >>> from ricci.scipy import special
       >>> import numpy as np
-      >>> log_softmax(np.float32([0.0, 0.0]))
+      >>> special.log_softmax(np.float32([0.0, 0.0]))
       Array([-0.6931..., -0.6931...], dtype=float32)
     """
     return authoring.log_softmax(x, axis)

@@ -50,12 +50,17 @@ def mode(
       nan_policy: must be ``"propagate"``: NaN counts as a value.
       keepdims: whether the axis stays, with size 1.
 
+    Returns:
+      A named tuple of two arrays, ``mode`` and ``count``.
+
     Raises:
       NotImplementedError: for ``nan_policy`` ``"omit"`` or ``"raise"``.
       ValueError: for an unknown ``nan_policy``.
 
     Example:
-      >>> found = mode(np.array([3, 1, 3, 2, 1]))
+      >>> import numpy as np
+      >>> from ricci.scipy import stats
+      >>> found = stats.mode(np.array([3, 1, 3, 2, 1]))
       >>> int(found.mode), int(found.count)
       (1, 2)
 
@@ -118,12 +123,17 @@ def rankdata(
         shape of ``a`` in either case.
       nan_policy: must be ``"propagate"``: a NaN makes all ranks along the axis NaN.
 
+    Returns:
+      An array of floats of the shape of ``a``.
+
     Raises:
       NotImplementedError: for ``nan_policy`` ``"omit"`` or ``"raise"``.
       ValueError: for an unknown ``nan_policy`` or method.
 
     Example:
-      >>> rankdata(np.float32([20.0, 10.0, 20.0]))
+      >>> import numpy as np
+      >>> from ricci.scipy import stats
+      >>> stats.rankdata(np.float32([20.0, 10.0, 20.0]))
       Array([2.5, 1. , 2.5], dtype=float32)
 
     Source: scipy.stats.rankdata.
@@ -166,12 +176,17 @@ def sem(
       nan_policy: ``"propagate"``, or ``"omit"`` to leave out NaN.
       keepdims: whether the axis stays, with size 1.
 
+    Returns:
+      An array of the shape of ``a`` without the axis.
+
     Raises:
       NotImplementedError: for ``nan_policy`` ``"raise"``.
       ValueError: for an unknown ``nan_policy``.
 
     Example:
-      >>> round(float(sem(np.float32([1.0, 2.0, 3.0]))), 4)
+      >>> import numpy as np
+      >>> from ricci.scipy import stats
+      >>> round(float(stats.sem(np.float32([1.0, 2.0, 3.0]))), 4)
       0.5774
 
     Source: scipy.stats.sem.

@@ -59,6 +59,12 @@ _ARGUMENTS = {
     "loc": "what is added to the variable, by default 0",
     "scale": "by what it is multiplied first, by default 1",
 }
+_SHAPE = ", of the shape that the arguments broadcast to"
+_NOTES = {
+    "pdf": ("", "Products of densities leave the range of floats soon; sums of ``logpdf`` do not."),
+    "cdf": ("", "Near 1 digits are lost, which ``sf`` keeps."),
+    "logcdf": ("", "The logarithm of ``cdf`` is -inf where that rounds to 0."),
+}
 
 
 def distribution(
@@ -154,8 +160,12 @@ def _documentation(
             "Args:",
             *lines,
             "",
+            "Returns:",
+            f"  An array of floats{_SHAPE if names else ''}.",
+            *_NOTES.get(function, ()),
+            "",
             "Example:",
-            f"  >>> from ricci_scipy.stats import {name}",
+            f"  >>> from ricci.scipy.stats import {name}",
             f"  >>> round(float({name}.{function}({arguments})), 4)",
             f"  {result}",
             "",

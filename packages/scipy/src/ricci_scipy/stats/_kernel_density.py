@@ -32,7 +32,9 @@ class gaussian_kde:
       ValueError: if the sample has a single element, or shapes do not fit.
 
     Example:
-      >>> density = gaussian_kde(np.float32([-1.0, 0.0, 1.0]))
+      >>> import numpy as np
+      >>> from ricci.scipy import stats
+      >>> density = stats.gaussian_kde(np.float32([-1.0, 0.0, 1.0]))
       >>> round(float(density(0.0)[0]), 4)
       0.3182
 
@@ -178,7 +180,7 @@ class gaussian_kde:
           shape: of the sample.
 
         Returns:
-          An array of shape (dimensions, *shape).
+          An array of shape ``(dimensions, *shape)``.
         """
         choice, noise = random.split(key)
         places = random.choice(choice, self.n, shape=shape, p=self.weights)

@@ -40,11 +40,15 @@ def dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
       x: points of the simplex, along the first axis; the last coordinate may be left out.
       alpha: the concentrations, of shape (k,).
 
+    Returns:
+      An array of floats of the shape of ``x`` without its first axis.
+
     Raises:
       ValueError: if the shapes do not fit.
 
     Example:
-      >>> from ricci_scipy.stats import dirichlet
+      >>> import numpy as np
+      >>> from ricci.scipy.stats import dirichlet
       >>> round(float(dirichlet.logpdf(np.float32([0.25, 0.75]), np.float32([2.0, 2.0]))), 4)
       0.1178
 
@@ -59,8 +63,12 @@ def dirichlet_pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     Args:
       x, alpha: as for ``logpdf``.
 
+    Returns:
+      An array of floats of the shape of ``x`` without its first axis.
+
     Example:
-      >>> from ricci_scipy.stats import dirichlet
+      >>> import numpy as np
+      >>> from ricci.scipy.stats import dirichlet
       >>> round(float(dirichlet.pdf(np.float32([0.25, 0.75]), np.float32([2.0, 2.0]))), 4)
       1.125
     """
@@ -75,8 +83,12 @@ def multinomial_logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       n: how many trials; -inf results where the counts do not add up to it.
       p: the probabilities of the outcomes, along the last axis.
 
+    Returns:
+      An array of floats of the shape of ``x`` without its last axis.
+
     Example:
-      >>> from ricci_scipy.stats import multinomial
+      >>> import numpy as np
+      >>> from ricci.scipy.stats import multinomial
       >>> round(float(multinomial.logpmf(np.array([1, 2]), 3, np.float32([0.5, 0.5]))), 4)
       -0.9808
 
@@ -94,8 +106,12 @@ def multinomial_pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     Args:
       x, n, p: as for ``logpmf``.
 
+    Returns:
+      An array of floats of the shape of ``x`` without its last axis.
+
     Example:
-      >>> from ricci_scipy.stats import multinomial
+      >>> import numpy as np
+      >>> from ricci.scipy.stats import multinomial
       >>> round(float(multinomial.pmf(np.array([1, 2]), 3, np.float32([0.5, 0.5]))), 4)
       0.375
     """
@@ -113,12 +129,16 @@ def normal_logpdf(
       cov: the covariance: a scalar, or positive definite matrices.
       allow_singular: must be ``None``.
 
+    Returns:
+      An array of floats, of the leading axes of the arguments, broadcast.
+
     Raises:
       NotImplementedError: if ``allow_singular`` is given.
       ValueError: if the shapes do not fit.
 
     Example:
-      >>> from ricci_scipy.stats import multivariate_normal
+      >>> import numpy as np
+      >>> from ricci.scipy.stats import multivariate_normal
       >>> point, mean = np.float32([1.0, 0.0]), np.float32([0.0, 0.0])
       >>> round(float(multivariate_normal.logpdf(point, mean, np.eye(2, dtype=np.float32))), 4)
       -2.3379
@@ -158,8 +178,12 @@ def normal_pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     Args:
       x, mean, cov: as for ``logpdf``.
 
+    Returns:
+      An array of floats, of the leading axes of the arguments, broadcast.
+
     Example:
-      >>> from ricci_scipy.stats import multivariate_normal
+      >>> import numpy as np
+      >>> from ricci.scipy.stats import multivariate_normal
       >>> point, mean = np.float32([1.0, 0.0]), np.float32([0.0, 0.0])
       >>> round(float(multivariate_normal.pdf(point, mean, np.eye(2, dtype=np.float32))), 4)
       0.0965
