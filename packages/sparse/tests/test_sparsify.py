@@ -99,7 +99,7 @@ def test_duplicates_are_added_up_before_a_function_is_applied():
 
 
 def test_other_formats_are_refused():
-    with pytest.raises(NotImplementedError, match="got a COO"):
+    with pytest.raises(TypeError, match="got a COO"):
         sparsify(jnp.sin)(COO.fromdense(DENSE))
 
 

@@ -37,8 +37,9 @@ def todense(arr: JAXSparse | ArrayLike) -> Array:
       arr: a sparse array of any format, or an array.
 
     Example:
+      >>> from ricci.experimental import sparse
       >>> import numpy as np
-      >>> todense(BCOO.fromdense(np.float32([0, 2])))
+      >>> sparse.todense(sparse.BCOO.fromdense(np.float32([0, 2])))
       Array([0., 2.], dtype=float32)
     """
     parts, tree = tree_flatten(arr)
@@ -61,11 +62,15 @@ def empty(
       sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.
       kwds: for BCOO and BCSR arrays ``n_batch``, ``n_dense`` and ``nse``.
 
+    Returns:
+      A sparse array of the format.
+
     Raises:
       ValueError: for another format, or a shape that the format cannot have.
 
     Example:
-      >>> empty((2, 3))
+      >>> from ricci.experimental import sparse
+      >>> sparse.empty((2, 3))
       BCOO(float32[2, 3], nse=0)
     """
     if sparse_format not in _FORMATS:
@@ -95,11 +100,15 @@ def eye(
       sparse_format: ``"bcoo"``, ``"coo"``, ``"csr"`` or ``"csc"``.
       kwds: for BCOO arrays ``n_batch`` and ``n_dense``.
 
+    Returns:
+      A sparse matrix of the format.
+
     Raises:
       KeyError: for another format.
 
     Example:
-      >>> eye(2).todense()
+      >>> from ricci.experimental import sparse
+      >>> sparse.eye(2).todense()
       Array([[1., 0.],
              [0., 1.]], dtype=float32)
     """

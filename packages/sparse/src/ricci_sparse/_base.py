@@ -24,6 +24,13 @@ class JAXSparse:
     Attributes:
       data: the elements that are stored.
       shape: the shape of the array that it stands for.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> isinstance(M, sparse.JAXSparse), M.nse, M.shape
+      (True, 2, (2, 2))
     """
 
     __array_priority__ = 100

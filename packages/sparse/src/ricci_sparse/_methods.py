@@ -1,10 +1,10 @@
 """The operators and methods of BCOO and BCSR arrays: functions of arrays on sparse values."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ricci_numpy as jnp
-from ricci_ir import api_boundary
+from ricci_ir import Array, DTypeLike, api_boundary
 
 from ._base import JAXSparse
 from .bcoo import BCOO
@@ -40,8 +40,14 @@ def _elements(self: JAXSparse) -> Iterator[Any]:
     return iter([self[i] for i in range(self.shape[0])])  # pyright: ignore
 
 
-def _reshape(x: Any, *shape: Any, **kwargs: Any) -> Any:
-    return x.reshape(*shape, **kwargs)
+def _astype(x: Array, dtype: DTypeLike | None, copy: bool = False, device: object = None) -> Array:
+    """The array with elements of another dtype."""
+    return jnp.astype(x, dtype, copy=copy, device=device)
+
+
+def _reshape(x: Array, *shape: int | Sequence[int], order: str = "C") -> Array:
+    """The array in another shape, with the elements in the same order."""
+    return x.reshape(*shape, order=order)
 
 
 def _sum(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -54,6 +60,7 @@ def _static(fun: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: JAXSparse, *args: Any, **kwargs: Any) -> Any:
         return sparsify(lambda x: fun(x, *args, **kwargs))(self)
 
+    method.__doc__ = fun.__doc__
     return api_boundary(method)
 
 
@@ -83,7 +90,7 @@ _OF_BCOO: dict[str, Callable[..., Any]] = {
     "__gt__": _method("__gt__", jnp.greater),
     "__ge__": _method("__ge__", jnp.greater_equal),
     "__iter__": api_boundary(_elements),
-    "astype": _static(lambda x, *args, **kwargs: x.astype(*args, **kwargs)),
+    "astype": _static(_astype),
     "reshape": _static(_reshape),
     "sum": _static(_sum),
 }

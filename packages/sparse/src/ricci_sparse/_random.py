@@ -35,7 +35,7 @@ def random_bcoo(
       key: a random key.
       shape: its shape.
       dtype: the dtype of its elements.
-      indices_dtype: the dtype of its indices; int32 by default.
+      indices_dtype: the dtype of its indices; int32 by default, int64 with 64-bit types.
       nse: how many elements are stored for each batch; below 1, as a part of the places.
       n_batch, n_dense: how many dimensions are batches, and dense.
       unique_indices: whether each index occurs once.
@@ -43,11 +43,17 @@ def random_bcoo(
       generator: the sampler of the elements, which takes ``shape``, ``dtype`` and ``kwds``.
       kwds: further arguments of the sampler.
 
+    Returns:
+      A BCOO array.
+
     Raises:
       ValueError: if ``nse`` is negative, or larger than there are places.
 
     Example:
-      >>> random_bcoo(random.key(0), (10, 10), dtype=np.float32, nse=5)
+      >>> import ricci
+      >>> import numpy as np
+      >>> from ricci.experimental import sparse
+      >>> sparse.random_bcoo(ricci.random.key(0), (10, 10), dtype=np.float32, nse=5)
       BCOO(float32[10, 10], nse=5)
     """
     sizes = tuple(map(int, shape))
@@ -73,7 +79,7 @@ def random_bcoo(
         flat = random.randint(of_indices, (*batch, count), 0, places)
     found = jnp.unravel_index(flat, sparse) if sparse else ()
     indices = jnp.stack(found, axis=-1) if sparse else jnp.zeros((*batch, count, 0), int)
-    indices = indices.astype(np.int32 if indices_dtype is None else indices_dtype)
+    indices = indices.astype(int if indices_dtype is None else indices_dtype)
     data = generator(of_data, shape=(*batch, count, *dense), dtype=dtype, **kwds)
     result = BCOO((data, indices), shape=sizes)
     return result.sort_indices() if sorted_indices else result

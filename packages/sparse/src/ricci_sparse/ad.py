@@ -12,6 +12,7 @@ from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._base import is_sparse
 from .bcoo import BCOO
+from .bcsr import BCSR
 
 __all__ = [
     "flatten_fun_for_sparse_ad",
@@ -133,9 +134,10 @@ def value_and_grad(
       ValueError: if there is no such argument.
 
     Example:
+      >>> from ricci.experimental import sparse
       >>> import numpy as np
-      >>> M = BCOO.fromdense(np.float32([[0, 2], [1, 0]]))
-      >>> value, gradient = value_and_grad(lambda M, v: (M @ v).sum())(M, np.float32([3, 4]))
+      >>> M = sparse.BCOO.fromdense(np.float32([[0, 2], [1, 0]]))
+      >>> value, gradient = sparse.value_and_grad(lambda M, v: (M @ v).sum())(M, np.float32([3, 4]))
       >>> float(value), gradient.data
       (11.0, Array([4., 3.], dtype=float32))
     """
@@ -159,9 +161,20 @@ def grad(
 ) -> Callable[..., Any]:
     """The gradient of a function of arrays, some of them sparse: see ``value_and_grad``.
 
+    Args:
+      fun, argnums, has_aux, kwargs: as for ``value_and_grad``.
+
     Returns:
       A function with the arguments of ``fun``, which returns the gradient; and what ``fun`` passes
       on, if ``has_aux``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0.0, 2.0], [1.0, 0.0]]))
+      >>> gradient = sparse.grad(lambda M: (M @ jnp.array([3.0, 4.0])).sum())(M)
+      >>> gradient.data.tolist(), gradient.indices.tolist()
+      ([4.0, 3.0], [[0, 1], [1, 0]])
     """
     differentiated = value_and_grad(fun, argnums, has_aux, **kwargs)
 
@@ -210,14 +223,18 @@ def _jacobian_by(x: Any, jacobian: Array) -> Any:
     """The Jacobian by an argument: by a sparse one, an array with the result's dimensions first."""
     if not is_sparse(x):
         return jacobian
-    if not isinstance(x, BCOO):
+    if not isinstance(x, BCOO | BCSR):
         raise NotImplementedError(
-            f"Jacobians by sparse arrays are BCOO arrays, but the argument is a {type(x).__name__}."
+            "Jacobians by sparse arrays are BCOO or BCSR arrays, but the argument is a "
+            f"{type(x).__name__}."
         )
     outer = jacobian.shape[: jacobian.ndim - x.data.ndim]
+    info = x.info._replace(shape=(*outer, *x.shape))._asdict()
     indices = jnp.broadcast_to(x.indices, (*outer, *x.indices.shape))
-    info = x.info._replace(shape=(*outer, *x.shape))
-    return BCOO((jacobian, indices), **info._asdict())
+    if isinstance(x, BCOO):
+        return BCOO((jacobian, indices), **info)
+    starts = jnp.broadcast_to(x.indptr, (*outer, *x.indptr.shape))
+    return BCSR((jacobian, indices, starts), **info)
 
 
 def jacfwd(
@@ -228,19 +245,23 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The Jacobian of a function of arrays, some of them sparse, in forward mode.
 
-    By a BCOO array it is one whose first dimensions, batches, are those of the result.
+    By a BCOO or BCSR array it is one whose first dimensions, batches, are those of the result.
 
     Args:
       fun: a function of pytrees of arrays, which returns dense arrays.
       argnums, has_aux, kwargs: see ``value_and_grad``.
 
+    Returns:
+      A function with the arguments of ``fun``, which returns the Jacobian.
+
     Raises:
       NotImplementedError: when it is called, if ``fun`` returns sparse arrays.
 
     Example:
+      >>> from ricci.experimental import sparse
       >>> import numpy as np
-      >>> M = BCOO.fromdense(np.float32([[0, 2], [1, 0]]))
-      >>> jacfwd(lambda M: M @ np.float32([3, 4]))(M)
+      >>> M = sparse.BCOO.fromdense(np.float32([[0, 2], [1, 0]]))
+      >>> sparse.jacfwd(lambda M: M @ np.float32([3, 4]))(M)
       BCOO(float32[2, 2, 2], nse=2, n_batch=1)
     """
     return _jacobian(lax.jacfwd, fun, argnums, has_aux, kwargs)

@@ -159,7 +159,9 @@ class COO(JAXSparse):
       cols_sorted: a promise that they are stored column by column.
 
     Example:
-      >>> M = COO.fromdense(np.float32([[0, 2, 0], [1, 0, 4]]))
+      >>> import numpy as np
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.COO.fromdense(np.float32([[0, 2, 0], [1, 0, 4]]))
       >>> M @ np.float32([1, 2, 3])
       Array([ 4., 13.], dtype=float32)
     """
@@ -294,12 +296,40 @@ def matmul(mat: Any, other: Any, matvec: Any, matmat: Any, **params: Any) -> Arr
 
 
 def coo_todense(mat: COO) -> Array:
-    """The array that a COO matrix stands for."""
+    """The array that a COO matrix stands for.
+
+    Args:
+      mat: the matrix.
+
+    Returns:
+      A dense matrix.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.COO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.coo_todense(M).tolist()
+      [[0, 2], [1, 0]]
+    """
     return mat.todense()
 
 
 def coo_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> COO:
-    """The elements of a matrix that are not zero: see ``COO.fromdense``."""
+    """The elements of a matrix that are not zero: see ``COO.fromdense``.
+
+    Args:
+      mat: the matrix.
+      nse, index_dtype: as for ``COO.fromdense``.
+
+    Returns:
+      A COO matrix.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> sparse.coo_fromdense(jnp.array([[0, 2], [1, 0]])).row.tolist()
+      [0, 1]
+    """
     return COO.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
@@ -311,8 +341,18 @@ def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:
       v: the vector.
       transpose: whether the transposed matrix is multiplied.
 
+    Returns:
+      A vector.
+
     Raises:
       ValueError: if the shapes do not fit.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.COO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.coo_matvec(M, jnp.array([3, 4])).tolist()
+      [8, 3]
     """
     v = check_factor("coo_matvec", mat.shape, v, transpose, 1)
     parts = (mat.data, mat.row, mat.col)
@@ -322,8 +362,23 @@ def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:
 def coo_matmat(mat: COO, B: Array, *, transpose: bool = False) -> Array:
     """The product of a COO matrix and a dense one: see ``coo_matvec``.
 
+    Args:
+      mat: the sparse matrix.
+      B: the dense matrix.
+      transpose: whether the sparse matrix is transposed.
+
+    Returns:
+      A dense matrix.
+
     Raises:
       ValueError: if the shapes do not fit.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.COO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.coo_matmat(M, jnp.eye(2)).tolist()
+      [[0.0, 2.0], [1.0, 0.0]]
     """
     B = check_factor("coo_matmat", mat.shape, B, transpose, 2)
     parts = (mat.data, mat.row, mat.col)

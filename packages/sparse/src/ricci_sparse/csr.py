@@ -132,7 +132,9 @@ class CSR(_Compressed):
       shape: the shape of the matrix.
 
     Example:
-      >>> M = CSR.fromdense(np.float32([[0, 2, 0], [1, 0, 4]]))
+      >>> import numpy as np
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.CSR.fromdense(np.float32([[0, 2, 0], [1, 0, 4]]))
       >>> M @ np.float32([1, 2, 3])
       Array([ 4., 13.], dtype=float32)
     """
@@ -193,6 +195,13 @@ class CSC(_Compressed):
       args: the elements and their rows, vectors of one length, and where each column begins among
         them and the last one ends.
       shape: the shape of the matrix.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.CSC.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> M.indices.tolist(), M.indptr.tolist()
+      ([1, 0], [0, 1, 2])
     """
 
     @classmethod
@@ -245,12 +254,40 @@ class CSC(_Compressed):
 
 
 def csr_todense(mat: CSR) -> Array:
-    """The array that a CSR matrix stands for."""
+    """The array that a CSR matrix stands for.
+
+    Args:
+      mat: the matrix.
+
+    Returns:
+      A dense matrix.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.CSR.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.csr_todense(M).tolist()
+      [[0, 2], [1, 0]]
+    """
     return mat.todense()
 
 
 def csr_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> CSR:
-    """The elements of a matrix that are not zero: see ``CSR.fromdense``."""
+    """The elements of a matrix that are not zero: see ``CSR.fromdense``.
+
+    Args:
+      mat: the matrix.
+      nse, index_dtype: as for ``CSR.fromdense``.
+
+    Returns:
+      A CSR matrix.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> sparse.csr_fromdense(jnp.array([[0, 2], [1, 0]])).indptr.tolist()
+      [0, 1, 2]
+    """
     return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
@@ -262,8 +299,18 @@ def csr_matvec(mat: CSR, v: Array, transpose: bool = False) -> Array:
       v: the vector.
       transpose: whether the transposed matrix is multiplied.
 
+    Returns:
+      A vector.
+
     Raises:
       ValueError: if the shapes do not fit.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.CSR.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.csr_matvec(M, jnp.array([3, 4])).tolist()
+      [8, 3]
     """
     v = check_factor("csr_matvec", mat.shape, v, transpose, 1)
     params = {"shape": mat.shape, "transpose": bool(transpose)}
@@ -273,8 +320,23 @@ def csr_matvec(mat: CSR, v: Array, transpose: bool = False) -> Array:
 def csr_matmat(mat: CSR, B: Array, *, transpose: bool = False) -> Array:
     """The product of a CSR matrix and a dense one: see ``csr_matvec``.
 
+    Args:
+      mat: the sparse matrix.
+      B: the dense matrix.
+      transpose: whether the sparse matrix is transposed.
+
+    Returns:
+      A dense matrix.
+
     Raises:
       ValueError: if the shapes do not fit.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.CSR.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.csr_matmat(M, jnp.eye(2)).tolist()
+      [[0.0, 2.0], [1.0, 0.0]]
     """
     B = check_factor("csr_matmat", mat.shape, B, transpose, 2)
     params = {"shape": mat.shape, "transpose": bool(transpose)}

@@ -62,9 +62,10 @@ def broadcasting_vmap(
       ValueError: when it is called, if the sizes are neither 1 nor the same.
 
     Example:
+      >>> from ricci.experimental.sparse import util
       >>> import numpy as np
       >>> from ricci_lax import add
-      >>> broadcasting_vmap(add)(np.ones((1, 2)), np.ones((3, 2))).shape
+      >>> util.broadcasting_vmap(add)(np.ones((1, 2)), np.ones((3, 2))).shape
       (3, 2)
     """
 

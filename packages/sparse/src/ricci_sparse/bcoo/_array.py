@@ -50,7 +50,9 @@ class BCOO(JAXSparse):
       ValueError: if the shapes do not fit together.
 
     Example:
-      >>> M = BCOO.fromdense(np.float32([[0, 2, 0], [1, 0, 4]]))
+      >>> import numpy as np
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(np.float32([[0, 2, 0], [1, 0, 4]]))
       >>> M
       BCOO(float32[2, 3], nse=3)
       >>> M @ np.float32([1, 2, 3])
@@ -279,7 +281,7 @@ class BCOO(JAXSparse):
 
         Raises:
           NotImplementedError: if batch, sparse and dense dimensions would be mixed.
-          ValueError: if ``axes`` is no permutation of the dimensions.
+          TypeError: if ``axes`` is no permutation of the dimensions.
         """
         order = range(self.ndim)[::-1] if axes is None else axes
         permutation = tuple(a + self.ndim if a < 0 else a for a in map(int, order))

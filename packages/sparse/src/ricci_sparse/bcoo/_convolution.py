@@ -47,6 +47,17 @@ def bcoo_conv_general_dilated(
     Raises:
       NotImplementedError: for strides, dilations, groups or several batches and features.
       ValueError: if there is not one spatial dimension.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> signal = sparse.BCOO.fromdense(jnp.array([[[1.0, 0.0, 2.0]]]))
+      >>> kernel = sparse.BCOO.fromdense(jnp.array([[[1.0, 1.0]]]))
+      >>> found = sparse.bcoo_conv_general_dilated(
+      ...     signal, kernel, window_strides=(1,), padding="VALID"
+      ... )
+      >>> found.todense().tolist()
+      [[[1.0, 2.0]]]
     """
     numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
     if lhs.ndim != 3 or rhs.ndim != 3:

@@ -36,10 +36,20 @@ def bcoo_update_layout(
       on_inefficient: what happens if far more elements would be stored: ``"error"``, ``"warn"``, or
         ``None`` for nothing.
 
+    Returns:
+      A BCOO array.
+
     Raises:
       SparseEfficiencyError: if far more elements would be stored, unless ``on_inefficient`` says
         otherwise.
       ValueError: if there are not that many dimensions, or ``on_inefficient`` is something else.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_update_layout(M, n_batch=1, on_inefficient=None).n_batch
+      1
     """
     batch = mat.n_batch if n_batch is None else int(n_batch)
     dense = mat.n_dense if n_dense is None else int(n_dense)
@@ -183,9 +193,19 @@ def bcoo_broadcast_in_dim(
       broadcast_dimensions: for each dimension of the array, which one of the result it is.
       sharding: not used.
 
+    Returns:
+      A BCOO array of that shape.
+
     Raises:
       ValueError: if the shapes do not fit.
       NotImplementedError: if a sparse dimension would be repeated.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_broadcast_in_dim(M, shape=(3, 2, 2), broadcast_dimensions=(1, 2)).shape
+      (3, 2, 2)
     """
     shape, dims = tuple(shape), tuple(broadcast_dimensions)
     ascending = all(a < b for a, b in zip(dims, dims[1:], strict=False))
@@ -279,9 +299,19 @@ def bcoo_reshape(
       dimensions: in which order the dimensions are read; as they are by default.
       sharding: not used.
 
+    Returns:
+      A BCOO array of shape ``new_sizes``.
+
     Raises:
       ValueError: if dimensions of different kinds would be merged.
       NotImplementedError: if ``dimensions`` mixes them.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_reshape(M, new_sizes=(1, 4)).todense().tolist()
+      [[0, 2, 1, 0]]
     """
     if dimensions is not None:
         mat = mat.transpose(dimensions)
@@ -333,8 +363,22 @@ def _reshape(
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """The array without some of its dimensions, which must have size 1.
 
+    Args:
+      arr: the array.
+      dimensions: which ones.
+
+    Returns:
+      A BCOO array.
+
     Raises:
       ValueError: if one is no dimension of size 1.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2]]))
+      >>> sparse.bcoo_squeeze(M, dimensions=(0,)).todense().tolist()
+      [0, 2]
     """
     dims = {d + arr.ndim if d < 0 else d for d in map(int, dimensions)}
     if any(not 0 <= d < arr.ndim or arr.shape[d] != 1 for d in dims):

@@ -22,8 +22,18 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
       mat: the array.
       axes: the dimensions to sum over.
 
+    Returns:
+      A BCOO array without the dimensions.
+
     Raises:
       ValueError: if one is no dimension, or is given twice.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_reduce_sum(M, axes=(0,)).todense().tolist()
+      [1, 2]
     """
     dims = tuple(sorted(map(int, axes)))
     if len(set(dims)) < len(dims) or any(not 0 <= d < mat.ndim for d in dims):
@@ -76,6 +86,13 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     Raises:
       NotImplementedError: if the product would have another shape.
       TypeError: if the dtypes differ.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_multiply_dense(M, jnp.array([10, 20])).tolist()
+      [40, 10]
     """
     dense = jnp.asarray(v)
     sizes = (1,) * (sp_mat.ndim - dense.ndim) + dense.shape
@@ -119,10 +136,20 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     Args:
       lhs, rhs: the arrays, with the same number of dimensions; those of size 1 are repeated.
 
+    Returns:
+      A BCOO array.
+
     Raises:
       TypeError: if the numbers of dimensions differ.
       ValueError: if the shapes do not fit.
       NotImplementedError: if the numbers of dense dimensions differ.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_multiply_sparse(M, M).todense().tolist()
+      [[0, 4], [1, 0]]
     """
     if lhs.ndim != rhs.ndim:
         raise TypeError(
@@ -140,7 +167,8 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     data, indices = _multiply_sparse(
         lhs.data, lhs.indices, rhs.data, rhs.indices, lhs_shape=lhs.shape, rhs_shape=rhs.shape
     )
-    return BCOO((data, indices), shape=shape)
+    index_dtype = jnp.promote_types(lhs.indices.dtype, rhs.indices.dtype)
+    return BCOO((data, indices.astype(index_dtype)), shape=shape)
 
 
 def _with_batches(mat: BCOO, n_batch: int) -> BCOO:

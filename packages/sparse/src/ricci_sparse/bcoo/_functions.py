@@ -30,7 +30,21 @@ __all__ = [
 
 
 def bcoo_todense(mat: BCOO) -> Array:
-    """The array that a BCOO array stands for."""
+    """The array that a BCOO array stands for.
+
+    Args:
+      mat: the array.
+
+    Returns:
+      A dense array of the shape of ``mat``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_todense(M).tolist()
+      [[0, 2], [1, 0]]
+    """
     return mat.todense()
 
 
@@ -42,12 +56,40 @@ def bcoo_fromdense(
     n_dense: int = 0,
     index_dtype: DTypeLike = np.int32,
 ) -> BCOO:
-    """The elements of an array that are not zero: see ``BCOO.fromdense``."""
+    """The elements of an array that are not zero: see ``BCOO.fromdense``.
+
+    Args:
+      mat: the array.
+      nse, n_batch, n_dense, index_dtype: as for ``BCOO.fromdense``.
+
+    Returns:
+      A BCOO array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> sparse.bcoo_fromdense(jnp.array([[0, 2], [1, 0]])).data.tolist()
+      [2, 1]
+    """
     return BCOO.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """The same array with its indices in lexicographic order."""
+    """The same array with its indices in lexicographic order.
+
+    Args:
+      mat: the array.
+
+    Returns:
+      A BCOO array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO((jnp.array([1, 2]), jnp.array([[1, 0], [0, 1]])), shape=(2, 2))
+      >>> sparse.bcoo_sort_indices(M).data.tolist()
+      [2, 1]
+    """
     return mat.sort_indices()
 
 
@@ -55,6 +97,20 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """The same array with each index stored once: see ``BCOO.sum_duplicates``.
 
     Elements that are zero stay.
+
+    Args:
+      mat: the array.
+      nse: how many elements are stored: see ``BCOO.sum_duplicates``.
+
+    Returns:
+      A BCOO array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO((jnp.array([1, 2]), jnp.array([[0, 1], [0, 1]])), shape=(2, 2))
+      >>> sparse.bcoo_sum_duplicates(M).data.tolist()
+      [3]
     """
     return mat.sum_duplicates(nse, remove_zeros=False)
 
@@ -65,12 +121,37 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     Args:
       mat: the array.
       nse: how many elements are stored: see ``BCOO.sum_duplicates``.
+
+    Returns:
+      A BCOO array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO((jnp.array([2, 0]), jnp.array([[0, 1], [1, 0]])), shape=(2, 2))
+      >>> sparse.bcoo_eliminate_zeros(M).nse
+      1
     """
     return mat.sum_duplicates(nse)
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """A BCOO array with its dimensions in another order: see ``BCOO.transpose``."""
+    """A BCOO array with its dimensions in another order: see ``BCOO.transpose``.
+
+    Args:
+      mat: the array.
+      permutation: for each dimension of the result, the one of ``mat`` that it is.
+
+    Returns:
+      A BCOO array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_transpose(M, permutation=(1, 0)).todense().tolist()
+      [[0, 1], [2, 0]]
+    """
     return mat.transpose(permutation)
 
 
@@ -83,9 +164,19 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
       assume_unique: whether no index occurs twice. If it is not so, an element is stored for the
         first occurrence of its index, and zero for the others. By default what ``sparr`` says.
 
+    Returns:
+      A BCOO array with the indices of ``sparr``.
+
     Raises:
       TypeError: if ``sparr`` is no BCOO array.
       ValueError: if the shapes differ.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_extract(M, jnp.array([[5, 6], [7, 8]])).todense().tolist()
+      [[0, 6], [7, 0]]
     """
     if not isinstance(sparr, BCOO):
         raise TypeError(f"bcoo_extract: sparr must be a BCOO array, got {type(sparr).__name__}.")
@@ -138,6 +229,14 @@ def bcoo_dot_general(
     Raises:
       TypeError: if the shapes do not fit.
       NotImplementedError: for dimension numbers that the layout of the operands does not allow.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> contract = (((1,), (0,)), ((), ()))
+      >>> sparse.bcoo_dot_general(M, jnp.array([3, 4]), dimension_numbers=contract).tolist()
+      [8, 3]
     """
     numbers = as_numbers(dimension_numbers)
     kinds = {"preferred_element_type": preferred_element_type}
@@ -226,6 +325,15 @@ def bcoo_dot_general_sampled(
 
     Raises:
       TypeError: if the shapes do not fit.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> a, b = jnp.array([[1, 2], [3, 4]]), jnp.array([[5, 6], [7, 8]])
+      >>> places = jnp.array([[0, 1], [1, 0]])
+      >>> contract = (((1,), (0,)), ((), ()))
+      >>> sparse.bcoo_dot_general_sampled(a, b, places, dimension_numbers=contract).tolist()
+      [22, 43]
     """
     A, B, indices = map(jnp.asarray, (A, B, indices))
     numbers = as_numbers(dimension_numbers)

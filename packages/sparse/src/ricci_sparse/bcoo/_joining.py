@@ -19,10 +19,20 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
       operands: the arrays, of one layout.
       dimension: the dimension, which must not be a dense one.
 
+    Returns:
+      A BCOO array.
+
     Raises:
       ValueError: if there are none, one is no BCOO array, or their layouts differ.
       TypeError: if the shapes or dtypes do not fit.
       NotImplementedError: for a dense dimension.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_concatenate([M, M], dimension=1).todense().tolist()
+      [[0, 2, 0, 2], [1, 0, 1, 0]]
     """
     mats = list(operands)
     if not mats:

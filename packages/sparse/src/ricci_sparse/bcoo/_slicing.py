@@ -11,6 +11,7 @@ from ricci_lax import GatherDimensionNumbers, GatherScatterMode
 from ricci_sparse.layouts import SparseInfo
 
 from ._array import BCOO
+from ._dimensions import bcoo_update_layout
 from ._layout import properties_of, split_shape
 from ._sparse_products import reduced
 
@@ -31,8 +32,18 @@ def bcoo_slice(
       start_indices, limit_indices: where the part begins and ends, for each dimension.
       strides: the steps; 1 by default.
 
+    Returns:
+      A BCOO array.
+
     Raises:
       ValueError: if they do not fit to the shape.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_slice(M, start_indices=(0, 1), limit_indices=(2, 2)).todense().tolist()
+      [[2], [0]]
     """
     start, limit = tuple(map(int, start_indices)), tuple(map(int, limit_indices))
     step = (1,) * mat.ndim if strides is None else tuple(map(int, strides))
@@ -105,9 +116,19 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
       start_indices: where the part begins, for each dimension; moved so that it lies inside.
       slice_sizes: its shape.
 
+    Returns:
+      A BCOO array of shape ``slice_sizes``.
+
     Raises:
       ValueError: if there is not one position for each dimension.
       TypeError: if the part is larger than the array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_dynamic_slice(M, (0, 1), slice_sizes=(2, 1)).todense().tolist()
+      [[2], [0]]
     """
     sizes = tuple(map(int, slice_sizes))
     starts = [jnp.asarray(i) for i in start_indices]
@@ -157,9 +178,23 @@ def _dynamic_slice(
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """The array with some of its dimensions reversed: see ``lax.rev``.
 
+    Args:
+      operand: the array.
+      dimensions: which are reversed.
+
+    Returns:
+      A BCOO array.
+
     Raises:
       TypeError: if one is no dimension of the array.
       ValueError: if one is given twice.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCOO.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcoo_rev(M, dimensions=(1,)).todense().tolist()
+      [[2, 0], [0, 1]]
     """
     dims = tuple(map(int, dimensions))
     if len(set(dims)) < len(dims):
@@ -207,15 +242,18 @@ def bcoo_gather(
     Args:
       operand: the array.
       start_indices: the positions, whose components are in the last dimension.
-      dimension_numbers: which dimension is which; positions must come first in the result.
+      dimension_numbers: which dimension is which. The dimensions of positions are batches of the
+        result if they come first in it; else the result has no batches.
       slice_sizes: the shape of each part.
       unique_indices, indices_are_sorted: not used.
       mode: what happens to positions out of bounds: the parts are moved inside.
       fill_value: not used.
 
+    Returns:
+      A BCOO array.
+
     Raises:
-      NotImplementedError: for other modes, and for dimension numbers that have batches, or results
-        whose positions do not come first.
+      NotImplementedError: for other modes, and for dimension numbers that have batches.
     """
     numbers = dimension_numbers
     kind = None if mode is None else GatherScatterMode.from_any(mode)
@@ -228,10 +266,6 @@ def bcoo_gather(
     kept = [d for d in range(operand.ndim) if d not in numbers.collapsed_slice_dims]
     ndim = n_positions + len(kept)
     positions = [d for d in range(ndim) if d not in numbers.offset_dims]
-    if positions != list(range(n_positions)):
-        raise NotImplementedError(
-            f"bcoo_gather: the dimensions of positions, {positions}, must come first in the result."
-        )
     sizes = tuple(map(int, slice_sizes))
 
     def one(index: Array) -> BCOO:
@@ -251,7 +285,15 @@ def bcoo_gather(
         gather = vmap(gather)
     data, indices = gather(at)
     shape = (*at.shape[:-1], *(sizes[d] for d in kept))
-    return BCOO((data, indices), shape=shape)
+    found = BCOO((data, indices), shape=shape)
+    if positions == list(range(n_positions)):
+        return found
+    behind = max(positions) >= ndim - found.n_dense
+    found = bcoo_update_layout(
+        found, n_batch=0, n_dense=0 if behind else found.n_dense, on_inefficient=None
+    )
+    sources = [*positions, *numbers.offset_dims]
+    return found.transpose([sources.index(d) for d in range(ndim)])
 
 
 def _without(part: BCOO, numbers: GatherDimensionNumbers, shape: Shape) -> BCOO:

@@ -18,13 +18,13 @@ def split_permutation(
     """The permutations of the batch, sparse and dense dimensions, each from 0.
 
     Raises:
-      ValueError: if it is no permutation of the dimensions.
+      TypeError: if it is no permutation of the dimensions.
       NotImplementedError: if it mixes the kinds.
     """
     n_batch, n_sparse, n_dense, _ = props
     ndim = n_batch + n_sparse + n_dense
     if sorted(permutation) != list(range(ndim)):
-        raise ValueError(
+        raise TypeError(
             f"bcoo_transpose: permutation {tuple(permutation)} is none of {ndim} dimensions."
         )
     cuts = (0, n_batch, n_batch + n_sparse, ndim)

@@ -38,7 +38,9 @@ class BCSR(JAXSparse):
       ValueError: if the shapes do not fit together.
 
     Example:
-      >>> M = BCSR.fromdense(np.float32([[0, 2, 0], [1, 0, 4]]))
+      >>> import numpy as np
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCSR.fromdense(np.float32([[0, 2, 0], [1, 0, 4]]))
       >>> M.indices, M.indptr
       (Array([1, 0, 2], dtype=int32), Array([0, 1, 3], dtype=int32))
     """

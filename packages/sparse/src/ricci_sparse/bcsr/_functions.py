@@ -91,10 +91,27 @@ def bcsr_dot_general(
 ) -> Array:
     """The product of a BCSR array and a dense one: see ``bcoo_dot_general``.
 
+    Args:
+      lhs: the BCSR array.
+      rhs: the dense array.
+      dimension_numbers, precision, preferred_element_type: as for ``bcoo_dot_general``.
+      out_sharding: not used.
+
+    Returns:
+      A dense array.
+
     Raises:
       TypeError: if the shapes do not fit.
       NotImplementedError: if ``rhs`` is sparse, or for dimension numbers that the layout of ``lhs``
         does not allow.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCSR.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> contract = (((1,), (0,)), ((), ()))
+      >>> sparse.bcsr_dot_general(M, jnp.array([3, 4]), dimension_numbers=contract).tolist()
+      [8, 3]
     """
     numbers = as_numbers(dimension_numbers)
     if isinstance(rhs, BCSR):
@@ -131,7 +148,21 @@ def bcsr_dot_general(
 
 
 def bcsr_todense(mat: BCSR) -> Array:
-    """The array that a BCSR array stands for."""
+    """The array that a BCSR array stands for.
+
+    Args:
+      mat: the array.
+
+    Returns:
+      A dense array of the shape of ``mat``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCSR.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcsr_todense(M).tolist()
+      [[0, 2], [1, 0]]
+    """
     return mat.todense()
 
 
@@ -143,7 +174,21 @@ def bcsr_fromdense(
     n_dense: int = 0,
     index_dtype: DTypeLike = np.int32,
 ) -> BCSR:
-    """The elements of an array that are not zero: see ``BCSR.fromdense``."""
+    """The elements of an array that are not zero: see ``BCSR.fromdense``.
+
+    Args:
+      mat: the array.
+      nse, n_batch, n_dense, index_dtype: as for ``BCSR.fromdense``.
+
+    Returns:
+      A BCSR array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> sparse.bcsr_fromdense(jnp.array([[0, 2], [1, 0]])).indptr.tolist()
+      [0, 1, 2]
+    """
     return BCSR.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
 
@@ -157,27 +202,88 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
 
     Returns:
       The elements, the ``data`` of a BCSR array; zero where an index is out of bounds.
+
+    Raises:
+      ValueError: if ``mat`` has another number of rows or of batches.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCSR.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcsr_extract(M.indices, M.indptr, jnp.array([[5, 6], [7, 8]])).tolist()
+      [6, 7]
     """
-    return bcsr_extract_p.bind(*map(jnp.asarray, (indices, indptr, mat)))
+    columns, rows, dense = map(jnp.asarray, (indices, indptr, mat))
+    expected = (*columns.shape[:-1], rows.shape[-1] - 1)
+    if dense.shape[: columns.ndim] != expected:
+        raise ValueError(
+            f"bcsr_extract: mat has shape {dense.shape}, but the first dimensions of one with "
+            f"these indices are {expected}: the batches, and the rows that indptr tells."
+        )
+    return bcsr_extract_p.bind(columns, rows, dense)
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """The same array with each index stored once: see ``BCSR.sum_duplicates``.
 
     Elements that are zero stay.
+
+    Args:
+      mat: the array.
+      nse: how many elements are stored: see ``BCSR.sum_duplicates``.
+
+    Returns:
+      A BCSR array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCSR.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcsr_sum_duplicates(M).nse
+      2
     """
     return mat.sum_duplicates(nse, remove_zeros=False)
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
-    """The same array without elements that are zero, and each index stored once."""
+    """The same array without elements that are zero, and each index stored once.
+
+    Args:
+      mat: the array.
+      nse: how many elements are stored: see ``BCSR.sum_duplicates``.
+
+    Returns:
+      A BCSR array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCSR.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcsr_eliminate_zeros(M).nse
+      2
+    """
     return mat.sum_duplicates(nse)
 
 
 def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Shape, broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCSR:
-    """The array with further dimensions: see ``bcoo_broadcast_in_dim``."""
+    """The array with further dimensions: see ``bcoo_broadcast_in_dim``.
+
+    Args:
+      mat: the array.
+      shape, broadcast_dimensions, sharding: as for ``bcoo_broadcast_in_dim``.
+
+    Returns:
+      A BCSR array of that shape.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCSR.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcsr_broadcast_in_dim(M, shape=(3, 2, 2), broadcast_dimensions=(1, 2)).shape
+      (3, 2, 2)
+    """
     result = bcoo_broadcast_in_dim(
         mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions
     )
@@ -185,7 +291,22 @@ def bcsr_broadcast_in_dim(
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """Arrays joined along a dimension: see ``bcoo_concatenate``."""
+    """Arrays joined along a dimension: see ``bcoo_concatenate``.
+
+    Args:
+      operands: the arrays, of one layout.
+      dimension: the dimension, which must not be a dense one.
+
+    Returns:
+      A BCSR array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import sparse
+      >>> M = sparse.BCSR.fromdense(jnp.array([[0, 2], [1, 0]]))
+      >>> sparse.bcsr_concatenate([M, M], dimension=0).todense().tolist()
+      [[0, 2], [1, 0], [0, 2], [1, 0]]
+    """
     return BCSR.from_bcoo(
         bcoo_concatenate([mat.to_bcoo() for mat in operands], dimension=dimension)
     )

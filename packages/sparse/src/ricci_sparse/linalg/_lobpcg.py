@@ -63,9 +63,10 @@ def lobpcg_standard(
       ValueError: if the shapes or dtypes do not fit, or ``k`` is too large.
 
     Example:
+      >>> from ricci.experimental.sparse import linalg
       >>> import numpy as np
       >>> X = np.random.default_rng(0).normal(size=(10, 1)).astype(np.float32)
-      >>> theta, U, _ = lobpcg_standard(np.diag(np.arange(1, 11, dtype=np.float32)), X)
+      >>> theta, U, _ = linalg.lobpcg_standard(np.diag(np.arange(1, 11, dtype=np.float32)), X)
       >>> theta.round(2)
       Array([10.], dtype=float32)
 
@@ -95,7 +96,12 @@ def _check(multiply: Callable[[Array], Array], X: Array, m: int) -> None:
     if X.ndim != 2:
         raise ValueError(f"lobpcg_standard: X must be a matrix, got shape {X.shape}.")
     n, k = X.shape
-    given = eval_shape(multiply, X)
+    try:
+        given = eval_shape(multiply, X)
+    except TypeError as error:
+        raise ValueError(
+            f"lobpcg_standard: A cannot be multiplied with X, which has shape {X.shape}. {error}"
+        ) from error
     if given.shape != X.shape:
         raise ValueError(
             f"lobpcg_standard: A must keep the shape of X, {X.shape}, but gives {given.shape}."

@@ -123,9 +123,10 @@ def spsolve(
       ValueError: if the shapes or dtypes do not fit.
 
     Example:
+      >>> from ricci.experimental.sparse import linalg
       >>> import numpy as np
       >>> data, indices = np.float32([2, 4, 1]), np.int32([0, 1, 0])
-      >>> spsolve(data, indices, np.int32([0, 1, 3]), np.float32([2, 9]))
+      >>> linalg.spsolve(data, indices, np.int32([0, 1, 3]), np.float32([2, 9]))
       Array([1., 2.], dtype=float32)
 
     Source: SciPy ``scipy.sparse.linalg.spsolve``.

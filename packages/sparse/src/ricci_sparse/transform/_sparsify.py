@@ -194,11 +194,12 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
       NotImplementedError: when it is called, for an operation that has no rule.
 
     Example:
+      >>> from ricci.experimental import sparse
       >>> import numpy as np
-      >>> import ricci_numpy as jnp
+      >>> import ricci.numpy as jnp
       >>> from ricci_sparse import BCOO
       >>> M = BCOO.fromdense(np.float32([[0, 2], [1, 0]]))
-      >>> sparsify(lambda M, v: jnp.sin(M) @ v + 1)(M, np.float32([0, 1])).shape
+      >>> sparse.sparsify(lambda M, v: jnp.sin(M) @ v + 1)(M, np.float32([0, 1])).shape
       (2,)
     """
 

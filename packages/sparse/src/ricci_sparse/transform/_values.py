@@ -130,7 +130,7 @@ def to_value(spenv: SparsifyEnv, x: ArrayOrSparse) -> SparsifyValue:
         indptr = x.indptr if isinstance(x, BCSR) else None
         return spenv.sparse(x.shape, x.data, x.indices, indptr, **known)
     if is_sparse(x):
-        raise NotImplementedError(
+        raise TypeError(
             f"sparsify knows BCOO and BCSR arrays, but got a {type(x).__name__}. Convert it, with "
             "BCOO.fromdense(x.todense()) if it is small."
         )
