@@ -1,11 +1,21 @@
 """Arrays asked for on a device."""
 
 import numpy as np
+import pytest
 
 from ricci_ir import make_jaxpr
-from ricci_lax import full
+from ricci_lax import add, full
 from ricci_lax.authoring import placement
-from ricci_xla import Mesh, NamedSharding, P, devices, jit, single_device_sharding
+from ricci_parallel import reshard, set_mesh
+from ricci_xla import (
+    Mesh,
+    NamedSharding,
+    P,
+    devices,
+    jit,
+    make_mesh,
+    single_device_sharding,
+)
 
 
 def test_new_array_is_put_on_the_device():
@@ -25,3 +35,12 @@ def test_inside_a_traced_function_a_mesh_is_for_the_compiler():
     sharding = NamedSharding(Mesh(devices()[:2], "x"), P("x"))
     x = jit(lambda x: full((4,), x, sharding=sharding))(2.0)
     assert x.sharding == sharding
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_result_has_the_sharding_of_its_type_on_one_device_too(count):
+    with set_mesh(make_mesh((count,), ("x",), devices=devices()[:count])):
+        divided = reshard(np.arange(4.0), P("x"))
+        whole, same = jit(lambda x: (reshard(x, P()), add(x, x)))(divided)
+        again = jit(lambda x: reshard(x, P("x")))(whole)
+    assert [x.sharding.spec for x in (whole, same, again)] == [P(None), P("x"), P("x")]

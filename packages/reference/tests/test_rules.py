@@ -18,7 +18,7 @@ from ricci_ir import (
 )
 from ricci_lax.authoring import nary
 from ricci_reference import missing_rule, reference_backend, rules
-from ricci_stablehlo import traced
+from ricci_stablehlo import lower_rules, traced
 
 I32, U8, F32 = np.int32, np.uint8, np.float32
 
@@ -46,10 +46,11 @@ def test_a_missing_rule_is_explained():
         sharding=by_element,
     )
     try:
-        said = (
-            r"no rule for the primitive 'lonely' \(defined at .*test_rules.py:\d+\).* reference=,"
-        )
-        with pytest.raises(NotImplementedError, match=said):
+        said = r"'lonely' \(defined at .*test_rules.py:\d+\); %s\. .* reference=,"
+        with pytest.raises(NotImplementedError, match=said % "neither has ricci_xla"):
+            lonely.bind(1.0)
+        lower_rules.define(lonely, lambda ctx, x: x)
+        with pytest.raises(NotImplementedError, match=said % "ricci_xla has"):
             lonely.bind(1.0)
     finally:
         del primitives["lonely"]

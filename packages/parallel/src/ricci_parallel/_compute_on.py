@@ -77,15 +77,19 @@ def compute_on(
         that is a prefix of the result.
       compiler_options: options of the compiler for these operations.
 
+    Returns:
+      A function of the same arguments and results, or a decorator.
+
     Raises:
       ValueError: if there is no such type, it is called inside of a function of another type, or
         the pytree of memory spaces does not fit the result.
       TypeError: if a memory space is none.
 
     Example:
-      >>> from ricci_xla import MemorySpace
+      >>> from ricci.experimental.compute_on import compute_on
+      >>> from ricci.memory import Space
       >>> f = compute_on(
-      ...     lambda x: x * 2, compute_type="device_host", out_memory_spaces=MemorySpace.Device
+      ...     lambda x: x * 2, compute_type="device_host", out_memory_spaces=Space.Device
       ... )
       >>> float(f(3.0))
       6.0

@@ -17,7 +17,8 @@ def get_mesh() -> Mesh:
       ValueError: inside a traced function, which may serve several meshes with the same axes.
 
     Example:
-      >>> get_mesh().empty
+      >>> import ricci
+      >>> ricci.get_mesh().empty
       True
     """
     if context.trace is not eval_trace:
@@ -32,7 +33,8 @@ def get_abstract_mesh() -> AbstractMesh:
     """The axes of the mesh in force, also while a function is traced; none if no mesh is set.
 
     Example:
-      >>> get_abstract_mesh().axis_names
+      >>> import ricci
+      >>> ricci.get_abstract_mesh().axis_names
       ()
     """
     return current_mesh.value or empty_abstract_mesh
@@ -53,9 +55,10 @@ class set_mesh:
         function.
 
     Example:
-      >>> from ricci_xla import devices
-      >>> with set_mesh(Mesh(devices()[:1], "x")):
-      ...     get_mesh().axis_names
+      >>> import ricci
+      >>> from ricci.sharding import Mesh
+      >>> with ricci.set_mesh(Mesh(ricci.devices()[:1], "x")):
+      ...     ricci.get_mesh().axis_names
       ('x',)
     """
 
@@ -102,8 +105,10 @@ class use_abstract_mesh:
         another size is in force.
 
     Example:
-      >>> with use_abstract_mesh(AbstractMesh((4,), ("x",))):
-      ...     get_abstract_mesh().axis_names
+      >>> import ricci
+      >>> from ricci.sharding import AbstractMesh
+      >>> with ricci.use_abstract_mesh(AbstractMesh((4,), ("x",))):
+      ...     ricci.get_abstract_mesh().axis_names
       ('x',)
     """
 

@@ -205,6 +205,7 @@ device_put_p: Primitive = define(
     mesh=_device_put_mesh,
     memory=_device_put_memory,
     eager=_device_put_eager,
+    reference=lambda *args, **params: args,
 )
 
 
@@ -276,9 +277,30 @@ def device_put(
       IndivisibleError: if a sharding cannot divide an array evenly.
 
     Example:
+      Parameters to one device, and a batch divided over several:
+
       >>> import numpy as np
-      >>> device_put({"a": np.arange(3)})["a"]
-      Array([0, 1, 2], dtype=int32)
+      >>> import ricci
+      >>> from ricci import P
+      >>> devices = ricci.devices()[:2]
+      >>> mesh = ricci.make_mesh((len(devices),), ("batch",), devices=devices)
+      >>> params = ricci.device_put({"w": np.ones(3), "b": 0.0}, devices[0])
+      >>> params["w"].devices() == {devices[0]}
+      True
+      >>> batch = ricci.device_put(np.arange(8), ricci.NamedSharding(mesh, P("batch")))
+      >>> batch.addressable_shards[0].data.shape == (8 // len(devices),)
+      True
+
+    Notes:
+      An array that was put somewhere explicitly is committed: computing with it takes place there,
+      and together with one that is committed elsewhere it is an error. Without ``device`` it is not
+      committed.
+
+      With ``donate`` the old array must not be used again.
+
+    See also:
+      ``reshard`` and ``with_sharding_constraint``, inside of programs; ``device_get``;
+      ``make_array_from_process_local_data``, for several hosts.
     """
     leaves, tree = tree_flatten(x)
     if context.trace is eval_trace and not any(isinstance(leaf, Tracer) for leaf in leaves):

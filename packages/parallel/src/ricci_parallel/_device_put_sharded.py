@@ -31,10 +31,11 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> P
         or dtypes.
 
     Example:
-      >>> from ricci_xla import local_devices
-      >>> devices = local_devices()
+      >>> import numpy as np
+      >>> import ricci
+      >>> devices = ricci.local_devices()
       >>> shards = [np.full(2, i) for i, _ in enumerate(devices)]
-      >>> device_put_sharded(shards, devices).shape == (len(devices), 2)
+      >>> ricci.device_put_sharded(shards, devices).shape == (len(devices), 2)
       True
     """
     if not isinstance(shards, Sequence):
@@ -74,9 +75,9 @@ def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> PyTree:
       ValueError: if there are no devices.
 
     Example:
-      >>> from ricci_xla import local_devices
-      >>> devices = local_devices()
-      >>> device_put_replicated({"a": 2.0}, devices)["a"].shape == (len(devices),)
+      >>> import ricci
+      >>> devices = ricci.local_devices()
+      >>> ricci.device_put_replicated({"a": 2.0}, devices)["a"].shape == (len(devices),)
       True
     """
     if not isinstance(devices, Sequence) or not devices:

@@ -49,19 +49,46 @@ def _scaled(shape: Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: bool
 
 
 def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
-    """The type of a global array, from that of this process's part."""
+    """The type of a global array, from that of this process's part.
+
+    Args:
+      arr: the type of the part.
+      global_mesh: the mesh of all devices.
+      pspec: how the array is divided.
+
+    Returns:
+      The type.
+    """
     return ShapedArray(_scaled(arr.shape, global_mesh, pspec, False), arr.dtype)
 
 
 def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
-    """The type of this process's part of a global array."""
+    """The type of this process's part of a global array.
+
+    Args:
+      arr: the type of the global array.
+      global_mesh: the mesh of all devices.
+      pspec: how the array is divided.
+
+    Returns:
+      The type.
+    """
     return ShapedArray(_scaled(arr.shape, global_mesh, pspec, True), arr.dtype)
 
 
 def host_local_array_to_global_array_impl(
     arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec
 ) -> Array:
-    """Make one global array of this process's part of it."""
+    """Make one global array of this process's part of it.
+
+    Args:
+      arr: this process's part.
+      global_mesh: the mesh of all devices.
+      pspec: how the array is divided.
+
+    Returns:
+      The global array.
+    """
     if is_extended(getattr(arr, "dtype", None)):
         words = {"global_mesh": global_mesh, "pspec": pspec}
         return arr.dtype.from_physical(host_local_array_to_global_array_impl(arr.physical, **words))
@@ -75,7 +102,16 @@ def host_local_array_to_global_array_impl(
 def global_array_to_host_local_array_impl(
     arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec
 ) -> Array:
-    """Take this process's part of one global array."""
+    """Take this process's part of one global array.
+
+    Args:
+      arr: the global array.
+      global_mesh: the mesh of all devices.
+      pspec: how the array is divided.
+
+    Returns:
+      This process's part.
+    """
     if is_extended(getattr(arr, "dtype", None)):
         words = {"global_mesh": global_mesh, "pspec": pspec}
         return arr.dtype.from_physical(global_array_to_host_local_array_impl(arr.physical, **words))
@@ -192,9 +228,23 @@ def host_local_array_to_global_array(
         axes that it names the parts of the processes are joined; where it names none, all
         processes must have the same.
 
+    Returns:
+      A pytree of arrays over the devices of ``global_mesh``.
+
     Raises:
       ValueError: if a leaf of ``pspecs`` is no ``PartitionSpec``.
       IndivisibleError: if this process's devices cannot divide a part evenly.
+
+    Example:
+      With one process the part is the whole:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import multihost_utils
+      >>> mesh = ricci.make_mesh((1,), ("x",), devices=ricci.devices()[:1])
+      >>> whole = multihost_utils.host_local_array_to_global_array(jnp.ones(2), mesh, ricci.P("x"))
+      >>> whole.shape
+      (2,)
     """
     return _each(host_local_array_to_global_array_p, local_inputs, global_mesh, pspecs)
 
@@ -210,7 +260,19 @@ def global_array_to_host_local_array(
       pspecs: a ``PartitionSpec``, or a pytree of them that is a prefix of ``global_inputs``. An
         array that is divided in another way is moved first.
 
+    Returns:
+      A pytree of arrays on the devices of this process.
+
     Raises:
       ValueError: if a leaf of ``pspecs`` is no ``PartitionSpec``.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental import multihost_utils
+      >>> mesh = ricci.make_mesh((1,), ("x",), devices=ricci.devices()[:1])
+      >>> x = ricci.device_put(jnp.ones(2), ricci.NamedSharding(mesh, ricci.P("x")))
+      >>> multihost_utils.global_array_to_host_local_array(x, mesh, ricci.P("x")).shape
+      (2,)
     """
     return _each(global_array_to_host_local_array_p, global_inputs, global_mesh, pspecs)

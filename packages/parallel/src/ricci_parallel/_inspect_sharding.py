@@ -102,8 +102,9 @@ def inspect_array_sharding(value: PyTree, *, callback: Callable[[Sharding], None
       TypeError: if ``callback`` is not callable.
 
     Example:
-      >>> from ricci_numpy import arange
-      >>> inspect_array_sharding(arange(3), callback=lambda s: print(s.num_devices))
+      >>> import ricci.numpy as jnp
+      >>> from ricci import debug
+      >>> debug.inspect_array_sharding(jnp.arange(3), callback=lambda s: print(s.num_devices))
       1
     """
     if not callable(callback):

@@ -60,6 +60,7 @@ layout_constraint_p: Primitive = define(
     batch=_batch,
     lower=_lower,
     eager=_in_order,
+    reference=lambda x, *, layout: x,
     layout=lambda *, layout: layout,
     sharding=by_element,
 )
@@ -83,10 +84,10 @@ def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
         value outside of ``jit`` is not an array.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_xla import Layout, device_put
-      >>> x = device_put(np.ones((2, 3), np.float32))
-      >>> with_layout_constraint(x, Layout((1, 0))).format.layout.major_to_minor
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.layout import Layout, with_layout_constraint
+      >>> x = with_layout_constraint(jnp.ones((2, 3)), Layout((1, 0)))
+      >>> x.format.layout.major_to_minor  # column by column
       (1, 0)
 
     Source: XLA's custom call ``LayoutConstraint``.

@@ -87,9 +87,23 @@ def pmap[**P, R](
         the results is out of bounds, or a static argument is not passed by position.
 
     Example:
-      >>> import numpy as np
-      >>> pmap(lambda x: x)(np.ones((1, 2), np.float32)).shape
-      (1, 2)
+      Each device normalizes its slice by the sum over all:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> count = min(2, ricci.local_device_count())
+      >>> x = jnp.array([1.0, 3.0])[:count].reshape(count, 1)
+      >>> shares = ricci.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(x)
+      >>> float(shares.sum())
+      1.0
+
+    Notes:
+      The mapped axis must not be longer than the number of devices; the slices do not have it.
+      Values that all devices share (``in_axes=None``) are copied to each in every call.
+
+    See also:
+      ``shard_map`` and ``jit`` with shardings, which keep arrays whole; ``vmap``, for one device.
     """
     check_callable("pmap", fun)
     _check_axes("in_axes", in_axes)

@@ -106,13 +106,20 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
       ValueError: if no mesh is in force, an axis is not ``Explicit``, or a spec does not fit.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_parallel import set_mesh
-      >>> from ricci_xla import AxisType, Mesh, devices
-      >>> mesh = Mesh(np.array(devices()[:1]), ("x",), axis_types=(AxisType.Explicit,))
-      >>> with set_mesh(mesh):
-      ...     reshard(np.ones(2), PartitionSpec("x")).aval
-      ShapedArray(float32[2@x])
+      A dimension that is divided, and then held whole by every device:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import P
+      >>> devices = ricci.devices()[:2]
+      >>> with ricci.set_mesh(ricci.make_mesh((len(devices),), ("x",), devices=devices)):
+      ...     x = ricci.reshard(jnp.ones(4), P("x"))
+      ...     whole = ricci.reshard(x, P())
+      ...     print(ricci.typeof(x), ricci.typeof(whole))
+      float32[4@x] float32[4]
+
+    See also:
+      ``with_sharding_constraint``, for ``Auto`` axes; ``device_put``.
     """
     return _moved_tree("reshard: xs", xs, out_shardings)
 
@@ -174,9 +181,24 @@ def auto_axes(
       out_sharding: how the results are divided, a sharding or a ``PartitionSpec`` or a pytree of
         these. It may be given to the returned function instead.
 
+    Returns:
+      A function with the same arguments and results, or a decorator.
+
     Raises:
       TypeError: if ``out_sharding`` is not given.
       ValueError: if no mesh is in force.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import P
+      >>> from ricci.sharding import auto_axes
+      >>> devices = ricci.devices()[:2]
+      >>> with ricci.set_mesh(ricci.make_mesh((len(devices),), ("x",), devices=devices)):
+      ...     x = ricci.reshard(jnp.ones(4), P("x"))
+      ...     y = auto_axes(lambda x: jnp.cumsum(x), out_sharding=P())(x)
+      ...     print(y.tolist())
+      [1.0, 2.0, 3.0, 4.0]
     """
     if f is None:
         return lambda g: auto_axes(g, axes=axes, out_sharding=out_sharding)
@@ -230,9 +252,26 @@ def explicit_axes(
       in_sharding: how the arguments are divided, a sharding or a ``PartitionSpec`` or a pytree of
         these for the tuple of arguments. It may be given to the returned function instead.
 
+    Returns:
+      A function with the same arguments and results, or a decorator.
+
     Raises:
       TypeError: if ``in_sharding`` is not given.
       ValueError: if no mesh is in force.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import P
+      >>> from ricci.sharding import AxisType, explicit_axes
+      >>> devices = ricci.devices()[:2]
+      >>> mesh = ricci.make_mesh((len(devices),), ("x",), (AxisType.Auto,), devices=devices)
+      >>> def show(x):
+      ...     print(ricci.typeof(x))
+      ...     return x
+      >>> with ricci.set_mesh(mesh):
+      ...     _ = ricci.jit(explicit_axes(show, in_sharding=(P("x"),)))(jnp.ones(4))
+      float32[4@x]
     """
     if f is None:
         return lambda g: explicit_axes(g, axes=axes, in_sharding=in_sharding)

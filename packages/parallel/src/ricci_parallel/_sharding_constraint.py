@@ -248,6 +248,7 @@ sharding_constraint_p: Primitive = define(
     lower=_constraint_lower,
     mesh=lambda *, sharding, **params: mesh_of_sharding(sharding),
     eager=lambda x, *, sharding, **params: _move_now(x, sharding, strict=False),
+    reference=lambda x, **params: x,
 )
 
 
@@ -379,11 +380,20 @@ def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
         another sharding.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_xla import Mesh, NamedSharding, P, devices
-      >>> sharding = NamedSharding(Mesh(devices()[:1], "x"), P("x"))
-      >>> with_sharding_constraint(np.ones(2, np.float32), sharding).sharding.spec
-      P('x',)
+      An intermediate result that should stay divided. Elsewhere the compiler is free.
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import P, lax
+      >>> from ricci.sharding import AxisType
+      >>> devices = ricci.devices()[:2]
+      >>> mesh = ricci.make_mesh((len(devices),), ("x",), (AxisType.Auto,), devices=devices)
+      >>> @ricci.jit
+      ... def f(x):
+      ...     y = jnp.outer(x, x)
+      ...     return lax.with_sharding_constraint(y, ricci.NamedSharding(mesh, P("x", None)))
+      >>> f(jnp.arange(4.0)).addressable_shards[0].data.shape == (4 // len(devices), 4)
+      True
 
     Source: Shardy ``sharding_constraint``.
     """

@@ -102,9 +102,10 @@ def visualize_sharding(
         not installed.
 
     Example:
-      >>> from ricci_xla import devices, single_device_sharding
-      >>> sharding = single_device_sharding(devices()[0])
-      >>> visualize_sharding((4,), sharding)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import debug
+      >>> debug.visualize_sharding((4,), jnp.ones(4).sharding)
       ┌───────┐
       │ CPU 0 │
       └───────┘
@@ -172,8 +173,9 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
       kwargs: the keywords of ``visualize_sharding``.
 
     Example:
-      >>> from ricci_numpy import arange
-      >>> visualize_array_sharding(arange(3))
+      >>> import ricci.numpy as jnp
+      >>> from ricci import debug
+      >>> debug.visualize_array_sharding(jnp.arange(3))
       ┌───────┐
       │ CPU 0 │
       └───────┘

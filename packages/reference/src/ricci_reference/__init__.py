@@ -4,7 +4,8 @@ Importing this package installs its backend if no other is installed yet.
 ``ricci_ir.use_backend(reference_backend)`` switches to it inside a ``with`` block.
 """
 
-from ricci_ir import has_backend, set_backend
+from ricci_ir import has_backend as _has_backend
+from ricci_ir import set_backend as _set_backend
 
 from ._array import ReferenceArray as ReferenceArray
 from ._backend import ReferenceBackend as ReferenceBackend
@@ -22,5 +23,5 @@ __all__ = [
     "rules",
 ]
 
-if not has_backend():
-    set_backend(reference_backend)
+if not _has_backend():
+    _set_backend(reference_backend)

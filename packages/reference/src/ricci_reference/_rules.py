@@ -19,6 +19,7 @@ from ricci_ir import (
     primitives,
     program_rules,
     reference_rules,
+    unsupported,
 )
 from ricci_stablehlo import lower_rules
 
@@ -88,8 +89,11 @@ def missing_rule(primitive: Primitive) -> str | None:
         return None
     place = defined_at(primitive)
     where = f" (defined at {place})" if place else ""
+    lowering = lower_rules.get(primitive)
+    compiled = lowering is not None and not isinstance(lowering, unsupported)
+    other = "ricci_xla has" if compiled else "neither has ricci_xla"
     return (
-        f"the reference backend has no rule for the primitive {primitive.name!r}{where}, and it "
-        "stands for no program. Give one in its block: reference=, a function of NumPy arrays and "
-        "of the parameters. Or compute it with ricci_xla."
+        f"the reference backend has no rule for the primitive {primitive.name!r}{where}; {other}. "
+        "A rule is given in the primitive's block: reference=, a function of NumPy arrays and of "
+        "the parameters."
     )

@@ -37,7 +37,8 @@ class TraceAnnotation(TraceMe):
       kwargs: further facts to show.
 
     Example:
-      >>> with TraceAnnotation("load", file="a.npy"):
+      >>> from ricci import profiler
+      >>> with profiler.TraceAnnotation("load", file="a.npy"):
       ...     pass
     """
 
@@ -48,6 +49,14 @@ class StepTraceAnnotation(TraceAnnotation):
     Args:
       name: the step's name.
       kwargs: further facts; ``step_num`` numbers the step.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.ones(3)
+      >>> for step in range(2):
+      ...     with ricci.profiler.StepTraceAnnotation("train", step_num=step):
+      ...         x = 2 * x
     """
 
     def __init__(self, name: str, **kwargs: object):
@@ -63,6 +72,17 @@ def annotate_function[**P, R](
       func: the function.
       name: the name to show, by default its qualified name.
       decorator_kwargs: further facts to show.
+
+    Returns:
+      A function of the same arguments and results.
+
+    Example:
+      >>> import ricci
+      >>> @ricci.profiler.annotate_function
+      ... def load(path):
+      ...     return path
+      >>> load("data")
+      'data'
     """
     shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
 
@@ -96,6 +116,10 @@ def start_trace(
 ) -> None:
     """Start a profile, which ``stop_trace`` ends.
 
+
+    Programs that are compiled while a profile is recorded have the lines of your code in it, unless
+    a compilation cache (``jax_compilation_cache_dir``) holds them, which are without.
+
     Args:
       log_dir: the folder to write to.
       create_perfetto_link: when the profile is stopped, print a link that opens it in Perfetto, and
@@ -103,12 +127,18 @@ def start_trace(
       create_perfetto_trace: whether to write ``perfetto_trace.json.gz`` too.
       profiler_options: a ``ProfileOptions``.
 
-    Programs that are compiled while a profile is recorded have the lines of your code in it, unless
-    a compilation cache (``jax_compilation_cache_dir``) holds them, which are without.
-
     Raises:
       RuntimeError: if a profile is running already.
       TypeError: if the folder is no path.
+
+    Example:
+      >>> import tempfile
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     ricci.profiler.start_trace(folder)
+      ...     _ = jnp.ones(3).block_until_ready()
+      ...     ricci.profiler.stop_trace()
     """
     with _running.lock:
         _check_none_runs()
@@ -171,6 +201,13 @@ def stop_trace() -> None:
 
     Raises:
       RuntimeError: if no profile is running.
+
+    Example:
+      >>> import tempfile
+      >>> import ricci
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     ricci.profiler.start_trace(folder)
+      ...     ricci.profiler.stop_trace()
     """
     with _running.lock:
         _end().stop_and_export(_running.folder)
@@ -225,7 +262,37 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Profile a ``with`` block. The arguments are those of ``start_trace``."""
+    """Profile a ``with`` block. The arguments are those of ``start_trace``.
+
+    Args:
+      log_dir, create_perfetto_link, create_perfetto_trace, profiler_options: as for
+        ``start_trace``.
+
+    Returns:
+      A context manager.
+
+    Raises:
+      RuntimeError: if a profile is running already.
+
+    Example:
+      >>> import tempfile
+      >>> from pathlib import Path
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     with ricci.profiler.trace(folder):
+      ...         _ = jnp.ones((8, 8)).block_until_ready()
+      ...     files = list(Path(folder).rglob("*.xplane.pb"))
+      >>> len(files)
+      1
+
+    Notes:
+      Wait for results inside the block (``block_until_ready``): what still runs at its end is not
+      in the profile. The first call of a function compiles; call it once before.
+
+    See also:
+      ``python -m ricci.profile``, which makes a page of what a script does.
+    """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -256,6 +323,9 @@ def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
       port: the port that it listens on.
       requires_backend: whether to make the clients of devices first.
 
+    Returns:
+      The server, which ends with ``stop_server``.
+
     Raises:
       ValueError: if a server is running already.
     """
@@ -284,17 +354,54 @@ def stop_server() -> None:
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Include a subprocess in profiles; returns a function that removes it again."""
+    """Include a subprocess in profiles; returns a function that removes it again.
+
+    Args:
+      pid: the number of the process.
+      port: the port of its server.
+
+    Returns:
+      A function without arguments that removes it again.
+    """
     return _profiler.register_subprocess(pid, port)
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """A profile of the devices' memory, in the format of pprof, compressed with gzip."""
+    r"""A profile of the devices' memory, in the format of pprof, compressed with gzip.
+
+    Args:
+      backend: the platform's name; without it, the default platform.
+
+    Returns:
+      The bytes of the profile, for the tool ``pprof``.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.ones((100, 100))
+      >>> profile = ricci.profiler.device_memory_profile()
+      >>> profile[:2] == b"\x1f\x8b"  # gzip
+      True
+    """
     return gzip.compress(get_backend(backend).heap_profile())
 
 
 def save_device_memory_profile(
     filename: os.PathLike[str] | str, backend: str | None = None
 ) -> None:
-    """Write the profile that ``device_memory_profile`` returns to a file."""
+    """Write the profile that ``device_memory_profile`` returns to a file.
+
+    Args:
+      filename: the file to write.
+      backend: the platform's name; without it, the default platform.
+
+    Example:
+      >>> import tempfile
+      >>> from pathlib import Path
+      >>> import ricci
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     ricci.profiler.save_device_memory_profile(f"{folder}/memory.prof")
+      ...     print(Path(folder, "memory.prof").stat().st_size > 0)
+      True
+    """
     Path(filename).write_bytes(device_memory_profile(backend))

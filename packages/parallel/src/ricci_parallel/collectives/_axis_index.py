@@ -57,14 +57,26 @@ axis_index_p: Primitive = define(
 def axis_index(axis_name: Hashable | Sequence[Hashable]) -> Array:
     """The position along a named axis, an ``int32`` scalar; along several axes, in row-major order.
 
+    Args:
+      axis_name: the name of the axis, or a tuple of names.
+
+    Returns:
+      An array without dimensions.
+
     Raises:
       NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
 
     Example:
-      >>> from ricci_batching import vmap
-      >>> import numpy as np
-      >>> vmap(lambda x: axis_index("i"), axis_name="i")(np.ones(3))
-      Array([0, 1, 2], dtype=int32)
+      A random key for each member, made of one that all share:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax, random
+      >>> def sample(key):
+      ...     return random.normal(random.fold_in(key, lax.axis_index("i")))
+      >>> samples = ricci.vmap(sample, in_axes=None, axis_name="i", axis_size=3)(random.key(0))
+      >>> len(set(samples.tolist()))
+      3
     """
     index: Any = None
     for name in axis_names("axis_index", axis_name):
@@ -77,13 +89,20 @@ def axis_index(axis_name: Hashable | Sequence[Hashable]) -> Array:
 def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
     """The number of members of a named axis; of several axes, the product.
 
+    Args:
+      axis_name: the name of the axis, or a tuple of names.
+
+    Returns:
+      An int, known while tracing.
+
     Raises:
       NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
 
     Example:
-      >>> from ricci_batching import vmap
       >>> import numpy as np
-      >>> vmap(lambda x: x * axis_size("i"), axis_name="i")(np.ones(3))
+      >>> import ricci
+      >>> from ricci import lax
+      >>> ricci.vmap(lambda x: x * lax.axis_size("i"), axis_name="i")(np.ones(3))
       Array([3., 3., 3.], dtype=float32)
     """
     return size_of(axis_name)

@@ -162,20 +162,23 @@ def pcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], *, to: str) -> Py
         which ``psum`` or ``psum_scatter`` does later. ``"reduced"``: one value, whose cotangents
         are such terms. From ``"unreduced"`` there is no cast, since the sum has to be done.
 
+    Returns:
+      A pytree of the same values.
+
     Raises:
       ValueError: if the axis is not one of ``shard_map``, or there is no such cast.
 
     Example:
       >>> import numpy as np
-      >>> from ricci_ir import typeof
-      >>> from ricci_parallel import shard_map
-      >>> from ricci_xla import Mesh, PartitionSpec, devices
-      >>> mesh = Mesh(np.array(devices()[:1]), ("i",))
+      >>> import ricci
+      >>> from ricci import lax
+      >>> from ricci.sharding import Mesh, PartitionSpec
+      >>> mesh = Mesh(np.array(ricci.devices()[:1]), ("i",))
       >>> def each(x):
-      ...     x = pcast(x, "i", to="varying")
-      ...     print(typeof(x))
+      ...     x = lax.pcast(x, "i", to="varying")
+      ...     print(ricci.typeof(x))
       ...     return x
-      >>> shard_map(each, mesh=mesh, in_specs=PartitionSpec(), out_specs=PartitionSpec("i"))(
+      >>> ricci.shard_map(each, mesh=mesh, in_specs=PartitionSpec(), out_specs=PartitionSpec("i"))(
       ...     np.zeros(2, np.float32)
       ... )
       float32[2]{V:i}

@@ -198,14 +198,19 @@ def all_to_all(
       tiled: whether the parts are concatenated along an axis that is there. By default,
         ``split_axis`` is removed, and ``concat_axis`` is new.
 
+    Returns:
+      A pytree like ``x``, with the parts that this member gets.
+
     Raises:
       NameError: if no axis of that name is in scope.
       ValueError: if the axis cannot be divided among the members.
 
     Example:
-      >>> from ricci_batching import vmap
       >>> import numpy as np
-      >>> vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(np.arange(4.0).reshape(2, 2))
+      >>> import ricci
+      >>> from ricci import lax
+      >>> parts = np.arange(4.0).reshape(2, 2)
+      >>> ricci.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(parts)
       Array([[0., 2.],
              [1., 3.]], dtype=float32)
     """
@@ -228,10 +233,15 @@ def pswapaxes(
       axis: the axis of the array.
       axis_index_groups: see ``all_to_all``.
 
+    Returns:
+      A pytree like ``x``.
+
     Example:
-      >>> from ricci_batching import vmap
       >>> import numpy as np
-      >>> vmap(lambda x: pswapaxes(x, "i", 0), axis_name="i")(np.arange(4.0).reshape(2, 2))
+      >>> import ricci
+      >>> from ricci import lax
+      >>> parts = np.arange(4.0).reshape(2, 2)
+      >>> ricci.vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(parts)
       Array([[0., 2.],
              [1., 3.]], dtype=float32)
     """

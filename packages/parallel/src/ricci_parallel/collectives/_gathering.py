@@ -59,15 +59,24 @@ def all_gather(
         member's own copy; ``"invarying"``: one value that all share; ``"reduced"``: one value whose
         cotangents are summed later (see ``pcast``).
 
+    Returns:
+      A pytree like ``x``, whose arrays have a new axis with the values of all members, in their
+      order; if ``tiled``, an axis that is as many times longer.
+
     Raises:
       NameError: if no axis of that name is in scope.
       ValueError: if ``axis`` or ``to`` is none of those possible.
+      NotImplementedError: for ``axis_index_groups`` where the result is to be one value.
 
     Example:
-      >>> from ricci_batching import vmap
-      >>> import numpy as np
-      >>> vmap(lambda x: all_gather(x, "i"), axis_name="i")(np.arange(2.0)).shape
-      (2, 2)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> ricci.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(x)[0].tolist()
+      [[1, 2], [3, 4]]
+      >>> ricci.vmap(lambda x: lax.all_gather(x, "i", tiled=True), axis_name="i")(x)[0].tolist()
+      [1, 2, 3, 4]
     """
     names = axis_names("all_gather", axis_name)
     groups = as_groups("all_gather", names, axis_index_groups)
@@ -127,15 +136,20 @@ def psum_scatter(
       tiled: whether that axis stays, with as many elements as each member gets. By default its size
         must be the number of members, and it is removed.
 
+    Returns:
+      A pytree like ``x``, with this member's part of the sums.
+
     Raises:
       NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
       ValueError: if the axis cannot be divided among the members.
       TypeError: if the elements are no numbers.
 
     Example:
-      >>> from ricci_batching import vmap
       >>> import numpy as np
-      >>> vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(np.arange(4.0).reshape(2, 2))
+      >>> import ricci
+      >>> from ricci import lax
+      >>> parts = np.arange(4.0).reshape(2, 2)
+      >>> ricci.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(parts)
       Array([2., 4.], dtype=float32)
     """
     names = axis_names("psum_scatter", axis_name)

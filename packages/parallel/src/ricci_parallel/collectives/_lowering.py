@@ -25,6 +25,7 @@ def device_groups(
       groups: the parameter ``axis_index_groups``.
 
     Example:
+      >>> from ricci_parallel.collectives._lowering import device_groups
       >>> device_groups({"x": 2, "y": 3}, ("x",), None)
       [[0, 3], [1, 4], [2, 5]]
       >>> device_groups({"x": 2, "y": 3}, ("y",), ((2, 0), (1,)))

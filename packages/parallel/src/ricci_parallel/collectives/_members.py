@@ -110,6 +110,8 @@ def arranged(
       target: for each dimension of the result, the labels of those that are merged into it.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_parallel.collectives._members import arranged
       >>> arranged(np.ones((2, 3, 4)), "abc", ["c", "ba"]).shape
       (4, 6)
     """

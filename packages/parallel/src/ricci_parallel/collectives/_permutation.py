@@ -179,16 +179,23 @@ def ppermute(
       perm: pairs (source, destination) of positions along the axis. A member that is no
         destination gets zeros.
 
+    Returns:
+      A pytree like ``x``, with the values that were sent to this member.
+
     Raises:
       NameError: if no axis of that name is in scope.
       ValueError: if a member is a source twice, or a destination twice, or does not exist.
 
     Example:
-      >>> from ricci_batching import vmap
-      >>> import numpy as np
+      Differences to the left neighbour in a ring, as in a stencil that is divided over devices:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
       >>> turn = [(0, 1), (1, 2), (2, 0)]
-      >>> vmap(lambda x: ppermute(x, "i", turn), axis_name="i")(np.arange(3.0))
-      Array([2., 0., 1.], dtype=float32)
+      >>> difference = lambda x: x - lax.ppermute(x, "i", turn)
+      >>> ricci.vmap(difference, axis_name="i")(jnp.array([1.0, 3.0, 7.0])).tolist()
+      [-6.0, 2.0, 4.0]
     """
     return _permuted("ppermute", x, axis_name, perm)
 
@@ -212,14 +219,18 @@ def pshuffle(x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence
       axis_name: the name of the axis, or a tuple of names.
       perm: a permutation of the positions along the axis.
 
+    Returns:
+      A pytree like ``x``.
+
     Raises:
       NameError: if no axis of that name is in scope.
       ValueError: if ``perm`` is no permutation.
 
     Example:
-      >>> from ricci_batching import vmap
       >>> import numpy as np
-      >>> vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(np.arange(3.0))
+      >>> import ricci
+      >>> from ricci import lax
+      >>> ricci.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(np.arange(3.0))
       Array([2., 0., 1.], dtype=float32)
     """
     size = size_of(axis_names("pshuffle", axis_name))
@@ -313,14 +324,18 @@ def pbroadcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], source: int)
       axis_name: the name of the axis, or a tuple of names.
       source: the position of that member along the axis.
 
+    Returns:
+      A pytree like ``x``, the same in all members.
+
     Raises:
       NameError: if no axis of that name is in scope.
       ValueError: if there is no such member.
 
     Example:
-      >>> from ricci_batching import vmap
       >>> import numpy as np
-      >>> vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")(np.arange(3.0))
+      >>> import ricci
+      >>> from ricci import lax
+      >>> ricci.vmap(lambda x: lax.pbroadcast(x, "i", 1), axis_name="i")(np.arange(3.0))
       Array([1., 1., 1.], dtype=float32)
     """
     names = axis_names("pbroadcast", axis_name)

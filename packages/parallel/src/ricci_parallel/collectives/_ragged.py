@@ -321,19 +321,23 @@ def ragged_all_to_all(
       axis_name: the name of the axis, or a tuple of names.
       axis_index_groups: exchanges in each of these groups of members on its own.
 
+    Returns:
+      An array like ``output``, with the rows that were received.
+
     Raises:
       NameError: if no axis of that name is in scope.
       ValueError: if offsets and sizes are not integers with one or more entries for each member, or
         the rows differ in shape or dtype.
 
     Example:
-      >>> from ricci_batching import vmap
       >>> import numpy as np
+      >>> import ricci
+      >>> from ricci import lax
       >>> both, ones = np.array([[0, 1], [0, 1]]), np.ones((2, 2), np.int32)
-      >>> swap = lambda x, sent, sizes, to: ragged_all_to_all(
+      >>> swap = lambda x, sent, sizes, to: lax.ragged_all_to_all(
       ...     x, np.zeros(2, np.float32), sent, sizes, to, sizes, axis_name="i"
       ... )
-      >>> vmap(swap, axis_name="i")(np.arange(4.0).reshape(2, 2), both, ones, both.T)
+      >>> ricci.vmap(swap, axis_name="i")(np.arange(4.0).reshape(2, 2), both, ones, both.T)
       Array([[0., 2.],
              [1., 3.]], dtype=float32)
 

@@ -107,10 +107,23 @@ def psum(
       ValueError: if an axis is named twice, or the groups do not cover the axis.
 
     Example:
-      >>> from ricci_batching import vmap
-      >>> import numpy as np
-      >>> vmap(lambda x: psum(x, "i"), axis_name="i")(np.arange(4.0))
-      Array([6., 6., 6., 6.], dtype=float32)
+      The share of each member in the total:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> share = lambda x: x / lax.psum(x, "batch")
+      >>> ricci.vmap(share, axis_name="batch")(jnp.array([1.0, 1.0, 2.0])).tolist()
+      [0.25, 0.25, 0.5]
+
+      Of the members in groups, each on its own:
+
+      >>> pairs = lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2, 3]])
+      >>> ricci.vmap(pairs, axis_name="i")(jnp.array([1, 2, 3, 4])).tolist()
+      [3, 3, 7, 7]
+
+    See also:
+      ``pmean``, ``psum_scatter``, ``all_gather``, ``shard_map``.
     """
     return tree_map(_summed(_Reduced("psum", axis_name, axis_index_groups)), x)
 
@@ -146,11 +159,19 @@ def pmean(
 ) -> PyTree:
     """The mean of ``x`` over a named axis; ``psum`` describes the arguments.
 
+    Args:
+      x, axis_name, axis_index_groups: as for ``psum``.
+
+    Returns:
+      A pytree like ``x``, the same on all devices.
+
     Example:
-      >>> from ricci_batching import vmap
-      >>> import numpy as np
-      >>> vmap(lambda x: pmean(x, "i"), axis_name="i")(np.arange(4.0))
-      Array([1.5, 1.5, 1.5, 1.5], dtype=float32)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> center = lambda x: x - lax.pmean(x, "i")
+      >>> ricci.vmap(center, axis_name="i")(jnp.array([1.0, 2.0, 6.0])).tolist()
+      [-2.0, -1.0, 3.0]
     """
     over = _Reduced("pmean", axis_name, axis_index_groups)
     add = _summed(over)
@@ -190,11 +211,18 @@ def pmax(
 ) -> PyTree:
     """The maximum of ``x`` over a named axis; ``psum`` describes the arguments.
 
+    Args:
+      x, axis_name, axis_index_groups: as for ``psum``.
+
+    Returns:
+      A pytree like ``x``, the same on all devices.
+
     Example:
-      >>> from ricci_batching import vmap
-      >>> import numpy as np
-      >>> vmap(lambda x: pmax(x, "i"), axis_name="i")(np.arange(4.0))
-      Array([3., 3., 3., 3.], dtype=float32)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> ricci.vmap(lambda x: x / lax.pmax(x, "i"), axis_name="i")(jnp.array([1.0, 4.0])).tolist()
+      [0.25, 1.0]
     """
     over = _Reduced("pmax", axis_name, axis_index_groups)
     return tree_map(lambda leaf: over.apply(_extreme(pmax_p), reduce_max, leaf), x)
@@ -209,11 +237,18 @@ def pmin(
 ) -> PyTree:
     """The minimum of ``x`` over a named axis; ``psum`` describes the arguments.
 
+    Args:
+      x, axis_name, axis_index_groups: as for ``psum``.
+
+    Returns:
+      A pytree like ``x``, the same on all devices.
+
     Example:
-      >>> from ricci_batching import vmap
-      >>> import numpy as np
-      >>> vmap(lambda x: pmin(x, "i"), axis_name="i")(np.arange(4.0))
-      Array([0., 0., 0., 0.], dtype=float32)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> ricci.vmap(lambda x: x - lax.pmin(x, "i"), axis_name="i")(jnp.array([1.0, 4.0])).tolist()
+      [0.0, 3.0]
     """
     over = _Reduced("pmin", axis_name, axis_index_groups)
     return tree_map(lambda leaf: over.apply(_extreme(pmin_p), reduce_min, leaf), x)

@@ -111,10 +111,11 @@ def psend(
       NotImplementedError: when a program that uses it is compiled for another device than a GPU.
 
     Example:
-      >>> from ricci_ir import make_jaxpr
       >>> import numpy as np
-      >>> send = lambda x: precv(psend(x, "i", [(0, 1)]), x, "i", [(0, 1)])
-      >>> len(make_jaxpr(send, axis_env=[("i", 2)])(np.ones(3)).eqns)
+      >>> import ricci
+      >>> from ricci import lax
+      >>> send = lambda x: lax.precv(lax.psend(x, "i", [(0, 1)]), x, "i", [(0, 1)])
+      >>> len(ricci.make_jaxpr(send, axis_env=[("i", 2)])(np.ones(3)).eqns)
       2
 
     Source: StableHLO ``send``.
@@ -139,12 +140,26 @@ def precv(
       axis_name: the name of the axis, or a tuple of names.
       perm: pairs (source, destination) of positions along the axis.
 
+    Returns:
+      An array of that type: what was sent to this member, zeros if nothing was.
+
     Raises:
       NameError: if no axis of that name is in scope.
       ValueError: if a member is a source twice, or a destination twice, or does not exist.
       NotImplementedError: when a program that uses it is compiled for another device than a GPU.
 
-    Source: StableHLO ``recv``; ``psend`` has an example.
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> def shift(x):
+      ...     token = lax.psend(x, "i", [(0, 1)])
+      ...     return lax.precv(token, x, "i", [(0, 1)])
+      >>> jaxpr = ricci.make_jaxpr(shift, axis_env=[("i", 2)])(jnp.ones(3))
+      >>> [eqn.primitive.name for eqn in jaxpr.eqns]
+      ['psend', 'precv']
+
+    Source: StableHLO ``recv``.
     """
     names = axis_names("precv", axis_name)
     pairs = as_pairs("precv", names, perm)

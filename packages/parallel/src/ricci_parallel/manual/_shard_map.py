@@ -123,20 +123,44 @@ def shard_map(
         checked against that. It also makes derivatives need less communication.
 
     Returns:
-      A function of the whole arrays.
+      A function of the whole arrays. A dimension that a spec divides over an axis of ``n`` devices
+      has ``1/n`` of its size inside, and keeps its place.
 
     Raises:
       ValueError: if there is no mesh, or specs do not fit the mesh, the arguments or the results.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_parallel import psum
-      >>> from ricci_xla import Mesh, devices
-      >>> mesh = Mesh(np.array(devices()[:1]), ("i",))
-      >>> P = PartitionSpec
-      >>> total = shard_map(lambda x: psum(x, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())
-      >>> total(np.arange(3.0)).tolist()
-      [0.0, 1.0, 2.0]
+      Each device subtracts the mean of the whole from its own shard. Four numbers over two devices,
+      or over one where there is no other:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import P, lax
+      >>> devices = ricci.devices()[:2]
+      >>> mesh = ricci.make_mesh((len(devices),), ("i",), devices=devices)
+      >>> @ricci.shard_map(mesh=mesh, in_specs=P("i"), out_specs=(P("i"), P()))
+      ... def center(shard):
+      ...     mean = lax.pmean(jnp.mean(shard), "i")
+      ...     return shard - mean, mean
+      >>> x = ricci.device_put(jnp.array([1.0, 2.0, 3.0, 6.0]), ricci.NamedSharding(mesh, P("i")))
+      >>> centered, mean = center(x)
+      >>> centered.tolist(), float(mean)
+      ([-2.0, -1.0, 0.0, 3.0], 3.0)
+
+    Notes:
+      ``out_specs=P()`` says that all devices have the same value. With ``check_vma`` that is
+      checked: without the ``pmean`` above an error says that ``mean`` varies along ``"i"``.
+
+      The axes of ``make_mesh`` are ``Explicit``: arguments are moved where ``in_specs`` says by
+      ``device_put`` or ``reshard``, else an error says so. With ``Auto`` axes (those of ``Mesh``)
+      the call moves them.
+
+      A shard keeps the divided dimension, also where it has size 1, unlike an example under
+      ``vmap``.
+
+    See also:
+      ``jit`` with shardings, which leaves the communication to the compiler; ``smap``; ``vmap``
+      with ``axis_name``, which tries the same collectives on one device.
     """
     if f is None:
         return lambda g: shard_map(
@@ -418,16 +442,26 @@ def smap(
       out_axes: likewise, the axis along which the results are joined.
       axis_name: the axis of the mesh.
 
+    Returns:
+      A function of the whole arrays.
+
     Raises:
       ValueError: if no mesh is set.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_parallel import set_mesh
-      >>> from ricci_xla import Mesh, devices
-      >>> with set_mesh(Mesh(np.array(devices()[:1]), ("i",))):
-      ...     smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="i")(np.arange(2.0)).tolist()
-      [0.0, 2.0]
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> devices = ricci.devices()[:2]
+      >>> share = ricci.smap(
+      ...     lambda x: x / lax.psum(jnp.sum(x), "i"), in_axes=0, out_axes=0, axis_name="i"
+      ... )
+      >>> with ricci.set_mesh(ricci.make_mesh((len(devices),), ("i",), devices=devices)):
+      ...     share(ricci.reshard(jnp.array([1.0, 1.0, 2.0, 4.0]), ricci.P("i"))).tolist()
+      [0.125, 0.125, 0.25, 0.5]
+
+    See also:
+      ``shard_map``, for several axes.
     """
     if f is None:
         return lambda g: smap(g, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)

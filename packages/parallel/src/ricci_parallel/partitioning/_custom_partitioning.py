@@ -175,13 +175,14 @@ class custom_partitioning[**P, R]:
       static_argnums: positions of arguments that are no arrays; they must be hashable.
 
     Example:
-      >>> from ricci_lax import sin
+      >>> from ricci import lax
+      >>> from ricci.experimental.custom_partitioning import custom_partitioning
       >>> @custom_partitioning
       ... def f(x):
-      ...     return sin(x)
+      ...     return lax.sin(x)
       >>> def partition(mesh, arg_shapes, result_shape):
       ...     shardings = tuple(x.sharding for x in arg_shapes)
-      ...     return mesh, sin, result_shape.sharding, shardings
+      ...     return mesh, lax.sin, result_shape.sharding, shardings
       >>> _ = f.def_partition(partition, sharding_rule="i -> i")
       >>> f(0.0)
       Array(0., dtype=float32, weak_type=True)

@@ -16,6 +16,7 @@ class CompoundFactor(tuple[str, ...]):
       ValueError: if there are fewer, or one is no name of a factor.
 
     Example:
+      >>> from ricci.experimental.custom_partitioning import CompoundFactor
       >>> CompoundFactor("heads", "size")
       ('heads', 'size')
     """
@@ -49,6 +50,8 @@ class ArrayMapping(tuple[Factor, ...]):
       ValueError: if one of them is something else.
 
     Example:
+      >>> from ricci.experimental.custom_partitioning import ArrayMapping, CompoundFactor
+      >>> from ricci_parallel.partitioning import BATCHING
       >>> ArrayMapping(BATCHING, "rows", CompoundFactor("heads", "size"))
       ('…', 'rows', ('heads', 'size'))
     """

@@ -29,6 +29,7 @@ class SdyShardingRule:
       ValueError: if a factor is not used, lacks its size, or is of two of these kinds.
 
     Example:
+      >>> from ricci.experimental.custom_partitioning import ArrayMapping, SdyShardingRule
       >>> SdyShardingRule((ArrayMapping("i", "j"),), (ArrayMapping("i"),), reduction_factors=("j",))
       SdyShardingRule((('i', 'j'),), (('i',),), {} reduction_factors=('j',))
     """
@@ -122,6 +123,7 @@ def parse_rule(
       ValueError: if the text is no rule.
 
     Example:
+      >>> from ricci_parallel.partitioning._rule import parse_rule
       >>> parse_rule("(heads size) i -> heads i", size=4)
       SdyShardingRule(((('heads', 'size'), 'i'),), (('heads', 'i'),), {'size': 4})
     """
@@ -178,6 +180,7 @@ def rule_text(rule: SdyShardingRule, operands: Sequence[Shape], results: Sequenc
       ValueError: if the rule does not fit the shapes.
 
     Example:
+      >>> from ricci_parallel.partitioning._rule import parse_rule, rule_text
       >>> rule_text(parse_rule("... j, j k -> ... k"), [(2, 3), (3, 4)], [(2, 4)])
       '#sdy.op_sharding_rule<([i, j], [j, k])->([i, k]) {i=2, j=3, k=4}, custom>'
     """

@@ -41,6 +41,7 @@ def read_shape(text: str) -> Shape:
     """The type that a text of HLO describes.
 
     Example:
+      >>> from ricci_parallel.planning._buffers import read_shape
       >>> leaf = read_shape("bf16[5,100]{1,0:T(8,128)(2,1)}")
       >>> str(leaf), leaf.bytes
       ('bf16[5,100]', 2048)

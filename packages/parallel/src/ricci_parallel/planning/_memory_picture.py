@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
+from ricci_ir import shown_file
 from ricci_parallel.reports._collective import shown_bytes
 
 from ._memory import KEPT, Owner
@@ -160,7 +160,7 @@ def _bars(top: float, owners: Sequence[Owner], rest: Sequence[Owner]) -> list[st
 
 
 def _label(owner: Owner) -> str:
-    place = f"{Path(owner.file).name}:{owner.line}  " if owner.line else ""
+    place = f"{shown_file(owner.file, short=True)}:{owner.line}  " if owner.line else ""
     more = f" and {owner.count - 1} more" if owner.count > 1 else ""
     text = f"{place}{owner.name}  {owner.shape}{more}"
     return text if len(text) <= 78 else text[:77] + "…"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ricci_ir import shown_file
 from ricci_parallel.reports._collective import shown_bytes
 
 from ._memory import KEPT, LiveBuffer, Memory, Owner, owners_of
@@ -70,6 +71,14 @@ class MemoryPlan:
       place: where the peak is.
       remedies: what ``checkpoint`` would change, the best first.
       course: what is alive at each instruction, which ``svg`` draws.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = ricci.ShapeDtypeStruct((1000, 1000), jnp.float32)
+      >>> plan = ricci.memory_plan(lambda x: x + 1.0, x)
+      >>> plan.arguments, plan.results
+      (4000000, 4000000)
     """
 
     name: str
@@ -126,7 +135,7 @@ class MemoryPlan:
         ]
         if place.line:
             direction = ", in the backward pass" if place.backward else ""
-            at = f"{Path(place.file).name}:{place.line}"
+            at = f"{shown_file(place.file, short=True)}:{place.line}"
             lines.append(f"  the peak is at {at}, {place.operation}{direction}; alive then:")
         else:
             lines.append("  alive at the peak:")
@@ -138,7 +147,7 @@ class MemoryPlan:
             (
                 shown_bytes(owner.bytes),
                 owner.kind,
-                f"{Path(owner.file).name}:{owner.line}" if owner.line else "",
+                f"{shown_file(owner.file, short=True)}:{owner.line}" if owner.line else "",
                 owner.function,
                 owner.name,
                 owner.shape + (f" and {owner.count - 1} more" if owner.count > 1 else ""),

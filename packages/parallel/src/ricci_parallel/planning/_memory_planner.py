@@ -42,14 +42,15 @@ def memory_plan(
       TypeError: if ``f`` cannot be called.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_autodiff import grad
-      >>> from ricci_ir import ShapeDtypeStruct
-      >>> from ricci_lax import reduce_sum, tanh
-      >>> x = ShapeDtypeStruct((1000, 1000), np.float32)
-      >>> found = memory_plan(grad(lambda x: reduce_sum(tanh(x), (0, 1))), x)
-      >>> found.arguments, found.results
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = ricci.ShapeDtypeStruct((1000, 1000), jnp.float32)
+      >>> plan = ricci.memory_plan(ricci.grad(lambda x: jnp.sum(jnp.tanh(x))), x)
+      >>> plan.arguments, plan.results
       (4000000, 4000000)
+
+    See also:
+      ``MemoryPlan``; ``checkpoint``; ``ricci.parallel.plan``, for many devices.
     """
     if not callable(f):
         raise TypeError(

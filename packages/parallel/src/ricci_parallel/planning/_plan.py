@@ -3,8 +3,8 @@
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
+from ricci_ir import shown_file
 from ricci_parallel.reports._collective import shown_bytes
 from ricci_parallel.reports._report import Communication
 
@@ -45,6 +45,12 @@ class StepTime:
       compute: the operations, at the chip's peak for ``bfloat16``.
       memory: what is read and written, at the bandwidth of the chip's memory.
       communication: what each device sends, at the bandwidth of its links.
+
+    Example:
+      >>> from ricci.parallel import StepTime
+      >>> time = StepTime(compute=2.0, memory=1.0, communication=0.5)
+      >>> time.overlapped, time.serial
+      (2.0, 2.5)
     """
 
     compute: float
@@ -85,6 +91,15 @@ class Plan:
       time: the estimated time; ``None`` for a chip that is not in the table.
       unknown_loops: the number of loops whose length is not known before they run, of which one
         iteration is counted.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.parallel import plan
+      >>> x = ricci.ShapeDtypeStruct((64, 64), jnp.float32)
+      >>> found = plan(jnp.dot, x, x, topology="cpu:1")
+      >>> found.flops, found.memory.arguments
+      (524288.0, 32768)
     """
 
     name: str
@@ -142,7 +157,7 @@ def _memory_lines(found: Plan) -> list[str]:
         (
             shown_bytes(owner.bytes),
             owner.kind,
-            f"{Path(owner.file).name}:{owner.line}" if owner.line else "",
+            f"{shown_file(owner.file, short=True)}:{owner.line}" if owner.line else "",
             owner.name,
             owner.shape + (f" and {owner.count - 1} more" if owner.count > 1 else ""),
         )
@@ -221,6 +236,7 @@ def shown_seconds(seconds: float) -> str:
     """A time in a unit that leaves at most four digits.
 
     Example:
+      >>> from ricci_parallel.planning._plan import shown_seconds
       >>> shown_seconds(0.0123), shown_seconds(2e-6)
       ('12.3 ms', '2.0 us')
     """

@@ -58,13 +58,18 @@ def plan(
       JaxRuntimeError: if the compiler cannot compile it, or finds that it takes too much memory.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_ir import ShapeDtypeStruct
-      >>> from ricci_lax import dot
-      >>> x = ShapeDtypeStruct((64, 64), np.float32)
-      >>> found = plan(dot, x, x, topology="cpu:1")
-      >>> found.flops, found.memory.arguments, found.time
-      (524288.0, 32768, None)
+      The memory and work of a program on 16 devices, which are not here:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.topologies import get_topology_desc, make_mesh
+      >>> from ricci.parallel import plan
+      >>> mesh = make_mesh(get_topology_desc("cpu:16"), (16,), ("data",))
+      >>> divided = ricci.NamedSharding(mesh, ricci.P("data"))
+      >>> x = ricci.ShapeDtypeStruct((1600, 64), jnp.float32, sharding=divided)
+      >>> found = plan(lambda x: jnp.sum(x * x, axis=0), x)
+      >>> found.memory.arguments  # bytes of each device
+      25600
     """
     if not callable(f):
         raise TypeError(f"plan expects a function, got {f!r:.60} of type {type(f).__name__}.")

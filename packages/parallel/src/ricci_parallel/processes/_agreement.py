@@ -94,6 +94,7 @@ def sync_global_devices(name: str) -> None:
       AssertionError: if other processes are at a point of another name.
 
     Example:
+      >>> from ricci.experimental.multihost_utils import sync_global_devices
       >>> sync_global_devices("the data is loaded")
     """
     if process_count() == 1:
@@ -127,6 +128,7 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
       TypeError: if a leaf is no array.
 
     Example:
+      >>> from ricci.experimental.multihost_utils import assert_equal
       >>> assert_equal({"step": 3})
     """
     leaves, tree = tree_flatten_with_path(in_tree)

@@ -86,6 +86,7 @@ def detect(
       ValueError: if a variable that the environment should have is missing or makes no sense.
 
     Example:
+      >>> from ricci_parallel.processes._clusters import Membership, detect
       >>> variables = {"OMPI_MCA_orte_hnp_uri": "1531577321.0;tcp://10.0.0.7:34911",
       ...              "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_RANK": "3",
       ...              "OMPI_COMM_WORLD_LOCAL_RANK": "1"}
@@ -265,6 +266,7 @@ def first_node(nodes: str) -> str:
     """The first machine of a list of Slurm's, such as ``node[01-03,7],other``.
 
     Example:
+      >>> from ricci_parallel.processes._clusters import first_node
       >>> first_node("rack[2-3]node[01-03,7],other")
       'rack2node01'
     """

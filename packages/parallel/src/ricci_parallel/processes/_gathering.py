@@ -39,11 +39,16 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
       in_tree: a pytree of arrays and numbers, of the same types in every process.
       is_source: whether this process is the one; by default it is the first process.
 
+    Returns:
+      A pytree of NumPy arrays, the same in all processes.
+
     Raises:
       ValueError: if no process is the source, or several are, or their types differ.
       RuntimeError: if an array lies on devices of other processes.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.multihost_utils import broadcast_one_to_all
       >>> broadcast_one_to_all(np.float32(3))
       array(3., dtype=float32)
     """
@@ -70,11 +75,17 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
       tiled: whether arrays are concatenated along their first axis instead of stacked along a new
         one. Scalars are always stacked. It must be true for arrays over several processes.
 
+    Returns:
+      A pytree of NumPy arrays, the same in all processes; stacked arrays have the number of
+      processes as their first size.
+
     Raises:
       ValueError: if there is an array over several processes and ``tiled`` is false, or if types
         differ between processes.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.multihost_utils import process_allgather
       >>> process_allgather(np.ones(2)).shape
       (1, 2)
     """

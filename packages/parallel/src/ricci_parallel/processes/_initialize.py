@@ -80,6 +80,7 @@ def initialize(
         ``RICCI_STALL_TIMEOUT``, or 600.
 
     Raises:
+      NotImplementedError: for ``slice_index`` and ``partition_index``.
       ValueError: if an argument is missing that the environment does not say, or makes no sense.
       RuntimeError: if it was called before, devices were used already, the coordinator cannot be
         reached, or some processes did not come.
@@ -231,6 +232,7 @@ def is_initialized() -> bool:
     """Whether this process is one of a cluster, by ``initialize``.
 
     Example:
+      >>> from ricci.distributed import is_initialized
       >>> is_initialized()
       False
     """
@@ -243,6 +245,11 @@ def shutdown() -> None:
     Raises:
       RuntimeError: if the others do not come to their end within the time that ``initialize`` was
         given.
+
+    Example:
+      >>> from ricci import distributed
+      >>> if distributed.is_initialized():
+      ...     distributed.shutdown()
     """
     if cluster.client is None:
         return

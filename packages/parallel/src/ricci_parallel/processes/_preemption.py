@@ -17,11 +17,15 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     Args:
       step_id: the number of the step, the same in all processes, growing by 1.
 
+    Returns:
+      A bool, the same in all processes.
+
     Raises:
       RuntimeError: if there are several processes, but the service was switched off by the option
         ``jax_enable_preemption_service`` when ``initialize`` was called.
 
     Example:
+      >>> from ricci.experimental.multihost_utils import reached_preemption_sync_point
       >>> reached_preemption_sync_point(7)
       False
     """
@@ -66,9 +70,10 @@ def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
       ProcessFailureError: at the end of the block, if a process has failed or restarted since.
 
     Example:
-      >>> from ricci_xla import devices
-      >>> with live_devices(devices()) as alive:
-      ...     len(alive) == len(devices())
+      >>> import ricci
+      >>> from ricci.experimental.multihost_utils import live_devices
+      >>> with live_devices(ricci.devices()) as alive:
+      ...     len(alive) == len(ricci.devices())
       True
     """
     before = _incarnations(devices)

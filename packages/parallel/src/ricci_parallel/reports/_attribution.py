@@ -55,6 +55,7 @@ def base_kind(opcode: str) -> str:
     """A collective's opcode without what marks the parts of an asynchronous one.
 
     Example:
+      >>> from ricci_parallel.reports._attribution import base_kind
       >>> base_kind("all-gather-start"), base_kind("add")
       ('all-gather', 'add')
     """

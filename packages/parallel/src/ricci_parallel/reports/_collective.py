@@ -93,6 +93,7 @@ def shown_bytes(count: int) -> str:
     """A number of bytes in a unit that leaves at most four digits.
 
     Example:
+      >>> from ricci_parallel.reports._collective import shown_bytes
       >>> shown_bytes(640), shown_bytes(1_310_720), shown_bytes(0)
       ('640 B', '1.3 MB', '0 B')
     """

@@ -36,6 +36,7 @@ def read_groups(attributes: str, count: int) -> Groups:
       The groups; one of all devices if the text names none.
 
     Example:
+      >>> from ricci_parallel.reports._device_groups import read_groups
       >>> sorted(map(sorted, read_groups("replica_groups=[2,2]<=[2,2]T(1,0)", 4)))
       [[0, 2], [1, 3]]
       >>> sorted(map(sorted, read_groups("replica_groups=mesh['a'=2,'b'=2] {'b'}", 4)))
@@ -57,6 +58,7 @@ def read_pairs(attributes: str) -> list[tuple[int, int]]:
     """The pairs of a permutation, each the position that sends and the one that receives.
 
     Example:
+      >>> from ricci_parallel.reports._device_groups import read_pairs
       >>> read_pairs("channel_id=1, source_target_pairs={{0,1},{1,0}}")
       [(0, 1), (1, 0)]
     """

@@ -116,6 +116,7 @@ class HloModule:
       text: what ``Compiled.as_text`` returns.
 
     Example:
+      >>> from ricci_parallel.reports import HloModule
       >>> module = HloModule('''HloModule m
       ...
       ... ENTRY %main (x: f32[2]) -> f32[4] {
@@ -228,6 +229,7 @@ def arrays_in(shape: str) -> list[tuple[str, tuple[int, ...]]]:
     """The arrays of a type: the name of each one's dtype, and its dimensions.
 
     Example:
+      >>> from ricci_parallel.reports._hlo_text import arrays_in
       >>> arrays_in("(f32[2,3]{1,0:T(8,128)}, bf16[], u32[]{:S(2)})")
       [('f32', (2, 3)), ('bf16', ()), ('u32', ())]
     """
@@ -241,6 +243,7 @@ def element_bits(dtype: str) -> int:
     """The bits of an element, by XLA's name of its dtype.
 
     Example:
+      >>> from ricci_parallel.reports._hlo_text import element_bits
       >>> [element_bits(name) for name in ("f32", "bf16", "s4", "f8e4m3fn", "pred", "token")]
       [32, 16, 4, 8, 8, 0]
     """
@@ -254,6 +257,7 @@ def shape_bytes(shape: str) -> int:
     """The size of a type's arrays in bytes.
 
     Example:
+      >>> from ricci_parallel.reports._hlo_text import shape_bytes
       >>> shape_bytes("(f32[2,3]{1,0}, s4[8])")
       28
     """

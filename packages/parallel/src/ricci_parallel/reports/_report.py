@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, overload
 
+from ricci_ir import shown_file
 from ricci_xla import Traced, compile_with_lines, jit
 
 from ._attribution import Attribution
@@ -24,6 +24,14 @@ class Communication(Sequence[Collective]):
     Attributes:
       rows: all of them.
       text: the optimized program, in the notation of HLO.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.parallel import communication
+      >>> report = communication(lambda x: x + 1.0)(jnp.ones(3))
+      >>> report.bytes, list(report)
+      (0, [])
     """
 
     __slots__ = ("rows", "text")
@@ -97,15 +105,19 @@ def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
       TypeError: if ``fun`` cannot be called.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_xla import devices, jit, make_mesh, NamedSharding, PartitionSpec
-      >>> from ricci_ir import ShapeDtypeStruct
-      >>> mesh = make_mesh((len(devices("cpu")),), ("data",), devices=devices("cpu"))
-      >>> sharding = NamedSharding(mesh, PartitionSpec("data"))
-      >>> x = ShapeDtypeStruct((64, 3), np.float32, sharding=sharding)
-      >>> report = communication(lambda x: x * 2)(x)
-      >>> print(report)
-      no collectives
+      A product that sums over a divided dimension needs one ``all-reduce``, here on 8 described
+      devices:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.topologies import get_topology_desc, make_mesh
+      >>> from ricci.parallel import communication
+      >>> mesh = make_mesh(get_topology_desc("cpu:8"), (8,), ("data",))
+      >>> divided = ricci.NamedSharding(mesh, ricci.P("data"))
+      >>> x = ricci.ShapeDtypeStruct((64,), jnp.float32, sharding=divided)
+      >>> report = communication(lambda x: jnp.dot(x, x))(x)
+      >>> report.kinds
+      Counter({'all-reduce': 1})
     """
     if not callable(fun):
         raise TypeError(
@@ -133,7 +145,7 @@ def communication_of(traced: Traced) -> Communication:
 
 
 def _cells(row: Collective) -> tuple[str, ...]:
-    place = f"{Path(row.file).name}:{row.line}" if row.line else "?"
+    place = f"{shown_file(row.file, short=True)}:{row.line}" if row.line else "?"
     times = "?" if row.times is None else str(row.times)
     cost = times, row.bytes_text
     return place, row.operation, row.kind, row.axes_text, *cost, row.explanation

@@ -27,6 +27,7 @@ from ricci_xla.meshes._sharding_types import Sharding
 
 from ._across_processes import can_be_read
 from ._array_impl import ArrayImpl
+from ._donation import deleted_array
 from ._pieces import parts, whole_part
 
 __all__ = [
@@ -38,11 +39,24 @@ __all__ = [
 class Shard:
     """The part of an array that one device holds.
 
+    Args:
+      device, sharding, global_shape, data: what ``addressable_shards`` makes it from.
+
     Attributes:
       device: the device.
       index: the index of the part in the array, a tuple of slices.
       replica_id: the number of this copy of the part, from 0.
       data: the part, as an array on that device; ``None`` if the device is another process's.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> devices = ricci.devices()[:2]
+      >>> mesh = ricci.make_mesh((len(devices),), ("x",), devices=devices)
+      >>> x = ricci.device_put(jnp.arange(4), ricci.NamedSharding(mesh, ricci.P("x")))
+      >>> shard = x.addressable_shards[-1]
+      >>> shard.device == devices[-1], int(shard.data[-1])
+      (True, 3)
     """
 
     __slots__ = ("_global_shape", "_sharding", "data", "device")
@@ -91,14 +105,7 @@ def check_not_deleted(array: ArrayImpl) -> None:
       RuntimeError: if the array was deleted, or donated to a computation.
     """
     if array.is_deleted():
-        aval = array.aval
-        shape = ",".join(map(str, aval.shape))
-        raise RuntimeError(
-            f"This array was deleted: {aval.dtype.name}[{shape}].\nIts memory was freed by "
-            "delete(), or it was donated: passed as an argument whose buffer the result reuses "
-            "(donate_argnums, donate_argnames, device_put(donate=True)). Use the function's result "
-            "instead, or do not donate this argument."
-        )
+        raise deleted_array(f"This array was deleted: {array.aval.str_short()}", array.aval)
 
 
 def _value(self: ArrayImpl) -> np.ndarray:
@@ -153,6 +160,7 @@ def _array(self: ArrayImpl, dtype: np.dtype | None = None, copy: bool | None = N
     return value.copy() if copy else value
 
 
+@api_boundary
 def _repr(self: ArrayImpl) -> str:
     aval = self.aval
     suffix = f"dtype={aval.dtype.name}"
@@ -170,10 +178,12 @@ def _repr(self: ArrayImpl) -> str:
     return f"Array({text}, {suffix})"
 
 
+@api_boundary
 def _str(self: ArrayImpl) -> str:
     return str(self._value) if can_be_read(self) else _repr(self)
 
 
+@api_boundary
 def _format(self: ArrayImpl, format_spec: str) -> str:
     if not can_be_read(self):
         return _repr(self)
@@ -371,7 +381,31 @@ _attributes: dict[str, Any] = {
     "__copy__": _copy_array,
     "__deepcopy__": lambda self, memo: _copy_array(self),
 }
+_docs = {
+    "shape": "The sizes of the dimensions, a tuple of ints.",
+    "dtype": "The dtype of the elements.",
+    "weak_type": "Whether the dtype gives way to others in promotion, as Python scalars do.",
+    "ndim": "The number of dimensions.",
+    "size": "The number of elements.",
+    "itemsize": "The size of an element, in bytes.",
+    "nbytes": "The size of all elements, in bytes; copies on several devices count once.",
+    "sharding": "How the array is divided over devices.",
+    "committed": "Whether computing with the array must take place on its devices.",
+    "device": "The device that holds the array; its sharding if there are several.",
+    "is_fully_replicated": "Whether every device holds the whole array.",
+    "is_fully_addressable": "Whether all its devices belong to this process.",
+    "addressable_shards": "The part that each device of this process holds: a list of ``Shard``.",
+    "global_shards": "The part of each device; without data for those of other processes.",
+    "devices": "The devices that hold a part, a set.",
+    "addressable_data": "The part of a device of this process, by its number among them.",
+    "copy_to_host_async": "Start copying the array to the host, for a later ``np.asarray``.",
+    "tolist": "The elements as Python scalars in nested lists; a scalar for no dimensions.",
+    "tobytes": 'The elements as bytes, row by row (``order="C"``) or column by column (``"F"``).',
+    "item": "The only element, or the one at a position, as a Python scalar.",
+}
 for _name, _attribute in _attributes.items():
+    if _name in _docs:
+        _attribute.__doc__ = _docs[_name]
     setattr(ArrayImpl, _name, _attribute)
 # jaxlib brings these itself.
 _of_jaxlib = ("block_until_ready", "delete", "is_deleted", "is_ready", "on_device_size_in_bytes")

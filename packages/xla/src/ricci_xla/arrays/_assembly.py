@@ -59,10 +59,25 @@ def make_array_from_single_device_arrays(
       arrays: the parts, in any order: a list or tuple.
       dtype: the dtype, needed only if this process holds no part.
 
+    Returns:
+      The whole array.
+
     Raises:
       ValueError: if the parts do not fit the sharding, or are traced.
       TypeError: if a part is not an array, or ``arrays`` is no list or tuple.
       IndivisibleError: if the sharding cannot divide ``shape`` evenly.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> devices = ricci.devices()[:2]
+      >>> mesh = ricci.make_mesh((len(devices),), ("x",), devices=devices)
+      >>> parts = [ricci.device_put(jnp.ones((1, 3)), device) for device in devices]
+      >>> whole = ricci.make_array_from_single_device_arrays(
+      ...     (len(devices), 3), ricci.NamedSharding(mesh, ricci.P("x")), parts
+      ... )
+      >>> whole.shape == (len(devices), 3)
+      True
     """
     user = "make_array_from_single_device_arrays"
     _check_sharding(user, sharding)
@@ -117,15 +132,29 @@ def make_array_from_callback(
         It is called once for a part that several devices hold.
       dtype: the dtype that the parts must have; needed only if this process holds no part.
 
+    Returns:
+      The whole array.
+
     Raises:
       ValueError: if a part has another shape than the sharding says, or parts differ in dtype.
       TypeError: if a part is not an array.
 
     Example:
-      >>> from ricci_xla import devices, single_device_sharding
-      >>> sharding = single_device_sharding(devices()[0])
-      >>> make_array_from_callback((2,), sharding, lambda index: np.ones(2, "float32")[index])
-      Array([1., 1.], dtype=float32)
+      Each process reads only the rows that its devices hold, from a file that may be larger than
+      its memory:
+
+      >>> import tempfile
+      >>> import numpy as np
+      >>> import ricci
+      >>> folder = tempfile.TemporaryDirectory()
+      >>> np.save(f"{folder.name}/x.npy", np.arange(8.0, dtype=np.float32))
+      >>> file = np.load(f"{folder.name}/x.npy", mmap_mode="r")
+      >>> devices = ricci.devices()[:2]
+      >>> mesh = ricci.make_mesh((len(devices),), ("x",), devices=devices)
+      >>> sharding = ricci.NamedSharding(mesh, ricci.P("x"))
+      >>> x = ricci.make_array_from_callback((8,), sharding, lambda index: file[index])
+      >>> x.tolist()
+      [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     """
     user = "make_array_from_callback"
     if isinstance(sharding, Format):
@@ -211,8 +240,24 @@ def make_array_from_process_local_data(
       global_shape: the shape of the whole. By default it follows from the shape of ``local_data``,
         if all processes have parts of one shape.
 
+    Returns:
+      The array, or a pytree of arrays like ``local_data``.
+
     Raises:
       ValueError: if ``local_data`` has another shape than this process's part.
+
+    Example:
+      With one process the local data are the whole; with several each passes its own rows of the
+      batch.
+
+      >>> import numpy as np
+      >>> import ricci
+      >>> devices = ricci.devices()[:2]
+      >>> mesh = ricci.make_mesh((len(devices),), ("batch",), devices=devices)
+      >>> sharding = ricci.NamedSharding(mesh, ricci.P("batch"))
+      >>> rows = np.arange(4, dtype=np.float32)
+      >>> ricci.make_array_from_process_local_data(sharding, rows).tolist()
+      [0.0, 1.0, 2.0, 3.0]
     """
     leaves, tree = tree_flatten(local_data)
     shardings = flatten_axes("make_array_from_process_local_data: sharding", tree, sharding)

@@ -1,8 +1,53 @@
 """Errors about donated arguments: arrays that are used after they were donated, or passed twice."""
 
-from collections.abc import Sequence
+import re
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ricci_ir import ShapedArray, explained
 
 from ._array_impl import ArrayImpl
+
+# What jitted functions that donate arguments know of themselves (``JitInfo``).
+donating: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def deleted_array(what: str, aval: ShapedArray) -> RuntimeError:
+    """The error for an array that was deleted.
+
+    C++ does not tell who took an array. So the functions are named that donate an argument of its
+    type, and have been called with such.
+
+    Args:
+      what: says which array.
+      aval: its type.
+    """
+    takers = list(dict.fromkeys(_takers(aval)))
+    if takers:
+        donors = " and ".join(takers[:3])
+        how = f"{donors} is donated" if len(takers) == 1 else f"{donors} are donated"
+        cause = f"An array of this type that is passed as {how}: its memory is reused."
+    else:
+        cause = (
+            "Its memory was freed by delete(), or it was donated to a call, whose result reuses it "
+            "(donate_argnums, donate_argnames, device_put(donate=True))."
+        )
+    advice = "Use that call's result instead, or do not donate the array."
+    return RuntimeError(explained(f"{what}.\n{cause}\n{advice}", "deleted-arrays"))
+
+
+def _takers(aval: ShapedArray) -> Iterator[str]:
+    """The arguments of a type that functions donate."""
+    for info in list(donating):
+        donated = info.arguments.donate_argnames
+        for program in list(info.cache.entries.values()):
+            avals = program.jaxpr.in_avals[len(program.consts) :] if program.jaxpr else ()
+            for name, found in zip(program.arg_names, avals, strict=False):
+                root = re.match(r"\w*", name)
+                same = (found.shape, found.dtype) == (aval.shape, aval.dtype)
+                if same and root is not None and root[0] in donated:
+                    yield f"argument {name} of {program.name}"
 
 
 def name_deleted(name: str, arg_names: Sequence[str], leaves: Sequence[object]) -> None:
@@ -24,12 +69,9 @@ def name_deleted(name: str, arg_names: Sequence[str], leaves: Sequence[object]) 
         if isinstance(leaf, ArrayImpl) and leaf.is_deleted()
     ]
     if gone:
-        raise RuntimeError(
-            f"{name} was called with an array that was deleted: {', '.join(gone[:4])}.\nIts memory "
-            "was freed by delete(), or it was donated to an earlier call, whose result reuses it "
-            "(donate_argnums, donate_argnames). Pass that call's result instead, or do not donate "
-            "this array."
-        )
+        aval = next(x.aval for x in leaves if isinstance(x, ArrayImpl) and x.is_deleted())
+        what = f"{name} was called with an array that was deleted: {', '.join(gone[:4])}"
+        raise deleted_array(what, aval)
 
 
 def name_repeated(

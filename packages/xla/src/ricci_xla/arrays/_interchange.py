@@ -92,6 +92,8 @@ def from_dlpack(
       but ``copy`` is ``False``, or ``device`` is not a single device.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_xla import from_dlpack
       >>> from_dlpack(np.arange(3, dtype="int32"))
       Array([0, 1, 2], dtype=int32)
     """

@@ -37,6 +37,13 @@ class Layout:
       tiling: the tiles that the array is cut into, outermost first; ``None`` leaves them to the
         compiler.
       sub_byte_element_size_in_bits: the size of an element smaller than a byte, else 0.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.layout import Layout, with_layout_constraint
+      >>> x = with_layout_constraint(jnp.ones((2, 3)), Layout(major_to_minor=(1, 0)))
+      >>> x.format.layout.major_to_minor
+      (1, 0)
     """
 
     AUTO: ClassVar[AutoLayout] = AutoLayout()
@@ -98,7 +105,19 @@ class Format:
       sharding: the part that each device holds.
 
     Raises:
-      TypeError: if they are of other types. ValueError: for a ``Layout`` without a sharding.
+      TypeError: if they are of other types.
+      ValueError: for a ``Layout`` without a sharding.
+
+    Example:
+      A matrix that is stored column by column:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.layout import Format, Layout
+      >>> x = jnp.ones((2, 3))
+      >>> y = ricci.device_put(x, Format(Layout((1, 0)), x.sharding))
+      >>> y.format.layout.major_to_minor
+      (1, 0)
     """
 
     layout: Layout | AutoLayout | None = None

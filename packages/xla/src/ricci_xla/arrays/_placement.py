@@ -380,6 +380,8 @@ def device_put(
       IndivisibleError: if a sharding cannot divide an array evenly.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_xla import device_put
       >>> device_put({"a": np.arange(3)})["a"]
       Array([0, 1, 2], dtype=int32)
     """
@@ -422,9 +424,17 @@ def device_get(x: PyTree) -> PyTree:
     Args:
       x: the pytree.
 
+    Returns:
+      The pytree with NumPy arrays for leaves.
+
     Example:
-      >>> device_get(device_put(np.arange(3)))
-      array([0, 1, 2], dtype=int32)
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> ricci.device_get({"loss": jnp.float32(2.5), "name": "run", "steps": jnp.arange(3)})
+      {'loss': array(2.5, dtype=float32), 'name': 'run', 'steps': array([0, 1, 2], dtype=int32)}
+
+    Notes:
+      The NumPy arrays may share memory with the arrays, and are read-only: ``np.array(x)`` copies.
     """
     mark = begin_explicit("explicit_device_get") if watch.on else None
     try:
@@ -446,8 +456,27 @@ def _has_numbers(leaf: object) -> bool:
 def block_until_ready[T](x: T) -> T:
     """Wait until all arrays in a pytree are computed, and return the pytree.
 
+    Args:
+      x: the pytree. Leaves that are no arrays are left alone.
+
+    Returns:
+      The pytree itself.
+
     Raises:
       JaxRuntimeError: if computing one of them failed.
+
+    Example:
+      Calls return before the work is done. A measurement of time waits for the result:
+
+      >>> import time
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> product = ricci.jit(lambda x: x @ x)
+      >>> x = jnp.ones((64, 64))
+      >>> _ = ricci.block_until_ready(product(x))  # compiled here
+      >>> start = time.perf_counter()
+      >>> _ = ricci.block_until_ready(product(x))
+      >>> seconds = time.perf_counter() - start
     """
     leaves, _ = tree_flatten(x)
     arrays = [leaf for leaf in leaves if isinstance(leaf, ArrayImpl)]
@@ -465,6 +494,20 @@ def copy_to_host_async[T](x: T) -> T:
     """Start copying to the host all leaves of a pytree that can, and return the pytree.
 
     Those are arrays, random keys, and what else has a method ``copy_to_host_async``.
+
+    Args:
+      x: the pytree.
+
+    Returns:
+      The pytree itself.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> losses = ricci.copy_to_host_async([jnp.float32(0.5), jnp.float32(0.25)])
+      >>> [float(loss) for loss in losses]
+      [0.5, 0.25]
     """
     for leaf in tree_leaves(x):
         copy = getattr(leaf, "copy_to_host_async", None)

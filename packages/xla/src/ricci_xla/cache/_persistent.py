@@ -63,12 +63,31 @@ _state = _State()
 
 
 def reset_cache() -> None:
-    """Forget which warnings were given; the folder and its files stay."""
+    """Forget which warnings were given; the folder and its files stay.
+
+    Example:
+      >>> from ricci.experimental.compilation_cache import compilation_cache
+      >>> compilation_cache.reset_cache()
+    """
     _state.__init__()
 
 
 def set_cache_dir(path: str | os.PathLike[str]) -> None:
-    """Set the folder of the compilation cache: the option ``jax_compilation_cache_dir``."""
+    """Set the folder of the compilation cache: the option ``jax_compilation_cache_dir``.
+
+    Args:
+      path: the folder.
+
+    Example:
+      >>> import tempfile
+      >>> import ricci
+      >>> from ricci.experimental.compilation_cache import compilation_cache
+      >>> before = ricci.config.jax_compilation_cache_dir
+      >>> compilation_cache.set_cache_dir(tempfile.gettempdir())
+      >>> ricci.config.jax_compilation_cache_dir == tempfile.gettempdir()
+      True
+      >>> ricci.config.update("jax_compilation_cache_dir", before)
+    """
     config.update("jax_compilation_cache_dir", os.fspath(path))
 
 

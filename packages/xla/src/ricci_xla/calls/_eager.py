@@ -47,6 +47,7 @@ from ricci_xla.devices._state import device_mesh
 from ricci_xla.executables._compiled import compile_program
 from ricci_xla.executables._dispatch import FastPath, make_fast_callable
 from ricci_xla.executables._effects import runtime_tokens
+from ricci_xla.executables._nan_checks import checks_results
 from ricci_xla.executables._program_devices import Options
 from ricci_xla.meshes._current_mesh import default_sharding
 from ricci_xla.programs._program import Program
@@ -294,7 +295,10 @@ def _composite_callable(composite: OneStep) -> Callable[..., Any]:
         step = composite.step(args, settings)
         given = [x for x in args if x is not None]
         tree = _leaf if step.single else tree_structure((0,) * len(step.jaxpr.outvars))
-        outs, fast = _run(step.jaxpr, composite.name, tree, given)
+        options = Options()
+        if composite.donates and not checks_results():
+            options = _donating(given, len(step.jaxpr.outvars))
+        outs, fast = _run(step.jaxpr, composite.name, tree, given, options)
         # Some libraries pass objects that wrap an array (flax's variables). The C++ dispatcher
         # would unwrap them, so calls with such arguments stay in Python.
         plain = all(a is b for a, b in zip_longest(given, tree_leaves(args)))
@@ -303,11 +307,24 @@ def _composite_callable(composite: OneStep) -> Callable[..., Any]:
     return make_fast_callable(composite.name, on_miss, static_argnums=(0,))
 
 
+def _donating(args: Sequence[Any], results: int) -> Options:
+    """Options by which the first result takes over the memory of the first argument."""
+    donated = tuple(i == 0 for i in range(len(args)))
+    sharding = args[0].sharding
+    if sharding.num_devices == 1:
+        return Options(donated=donated)
+    return Options(donated=donated, out_shardings=(sharding, *[None] * (results - 1)))
+
+
 def _run(
-    jaxpr: Jaxpr, name: str, out_tree: PyTreeDef, args: Sequence[Any]
+    jaxpr: Jaxpr,
+    name: str,
+    out_tree: PyTreeDef,
+    args: Sequence[Any],
+    options: Options = Options(),  # noqa: B008 (it is a tuple)
 ) -> tuple[list[Any], FastPath | None]:
     """Compile a jaxpr, which keeps the executable, and call it."""
-    return compile_program(Program(jaxpr, None, out_tree, name), args, Options()).call(args)
+    return compile_program(Program(jaxpr, None, out_tree, name), args, options).call(args)
 
 
 def _trace_of(args: tuple[Any, ...], primitive: Primitive | None) -> Trace | None:

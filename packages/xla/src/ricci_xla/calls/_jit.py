@@ -23,7 +23,7 @@ from ricci_ir import (
 )
 from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._across_processes import across_processes
-from ricci_xla.arrays._donation import name_repeated
+from ricci_xla.arrays._donation import donating, name_repeated
 from ricci_xla.arrays._layout import Format, relayout
 from ricci_xla.devices._client import get_backend
 from ricci_xla.devices._jaxlib import runtime
@@ -74,6 +74,7 @@ class JitInfo:
     """A jitted function's Python function, static and donated arguments, options and cache."""
 
     __slots__ = (
+        "__weakref__",
         "_options",
         "arguments",
         "backend",
@@ -221,6 +222,10 @@ def jit(
 ) -> Any:
     """Compile a function with XLA when it is called, once for each combination of types.
 
+    The first call with arguments of some shapes and dtypes runs the Python function on tracers,
+    which record its operations; XLA compiles these. Later calls with the same types run the
+    compiled program alone.
+
     Args:
       fun: a pure function of pytrees of arrays. Without it, ``jit(...)`` is a decorator.
       in_shardings, out_shardings: pytrees of shardings (prefixes of the positional arguments and
@@ -238,8 +243,9 @@ def jit(
       compiler_options: XLA options by name.
 
     Returns:
-      A function with ``fun``'s arguments, and the methods ``trace``, ``lower``, ``eval_shape``
-      and ``clear_cache``.
+      A function with ``fun``'s arguments and results, and the methods ``trace``, ``lower``,
+      ``eval_shape`` and ``clear_cache``. It returns as soon as the work is started:
+      ``block_until_ready`` waits for the results.
 
     Raises:
       TypeError: when called with an argument that is neither an array nor static; or if
@@ -247,28 +253,60 @@ def jit(
       ValueError: when called with a static argument that cannot be hashed; or if the shardings are
         no prefix of the arguments or of the result, or are for arrays of another rank.
       IndivisibleError: if a sharding cannot divide an array evenly.
+      ConcretizationTypeError: when Python needs the value of a traced array, as in ``if x > 0:``.
 
     Example:
-      >>> @jit
-      ... def f(x):
-      ...     return x
-      >>> f(3.0)
-      Array(3., dtype=float32, weak_type=True)
+      The Python code runs once for each combination of types and of static values, as its ``print``
+      shows:
+
+      >>> from functools import partial
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> @partial(ricci.jit, static_argnames="power")
+      ... def norm(x, power=2):
+      ...     print("traced for shape", x.shape, "and power", power)
+      ...     return jnp.sum(jnp.abs(x) ** power)
+      >>> float(norm(jnp.array([3.0, 4.0])))
+      traced for shape (2,) and power 2
+      25.0
+      >>> float(norm(jnp.array([1.0, 1.0])))  # compiled already
+      2.0
+      >>> float(norm(jnp.array([1.0, 1.0]), power=3))
+      traced for shape (2,) and power 3
+      2.0
+
+    Notes:
+      Side effects of the Python code (``print``, appending to a list, NumPy's random numbers)
+      happen while tracing, and their outcome is part of the program. ``debug.print`` prints in
+      each call.
+
+      Globals and attributes that the function reads are read while tracing, too: later changes are
+      not seen. Pass them as arguments.
+
+      Wrap a function once, not in each turn of a loop: programs are kept for a function object, and
+      ``jit(lambda ...)`` in a loop compiles each time. To see why something was compiled anew, set
+      ``explain_cache_misses``.
+
+    See also:
+      ``lax.cond``, ``lax.scan`` and ``lax.while_loop`` for control flow on traced values;
+      ``eval_shape`` for shapes alone; ``disable_jit`` to debug; ``bucketed`` for varying lengths.
     """
     if fun is None:
-        return lambda fun: jit(
-            fun,
-            in_shardings=in_shardings,
-            out_shardings=out_shardings,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames,
-            keep_unused=keep_unused,
-            device=device,
-            backend=backend,
-            inline=inline,
-            compiler_options=compiler_options,
+        return api_boundary(
+            lambda fun: jit(
+                fun,
+                in_shardings=in_shardings,
+                out_shardings=out_shardings,
+                static_argnums=static_argnums,
+                static_argnames=static_argnames,
+                donate_argnums=donate_argnums,
+                donate_argnames=donate_argnames,
+                keep_unused=keep_unused,
+                device=device,
+                backend=backend,
+                inline=inline,
+                compiler_options=compiler_options,
+            )
         )
     check_function(fun)
     arguments = resolve_arguments(
@@ -295,6 +333,9 @@ def jit(
         compiler_options=tuple(sorted((compiler_options or {}).items())),
     )
     info = JitInfo(fun, arguments, options, inline_time(inline), **given, backend=backend)
+
+    if arguments.donate_argnames:
+        donating.add(info)
 
     across = getattr(in_shardings, "across", None)
 
@@ -355,6 +396,10 @@ def jit(
     jitted.clear_cache = _clear_cache(info, itself)
     jitted.eval_shape = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs).out_info)
     return jitted
+
+
+if not TYPE_CHECKING:  # it would lose the overloads
+    jit = api_boundary(jit)
 
 
 def _cache_key(info: JitInfo) -> Hashable:

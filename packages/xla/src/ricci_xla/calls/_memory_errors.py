@@ -1,11 +1,13 @@
-"""Running out of a device's memory: the error says which arrays take it."""
+"""Errors of programs that run: which arrays take a device's memory; what a callback raised."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ricci_ir import explained
 from ricci_xla.devices._runtime_types import JaxRuntimeError
 from ricci_xla.executables._compiled import CompiledProgram
 from ricci_xla.executables._dispatch import FastPath
+from ricci_xla.executables._host_callbacks import without_callers
 from ricci_xla.executables._program_devices import Options
 from ricci_xla.programs._program import Program
 
@@ -39,8 +41,8 @@ def run(
 ) -> tuple[list[Any], FastPath | None]:
     """Run a compiled program, and say what takes the memory if there is too little.
 
-    The error is jaxlib's with a report behind its message. C++ runs later calls by itself, whose
-    errors come without one.
+    The error is jaxlib's with a report behind its message; a callback's loses the frames that led
+    to it. C++ runs later calls by itself, whose errors are as jaxlib makes them.
     """
     try:
         return compiled.call(leaves)
@@ -49,8 +51,11 @@ def run(
         if compiled.is_known and str(error).startswith("RESOURCE_EXHAUSTED"):
             report = _report(compiled.program, leaves, options)
         if not report:
-            raise
-        raise JaxRuntimeError(f"{error}\n{report}") from None
+            text = without_callers(str(error))
+            if text == str(error):
+                raise
+            raise JaxRuntimeError(text) from None
+        raise JaxRuntimeError(explained(f"{error}\n{report}", "out-of-memory")) from None
 
 
 def _report(program: Program, leaves: Sequence[Any], options: Options) -> str:

@@ -32,10 +32,15 @@ def pjit[**P, R](
 
     Args:
       fun: a pure function of pytrees of arrays.
-      in_shardings, out_shardings, static_argnums, static_argnames, donate_argnums, donate_argnames,
-        keep_unused, device, backend, inline, compiler_options: as for ``jit``.
+      in_shardings, out_shardings, static_argnums, static_argnames: as for ``jit``.
+      donate_argnums, donate_argnames, keep_unused, device, backend: as for ``jit``.
+      inline, compiler_options: as for ``jit``.
+
+    Returns:
+      What ``jit`` returns.
 
     Example:
+      >>> from ricci.experimental.pjit import pjit
       >>> pjit(lambda x: x)(3.0)
       Array(3., dtype=float32, weak_type=True)
     """

@@ -11,6 +11,7 @@ from typing import Any
 from ricci_ir import UNSET, Array, State, config, warn_user
 
 from . import _state as _state
+from ._cpu_threads import enough_threads
 from ._factories import (
     PLUGIN_PRIORITY,
     BackendCache,
@@ -264,13 +265,15 @@ def register_cpu_kernels() -> None:
 def _make_cpu_client(distributed: dict[str, Any]) -> Client:
     register_cpu_kernels()
     count = config.jax_num_cpu_devices or -1
-    return xla_client.make_cpu_client(
-        asynchronous=config.jax_cpu_enable_async_dispatch,
-        num_devices=count if count > 0 else None,
-        get_local_topology_timeout_minutes=config.jax_cpu_get_local_topology_timeout_minutes,
-        get_global_topology_timeout_minutes=config.jax_cpu_get_global_topology_timeout_minutes,
-        **_cpu_cluster(distributed),
-    )
+    devices = count if count > 0 else None
+    with enough_threads(devices):
+        return xla_client.make_cpu_client(
+            asynchronous=config.jax_cpu_enable_async_dispatch,
+            num_devices=devices,
+            get_local_topology_timeout_minutes=config.jax_cpu_get_local_topology_timeout_minutes,
+            get_global_topology_timeout_minutes=config.jax_cpu_get_global_topology_timeout_minutes,
+            **_cpu_cluster(distributed),
+        )
 
 
 def _cpu_cluster(distributed: dict[str, Any]) -> dict[str, Any]:
@@ -383,6 +386,14 @@ def register_backend_cache(cache: BackendCache, for_what: str) -> None:
     Args:
       cache: has a method ``cache_clear``.
       for_what: what it keeps.
+
+    Example:
+      >>> from functools import lru_cache
+      >>> from ricci.extend.backend import register_backend_cache
+      >>> @lru_cache
+      ... def table_of(device):
+      ...     return {}
+      >>> register_backend_cache(table_of, "tables of devices")
     """
     caches.setdefault(for_what, []).append(cache)
 
@@ -393,14 +404,27 @@ def backend_xla_version(platform: str | Client | None = None) -> int | None:
     Args:
       platform: the platform's name, or a client; by default the default platform.
 
+    Returns:
+      An int or ``None``.
+
     Raises:
       RuntimeError: if there is no such platform here.
+
+    Example:
+      >>> from ricci.extend.backend import backend_xla_version
+      >>> version = backend_xla_version("cpu")
     """
     return getattr(get_backend(platform), "xla_version", None)
 
 
 def backends() -> dict[str, Client]:
-    """The client of each platform by name, the default platform first."""
+    """The client of each platform by name, the default platform first.
+
+    Example:
+      >>> from ricci.extend.backend import backends
+      >>> "cpu" in backends()
+      True
+    """
     return dict(_clients.all())
 
 
@@ -411,8 +435,16 @@ def get_backend(platform: str | Client | None = None) -> Client:
       platform: the platform's name (``"gpu"`` stands for CUDA or ROCm), or ``None`` for the
         default platform. A client is returned as it is.
 
+    Returns:
+      The client.
+
     Raises:
       RuntimeError: if there is no such platform here.
+
+    Example:
+      >>> from ricci.extend.backend import get_backend
+      >>> get_backend("cpu").platform
+      'cpu'
     """
     if platform is not None and not isinstance(platform, str):
         return platform
@@ -438,12 +470,20 @@ def devices(backend: str | Client | None = None) -> list[Device]:
     Args:
       backend: the platform's name; without it, the default platform.
 
+    Returns:
+      The devices in the order of their numbers. Arrays go to the first one by default.
+
     Raises:
       RuntimeError: if there is no such platform here.
 
     Example:
-      >>> devices("cpu")[0]
+      >>> import ricci
+      >>> ricci.devices("cpu")[0]
       CpuDevice(id=0)
+
+    Notes:
+      With several processes some devices belong to others: ``local_devices`` are those that this
+      process can put arrays on.
     """
     return get_backend(backend).devices()
 
@@ -460,8 +500,16 @@ def local_devices(
       backend: the platform's name; without it, the default platform.
       host_id: an older name of ``process_index``.
 
+    Returns:
+      The devices in the order of their numbers.
+
     Raises:
       ValueError: if there is no such process.
+
+    Example:
+      >>> import ricci
+      >>> all(d.process_index == ricci.process_index() for d in ricci.local_devices())
+      True
     """
     client = get_backend(backend)
     if process_index is None:
@@ -478,17 +526,47 @@ def local_devices(
 
 
 def device_count(backend: str | Client | None = None) -> int:
-    """The number of devices of a platform, over all processes."""
+    """The number of devices of a platform, over all processes.
+
+    Args:
+      backend: the platform's name; without it, the default platform.
+
+    Returns:
+      An int.
+
+    Example:
+      >>> import ricci
+      >>> ricci.device_count() == len(ricci.devices())
+      True
+    """
     return get_backend(backend).device_count()
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
-    """The number of devices of a platform that belong to this process."""
+    """The number of devices of a platform that belong to this process.
+
+    Args:
+      backend: the platform's name; without it, the default platform.
+
+    Returns:
+      An int.
+
+    Example:
+      >>> import ricci
+      >>> ricci.local_device_count() == len(ricci.local_devices())
+      True
+    """
     return get_backend(backend).local_device_count()
 
 
 def default_backend() -> str:
-    """The name of the default platform: ``"cpu"``, ``"gpu"`` or ``"tpu"``."""
+    """The name of the default platform: ``"cpu"``, ``"gpu"`` or ``"tpu"``.
+
+    Example:
+      >>> import ricci
+      >>> ricci.default_backend() in ("cpu", "gpu", "tpu")
+      True
+    """
     return platform_alias(get_backend().platform)
 
 
@@ -505,32 +583,105 @@ def canonical_platform(device: Device) -> str:
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """The number of this process among the processes of a platform."""
+    """The number of this process among the processes of a platform.
+
+    Args:
+      backend: the platform's name; without it, the default platform.
+
+    Returns:
+      An int from 0; 0 without other processes.
+
+    Example:
+      >>> import ricci
+      >>> if ricci.process_index() == 0:
+      ...     print("written once, not by each process")
+      written once, not by each process
+    """
     return get_backend(backend).process_index()
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
-    """The numbers of the processes that have devices of a platform."""
+    """The numbers of the processes that have devices of a platform.
+
+    Args:
+      backend: the platform's name; without it, the default platform.
+
+    Returns:
+      A list of ints.
+
+    Example:
+      >>> import ricci
+      >>> ricci.process_indices()
+      [0]
+    """
     return sorted({device.process_index for device in devices(backend)})
 
 
 def process_count(backend: str | Client | None = None) -> int:
-    """The number of processes that have devices of a platform."""
+    """The number of processes that have devices of a platform.
+
+    Args:
+      backend: the platform's name; without it, the default platform.
+
+    Returns:
+      An int; 1 without other processes.
+
+    Example:
+      >>> import ricci
+      >>> ricci.process_count()
+      1
+    """
     return len(process_indices(backend))
 
 
 def host_id(backend: str | Client | None = None) -> int:
-    """An older name of ``process_index``."""
+    """An older name of ``process_index``.
+
+    Args:
+      backend: as for ``process_index``.
+
+    Returns:
+      An int from 0.
+
+    Example:
+      >>> import ricci
+      >>> ricci.host_id() == ricci.process_index()
+      True
+    """
     return process_index(backend)
 
 
 def host_ids(backend: str | Client | None = None) -> list[int]:
-    """An older name of ``process_indices``."""
+    """An older name of ``process_indices``.
+
+    Args:
+      backend: as for ``process_indices``.
+
+    Returns:
+      A list of ints.
+
+    Example:
+      >>> import ricci
+      >>> ricci.host_ids() == ricci.process_indices()
+      True
+    """
     return process_indices(backend)
 
 
 def host_count(backend: str | Client | None = None) -> int:
-    """An older name of ``process_count``."""
+    """An older name of ``process_count``.
+
+    Args:
+      backend: as for ``process_count``.
+
+    Returns:
+      An int.
+
+    Example:
+      >>> import ricci
+      >>> ricci.host_count() == ricci.process_count()
+      True
+    """
     return process_count(backend)
 
 
@@ -539,6 +690,12 @@ def get_default_device() -> Device:
 
     Raises:
       RuntimeError: if ``jax_default_device`` names a platform that is not here.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.extend.backend import get_default_device
+      >>> get_default_device() == ricci.devices()[0]
+      True
     """
     chosen = default_device.value
     if chosen is None:
@@ -548,7 +705,24 @@ def get_default_device() -> Device:
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """The arrays of a platform that have not been deleted."""
+    """The arrays of a platform that have not been deleted.
+
+    Args:
+      platform: the platform's name; without it, the default platform.
+
+    Returns:
+      A list of arrays, in no particular order.
+
+    Example:
+      What holds memory, largest first:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.ones((300, 100))
+      >>> arrays = sorted(ricci.live_arrays(), key=lambda array: -array.nbytes)
+      >>> any(array is x for array in arrays)
+      True
+    """
     return get_backend(platform).live_arrays()
 
 

@@ -27,6 +27,7 @@ def setup_tpu(tpu_driver_version: str | None = None) -> None:
       RuntimeError: outside Colab, or if the notebook's runtime has no TPU.
 
     Example:
+      >>> from ricci.tools.colab_tpu import setup_tpu
       >>> setup_tpu()
       Traceback (most recent call last):
       RuntimeError: setup_tpu() is for notebooks on Google Colab, but ...

@@ -26,7 +26,8 @@ def print_environment_info(return_string: bool = False) -> str | None:
       The text, or ``None`` if it is printed.
 
     Example:
-      >>> "jaxlib" in print_environment_info(return_string=True)
+      >>> import ricci
+      >>> "jaxlib" in ricci.print_environment_info(return_string=True)
       True
     """
     lines = [f"{name}: {_version(name)}" for name in _DISTRIBUTIONS]

@@ -41,6 +41,11 @@ class TopologyDescription:
 
     Args:
       devices: the devices.
+
+    Example:
+      >>> from ricci.experimental.topologies import get_topology_desc
+      >>> len(get_topology_desc("cpu:16").devices)
+      16
     """
 
     __slots__ = ("devices",)
@@ -60,10 +65,14 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     Args:
       platform: the platform's name; without it, the default platform.
 
+    Returns:
+      The topology.
+
     Raises:
       RuntimeError: if there is no such platform here.
 
     Example:
+      >>> from ricci.experimental.topologies import get_attached_topology
       >>> get_attached_topology("cpu").devices[0]
       CpuDevice(id=0)
     """
@@ -87,16 +96,25 @@ def get_topology_desc(
       arrays with these shardings can be compiled and asked for its memory and cost, and not called.
 
     Raises:
-      RuntimeError: if the package ``libtpu`` is not installed; or of the runtime's own class, if
-        there is no such topology.
+      RuntimeError: if the package ``libtpu`` is not installed.
+      JaxRuntimeError: if there is no such topology.
       ValueError: if the number of CPU devices is missing or is not one.
       TypeError: if CPU devices are described by other options.
       NotImplementedError: for another platform.
 
     Example:
-      >>> topology = get_topology_desc("cpu:16")
-      >>> len(topology.devices), is_described(topology.devices[0])
-      (16, True)
+      A program for 16 devices, compiled without any of them:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import P
+      >>> from ricci.experimental.topologies import get_topology_desc, make_mesh
+      >>> mesh = make_mesh(get_topology_desc("cpu:16"), (16,), ("x",))
+      >>> divided = ricci.NamedSharding(mesh, P("x"))
+      >>> x = ricci.ShapeDtypeStruct((32, 8), jnp.float32, sharding=divided)
+      >>> compiled = ricci.jit(lambda x: x.sum(axis=0)).lower(x).compile()
+      >>> compiled.input_shardings[0][0].shard_shape((32, 8))
+      (2, 8)
     """
     name, colon, count = topology_name.partition(":")
     if platform == "cpu" or (platform is None and name == "cpu"):

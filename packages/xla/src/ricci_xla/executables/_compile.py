@@ -167,10 +167,14 @@ def get_compile_options(
       detailed_logging: whether XLA logs what it does.
       backend: not used: the options are the same for all clients.
 
+    Returns:
+      jaxlib's ``CompileOptions``.
+
     Raises:
       ValueError: if the device assignment is not for so many devices.
 
     Example:
+      >>> from ricci.extend.backend import get_compile_options
       >>> get_compile_options(1, 1, device_assignment=[0]).num_replicas
       1
     """
@@ -230,13 +234,14 @@ def compile_text(
       JaxRuntimeError: if the text does not parse, or XLA cannot compile it.
 
     Example:
-      >>> from ricci_xla import devices
+      >>> import ricci
+      >>> from ricci_xla import compile_text
       >>> text = '''
       ... func.func public @main(%x: tensor<f32>) -> tensor<f32> {
       ...   %y = stablehlo.add %x, %x : tensor<f32>
       ...   return %y : tensor<f32>
       ... }'''
-      >>> compile_text(text, devices()[:1]).get_hlo_text().split()[0]
+      >>> compile_text(text, ricci.devices()[:1]).get_hlo_text().split()[0]
       'HloModule'
     """
     check_not_forked()

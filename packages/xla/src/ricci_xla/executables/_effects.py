@@ -144,6 +144,7 @@ def effects_barrier() -> None:
       RuntimeError: if a callback of one of them failed.
 
     Example:
-      >>> effects_barrier()
+      >>> import ricci
+      >>> ricci.effects_barrier()
     """
     runtime_tokens.wait()

@@ -83,7 +83,8 @@ def xla_computation(
       TypeError: if an argument or a result is not an array.
 
     Example:
-      >>> computation = xla_computation(lambda x: {"a": x})(1.0)
+      >>> import ricci
+      >>> computation = ricci.xla_computation(lambda x: {"a": x})(1.0)
       >>> print(computation.as_hlo_text().splitlines()[0].partition(",")[0])
       HloModule xla_computation__lambda
     """

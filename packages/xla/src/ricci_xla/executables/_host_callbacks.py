@@ -48,6 +48,26 @@ def host_function(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
     return call
 
 
+def without_callers(message: str) -> str:
+    """The message of an error that a callback raised, without the frames that led to the callback.
+
+    jaxlib writes all frames into it, from the program's first to the callback's last. The first
+    ones are those of the error itself.
+    """
+    start, found, rest = message.partition(_TRACEBACK)
+    lines = rest.splitlines()
+    last = max((i for i, line in enumerate(lines) if _FILE in line), default=None)
+    if not found or last is None:
+        return message
+    kept = [x for x in lines[last + 1 :] if not (x.startswith("  File ") and "/ricci_" in x)]
+    head = start + found if any(x.startswith("  File ") for x in kept) else start.rstrip()
+    return "\n".join([head, *kept])
+
+
+_TRACEBACK = "Traceback (most recent call last):"
+_FILE = f'File "{__file__}"'
+
+
 def host_functions(callbacks: Sequence[HostCallback]) -> list[Callable[..., tuple[Any, ...]]]:
     """The functions that jaxlib calls, for all callbacks of a module."""
     return [host_function(callback) for callback in callbacks]

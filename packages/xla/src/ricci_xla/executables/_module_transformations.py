@@ -46,6 +46,8 @@ def register_hlo_module_transformation(
       JaxRuntimeError: if a platform is not here.
 
     Example:
+      >>> from ricci.extend.xla import clear_hlo_module_transformation
+      >>> from ricci.extend.xla import register_hlo_module_transformation
       >>> sizes: list[int] = []
       >>> register_hlo_module_transformation(lambda m: sizes.append(len(m)), name="size")
       >>> clear_hlo_module_transformation("size")

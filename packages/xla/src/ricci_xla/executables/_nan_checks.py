@@ -13,6 +13,7 @@ from ricci_ir import (
     Jaxpr,
     debug_infs,
     debug_nans,
+    explained,
     issubdtype,
     non_finite_reports,
 )
@@ -59,7 +60,9 @@ def check_results(
         report = non_finite_reports.explain(jaxpr, args, inf=what == "inf")
         if report is not None:
             raise FloatingPointError(
-                f"invalid value ({what}) encountered in {report.operation}\n{report}"
+                explained(
+                    f"invalid value ({what}) encountered in {report.operation}\n{report}", "nan"
+                )
             )
     raise FloatingPointError(
         f"invalid value ({what}) encountered in a result of jit({name}). No single operation of it "

@@ -9,6 +9,7 @@ from ricci_ir import (
     Jaxpr,
     JaxprEqn,
     ShapeDtypeStruct,
+    explained,
     live_program,
     may_have_dead_code,
     rule_table,
@@ -166,7 +167,7 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
 
 def with_typed_results(program: Program, placement: Placement, options: Options) -> Options:
     """The options, with a sharding for each result whose type says how it is divided."""
-    mesh = mesh_of_types(placement)
+    mesh = _mesh_of_arguments(placement)
     if mesh is None or not mesh.are_all_axes_explicit:
         return options
     fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
@@ -179,8 +180,10 @@ def with_typed_results(program: Program, placement: Placement, options: Options)
 
 def mesh_of_types(placement: Placement) -> Mesh | None:
     """The mesh of several devices whose axes the types of a program name."""
-    if len(placement.devices) == 1:
-        return None
+    return _mesh_of_arguments(placement) if len(placement.devices) > 1 else None
+
+
+def _mesh_of_arguments(placement: Placement) -> Mesh | None:
     mesh = placement.mesh or next(
         (s.mesh for s in placement.in_shardings if isinstance(s, NamedSharding)), None
     )
@@ -323,11 +326,14 @@ def _agreed(program: Program, claims: Iterable[_Claim]) -> _Claim | None:
             first = claim
         elif claim.devices != first.devices:
             raise ValueError(
-                f"the arguments, results and operations of {program.name} are committed to "
-                "different devices, which are incompatible:\n"
-                f"  {first.name()} to {_ids(first.devices)}\n"
-                f"  {claim.name()} to {_ids(claim.devices)}\n"
-                "Move one of them with device_put."
+                explained(
+                    f"the arguments, results and operations of {program.name} are committed to "
+                    "different devices, which are incompatible:\n"
+                    f"  {first.name()} to {_ids(first.devices)}\n"
+                    f"  {claim.name()} to {_ids(claim.devices)}\n"
+                    "Move one of them with device_put.",
+                    "devices",
+                )
             )
     return first
 

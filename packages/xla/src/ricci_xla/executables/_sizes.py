@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
-from ricci_ir import AbstractValue, Jaxpr, is_static_shape, jaxprs_in_params
+from ricci_ir import AbstractValue, Jaxpr, explained, is_static_shape, jaxprs_in_params
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError, LoadedExecutable
 from ricci_xla.programs._program import Program
 
@@ -36,9 +36,12 @@ def check_sizes(program: Program, devices: Sequence[Device]) -> None:
         if size >= _LARGE and size >= 2 * _memory() * len(devices):
             error = uncountable(program)
             raise error or JaxRuntimeError(
-                f"RESOURCE_EXHAUSTED: {program.name} has a result of type {_shown(aval)}, which "
-                f"takes {size / 2**30:,.0f} GiB, but this machine has {_memory() / 2**30:,.0f} GiB "
-                "of memory. Make the array smaller."
+                explained(
+                    f"RESOURCE_EXHAUSTED: {program.name} has a result of type {_shown(aval)}, "
+                    f"which takes {size / 2**30:,.0f} GiB, but this machine has "
+                    f"{_memory() / 2**30:,.0f} GiB of memory. Make the array smaller.",
+                    "out-of-memory",
+                )
             )
 
 

@@ -45,7 +45,8 @@ def build_ffi_lowering_function(
       TypeError: when called, for an argument of another name.
 
     Example:
-      >>> build = build_ffi_lowering_function("my_norm", has_side_effect=True)
+      >>> from ricci import ffi
+      >>> build = ffi.build_ffi_lowering_function("my_norm", has_side_effect=True)
       >>> def rule(ctx, x, *, eps):
       ...     return build(ctx, x, eps=eps).results
     """
@@ -76,11 +77,19 @@ def ffi_lowering(
 ) -> Callable[..., Any]:
     """Make a lowering rule that calls a registered function.
 
-    The arguments are those of ``build_ffi_lowering_function``. The primitive's parameters become
-    attributes of the call.
+    The primitive's parameters become attributes of the call.
+
+    Args:
+      call_target_name, operand_layouts, result_layouts, backend_config: as for
+        ``build_ffi_lowering_function``.
+      skip_ffi_layout_processing, lowering_args: as for ``build_ffi_lowering_function``.
+
+    Returns:
+      The rule.
 
     Example:
-      >>> rule = ffi_lowering("my_norm", operand_layouts=[(1, 0)])
+      >>> from ricci import ffi
+      >>> rule = ffi.ffi_lowering("my_norm", operand_layouts=[(1, 0)])
     """
     build = build_ffi_lowering_function(
         call_target_name,

@@ -65,13 +65,17 @@ def pycapsule(funcptr: Any) -> Any:
       funcptr: a function of a library that ``ctypes`` loaded, a pointer of ``ctypes``, or an
         address.
 
+    Returns:
+      The capsule.
+
     Raises:
       ValueError: for a null pointer.
       TypeError: for anything else.
 
     Example:
       >>> import ctypes
-      >>> type(pycapsule(ctypes.pythonapi.Py_GetVersion)).__name__
+      >>> from ricci import ffi
+      >>> type(ffi.pycapsule(ctypes.pythonapi.Py_GetVersion)).__name__
       'PyCapsule'
     """
     pointers = (ctypes._CFuncPtr, ctypes._Pointer, ctypes.c_void_p)  # pyright: ignore
@@ -93,7 +97,8 @@ def include_dir() -> str:
 
     Example:
       >>> from pathlib import Path
-      >>> Path(include_dir(), "xla", "ffi", "api", "ffi.h").exists()
+      >>> from ricci import ffi
+      >>> Path(ffi.include_dir(), "xla", "ffi", "api", "ffi.h").exists()
       True
     """
     return str(Path(jaxlib.__path__[0], "include"))
@@ -122,8 +127,9 @@ def register_ffi_target(
 
     Example:
       >>> from jaxlib import lapack
+      >>> from ricci import ffi
       >>> _, handler, _ = lapack.registrations()["cpu"][0]  # or pycapsule(library.function)
-      >>> register_ffi_target("doc_target", handler, platform="cpu")
+      >>> ffi.register_ffi_target("doc_target", handler, platform="cpu")
     """
     _check_name("register_ffi_target", "name", name)
     _check_name("register_ffi_target", "platform", platform)
@@ -190,7 +196,8 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
       TypeError: if it is no string.
 
     Example:
-      >>> register_ffi_target_as_batch_partitionable("doc_target")
+      >>> from ricci import ffi
+      >>> ffi.register_ffi_target_as_batch_partitionable("doc_target")
     """
     _check_name("register_ffi_target_as_batch_partitionable", "name", name)
     xla_client.register_custom_call_as_batch_partitionable(name)
@@ -231,6 +238,9 @@ def register_ffi_type(
 @api_boundary
 def register_ffi_type_id(name: str, obj: object, platform: str = "cpu") -> None:
     """Was replaced by ``register_ffi_type``.
+
+    Args:
+      name, obj, platform: of no effect.
 
     Raises:
       ValueError: always.

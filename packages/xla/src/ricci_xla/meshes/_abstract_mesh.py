@@ -15,7 +15,20 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AbstractDevice:
-    """The kind of device that an abstract mesh stands for."""
+    """The kind of device that an abstract mesh stands for.
+
+    Attributes:
+      device_kind: what the device is called, such as ``"TPU v5 lite"``.
+      num_cores: the number of cores of a chip, if it is known.
+      platform: the platform, if it is known.
+
+    Example:
+      >>> from ricci.sharding import AbstractDevice, AbstractMesh
+      >>> device = AbstractDevice("TPU v5 lite", 1, "tpu")
+      >>> mesh = AbstractMesh((4,), ("x",), abstract_device=device)
+      >>> mesh.abstract_device.device_kind
+      'TPU v5 lite'
+    """
 
     device_kind: str
     num_cores: int | None
@@ -34,7 +47,7 @@ def _of_devices(name: str) -> property:
     def refuse(self: "AbstractMesh") -> NoReturn:
         raise ValueError(f"{self} has no devices, and so no {name}. A Mesh has.")
 
-    return property(refuse)
+    return property(refuse, doc=f"Refused: an abstract mesh has no {name}.")
 
 
 class AbstractMesh(Axes):
@@ -51,6 +64,7 @@ class AbstractMesh(Axes):
       ValueError: if the arguments differ in length, or two axes have the same name.
 
     Example:
+      >>> from ricci.sharding import AbstractMesh
       >>> AbstractMesh((4, 2), ("x", "y"))
       AbstractMesh('x': 4, 'y': 2, axis_types=(Explicit, Explicit))
     """

@@ -176,13 +176,18 @@ def create_device_mesh(
         machine, as the devices of a process are.
       allow_split_physical_axes: whether an axis of the mesh may be a part of a physical axis.
 
+    Returns:
+      An array of devices of shape ``mesh_shape``.
+
     Raises:
       ValueError: if the sizes do not multiply to the number of devices, or if these do not fill a
         box of the machine.
       NotImplementedError: if the sizes are not products of sizes of physical axes.
 
     Example:
-      >>> create_device_mesh((1, 1), all_devices()[:1]).shape
+      >>> import ricci
+      >>> from ricci.experimental.mesh_utils import create_device_mesh
+      >>> create_device_mesh((1, 1), ricci.devices()[:1]).shape
       (1, 1)
     """
     found = list(all_devices() if devices is None else devices)
@@ -234,10 +239,23 @@ def create_hybrid_device_mesh(
         that of ``devices``.
       allow_split_physical_axes: as for ``create_device_mesh``, within a slice.
 
+    Returns:
+      An array of devices, each of whose sizes is the product of those in the two shapes.
+
     Raises:
       ValueError: if devices do not say to which slice they belong, or the sizes do not multiply to
         the number of slices or of devices in one.
       NotImplementedError: as for ``create_device_mesh``.
+
+    Example:
+      Two slices of four devices each need devices that tell their slice, as those of a TPU pod do.
+      Processes are slices where ``process_is_granule`` says so:
+
+      >>> import ricci
+      >>> from ricci.experimental.mesh_utils import create_hybrid_device_mesh
+      >>> devices = ricci.devices()[:1]
+      >>> create_hybrid_device_mesh((1, 1), (1, 1), devices, process_is_granule=True).shape
+      (1, 1)
     """
     found = list(all_devices() if devices is None else devices)
     key = "process_index" if process_is_granule else "slice_index"

@@ -33,8 +33,30 @@ def make_mesh(
         arrays say how they are divided.
       devices: the devices to take from; all of the default platform by default.
 
+    Returns:
+      The mesh.
+
     Raises:
       ValueError: if there are too few devices.
+
+    Example:
+      A mesh for data and model parallelism, of four devices, or of one where there is no more:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import P
+      >>> shape = (2, 2) if len(ricci.devices()) >= 4 else (1, 1)
+      >>> mesh = ricci.make_mesh(shape, ("data", "model"))
+      >>> x = ricci.device_put(jnp.ones((8, 6)), ricci.NamedSharding(mesh, P("data", "model")))
+      >>> ricci.typeof(x)
+      ShapedArray(float32[8@data,6@model])
+
+    Notes:
+      With ``Explicit`` axes an operation on arrays whose divisions do not fit together is an error,
+      to be resolved by ``reshard``. With ``axis_types=(AxisType.Auto,) * 2`` the compiler decides.
+
+    See also:
+      ``Mesh``, for devices in an order of one's own; ``set_mesh``; ``NamedSharding``.
     """
     found = list(all_devices() if devices is None else devices)
     names = checked_names(axis_names, "make_mesh")

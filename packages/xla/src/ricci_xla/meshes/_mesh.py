@@ -41,9 +41,20 @@ class Mesh(Axes):
       ValueError: if names and dimensions differ in number, or two axes have the same name.
 
     Example:
-      >>> from ricci_xla import devices
-      >>> Mesh(devices("cpu")[:1], "x")
-      Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.sharding import Mesh
+      >>> devices = np.array(ricci.devices()[:1]).reshape(1, 1)
+      >>> mesh = Mesh(devices, ("data", "model"))
+      >>> mesh.shape["model"], mesh.axis_names
+      (1, ('data', 'model'))
+
+    Notes:
+      The axes are ``Auto``: the compiler decides how arrays inside a program are divided. Those of
+      ``make_mesh`` are ``Explicit``.
+
+    See also:
+      ``make_mesh``, which arranges the devices.
     """
 
     devices: np.ndarray

@@ -227,13 +227,81 @@ def _addressable(self: Sharding) -> DeviceList:
     return devices_of(self).addressable_device_list
 
 
+_SHARDING_DOC = """How an array is divided over devices.
+
+Shardings are immutable and can be compared, hashed, copied and pickled.
+"""
+
+_NAMED_DOC = """A sharding over a mesh: each dimension of an array is divided along mesh axes.
+
+Args:
+  mesh: a ``Mesh``, or an ``AbstractMesh`` where there are no devices.
+  spec: a ``PartitionSpec``: for each dimension, the mesh axes that divide it.
+  memory_kind: the kind of memory, such as ``"pinned_host"``; the devices' default memory without
+    it.
+
+Raises:
+  ValueError: if the spec names axes that the mesh does not have.
+  DuplicateSpecError: if it names one twice.
+
+Example:
+  A batch divided over the devices of an axis. Dimensions that the spec does not name are whole on
+  every device.
+
+  >>> import ricci
+  >>> import ricci.numpy as jnp
+  >>> devices = ricci.devices()[:2]
+  >>> mesh = ricci.make_mesh((len(devices),), ("batch",), devices=devices)
+  >>> sharding = ricci.NamedSharding(mesh, ricci.P("batch"))
+  >>> x = ricci.device_put(jnp.ones((4, 3)), sharding)
+  >>> {shard.data.shape for shard in x.addressable_shards} == {(4 // len(devices), 3)}
+  True
+
+Notes:
+  The sizes of divided dimensions must be multiples of the number of devices along their axes;
+  ``device_put`` raises an ``IndivisibleError`` otherwise.
+
+See also:
+  ``make_mesh``, ``PartitionSpec``, ``reshard``.
+"""
+
+_SINGLE_DOC = """The sharding of arrays that are whole on one device.
+
+Args:
+  device: the device.
+  memory_kind: the kind of memory; the device's default memory without it.
+
+Example:
+  >>> import ricci
+  >>> import ricci.numpy as jnp
+  >>> device = ricci.devices()[-1]
+  >>> x = ricci.device_put(jnp.ones(3), ricci.sharding.SingleDeviceSharding(device))
+  >>> x.devices() == {device}
+  True
+"""
+
+_GSPMD_DOC = """A sharding in the compiler's own form, which names no mesh."""
+
 # What each of jaxlib's classes is given.
 _members: dict[type, dict[str, Any]] = {
     Sharding: {
-        "device_set": property(lambda self: set(devices_of(self))),
-        "addressable_devices": property(lambda self: set(_addressable(self))),
-        "has_addressable_devices": property(lambda self: len(_addressable(self)) > 0),
-        "is_fully_addressable": property(lambda self: devices_of(self).is_fully_addressable),
+        "__doc__": _SHARDING_DOC,
+        "device_set": property(
+            lambda self: set(devices_of(self)),
+            doc="The devices that hold a part.",
+        ),
+        "addressable_devices": property(
+            lambda self: set(_addressable(self)),
+            doc="The devices of this process that hold a part.",
+        ),
+        "has_addressable_devices": property(
+            lambda self: len(_addressable(self)) > 0,
+            doc="Whether a device of this process holds a part.",
+        ),
+        "is_fully_addressable": property(
+            lambda self: devices_of(self).is_fully_addressable,
+            doc="Whether all devices belong to this process.",
+        ),
         "is_fully_replicated": property(_is_fully_replicated),
         "memory_kind": property(_memory_kind),
         "num_devices": property(num_devices),
@@ -250,18 +318,21 @@ _members: dict[type, dict[str, Any]] = {
         "_to_xla_hlo_sharding": hlo_sharding,
     },
     NamedSharding: {
+        "__doc__": _NAMED_DOC,
         "__repr__": _named_repr,
         "replicated_axes": property(_replicated_axes),
         "update": _named_update,
         "with_memory_kind": _named_with_memory_kind,
     },
     SingleDeviceSharding: {
+        "__doc__": _SINGLE_DOC,
         "__eq__": _single_eq,
         "__hash__": _single_hash,
         "__repr__": _single_repr,
         "with_memory_kind": _single_with_memory_kind,
     },
     GSPMDSharding: {
+        "__doc__": _GSPMD_DOC,
         "__eq__": _gspmd_eq,
         "__hash__": _gspmd_hash,
         "__repr__": _gspmd_repr,
@@ -292,7 +363,21 @@ def single_device_sharding(device: Device) -> SingleDeviceSharding:
 def make_single_device_sharding(
     device: Device, *, memory_kind: str | None = None
 ) -> SingleDeviceSharding:
-    """The sharding of arrays that are whole in a memory of a device."""
+    """The sharding of arrays that are whole in a memory of a device.
+
+    Args:
+      device: the device.
+      memory_kind: the kind of memory; the device's default memory without it.
+
+    Returns:
+      The sharding.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.sharding import make_single_device_sharding
+      >>> make_single_device_sharding(ricci.devices()[0]).num_devices
+      1
+    """
     if memory_kind is None:
         return single_device_sharding(device)
     return SingleDeviceSharding(device, memory_kind=memory_kind)

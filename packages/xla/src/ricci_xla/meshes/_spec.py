@@ -53,8 +53,24 @@ class PartitionSpec:
         ``unreduced``.
 
     Example:
-      >>> PartitionSpec("x", None, ("y", "z"))
+      Rows over ``x``, columns not divided, the last dimension over two axes together:
+
+      >>> import ricci
+      >>> ricci.P("x", None, ("y", "z"))
       P('x', None, ('y', 'z'))
+
+      Each device of a mesh of 4 by 2 holds a part of this shape:
+
+      >>> from ricci.sharding import AbstractMesh, NamedSharding
+      >>> mesh = AbstractMesh((4, 2), ("x", "y"))
+      >>> NamedSharding(mesh, ricci.P("x", "y")).shard_shape((8, 8))
+      (2, 4)
+      >>> NamedSharding(mesh, ricci.P(("x", "y"))).shard_shape((8, 8))
+      (1, 8)
+
+    Notes:
+      A spec names mesh axes by position: ``P("x", "y")`` divides dimension 0 over ``x``, while
+      ``P(("x", "y"))`` divides dimension 0 over both. ``P()`` leaves every device the whole array.
     """
 
     __slots__ = ("_hash", "partitions", "reduced", "unreduced", "unreduced_kind")

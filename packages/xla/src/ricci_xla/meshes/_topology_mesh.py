@@ -25,13 +25,16 @@ def make_topology_mesh(
       axis_names: the name of each axis.
       contiguous_submeshes: see ``create_device_mesh``.
 
+    Returns:
+      The mesh.
+
     Raises:
       ValueError: if the sizes do not multiply to the number of devices.
 
     Example:
-      >>> from ricci_xla import get_attached_topology
+      >>> from ricci.experimental.topologies import get_attached_topology, make_mesh
       >>> topology = get_attached_topology("cpu")
-      >>> make_topology_mesh(topology, (len(topology.devices), 1), ("data", "model")).axis_names
+      >>> make_mesh(topology, (len(topology.devices), 1), ("data", "model")).axis_names
       ('data', 'model')
     """
     grid = create_device_mesh(mesh_shape, topo.devices, contiguous_submeshes=contiguous_submeshes)

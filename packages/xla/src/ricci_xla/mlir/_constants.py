@@ -100,7 +100,8 @@ def ir_constant(
       val, const_lowering, aval: see ``ir_constants``.
 
     Example:
-      >>> from ricci_xla.mlir import ir, make_ir_context
+      >>> import numpy as np
+      >>> from ricci_xla.mlir import ir, ir_constant, make_ir_context
       >>> with make_ir_context(), ir.Location.unknown():
       ...     module = ir.Module.create()
       ...     with ir.InsertionPoint(module.body):
@@ -121,7 +122,7 @@ def ir_attribute(val: Any) -> "ir.Attribute":
       TypeError: if it is nothing of that.
 
     Example:
-      >>> from ricci_xla.mlir import make_ir_context
+      >>> from ricci_xla.mlir import ir_attribute, make_ir_context
       >>> with make_ir_context():
       ...     print(ir_attribute({"axes": [0, 1], "name": "sum"}))
       {axes = [0, 1], name = "sum"}

@@ -72,7 +72,9 @@ def aval_to_ir_type(ctx: ModuleContext | None, aval: AbstractValue) -> "ir.Type"
     """The MLIR type of a value of the program; see ``aval_to_ir_types``.
 
     Example:
-      >>> from ricci_xla.mlir import make_ir_context
+      >>> import numpy as np
+      >>> from ricci.core import ShapedArray
+      >>> from ricci_xla.mlir import aval_to_ir_type, make_ir_context
       >>> with make_ir_context():
       ...     print(aval_to_ir_type(None, ShapedArray((2, 3), np.float32)))
       tensor<2x3xf32>

@@ -38,9 +38,10 @@ def resolve_arguments(
     donated = _resolve(fun, parameters, "donate", donate_argnums, donate_argnames)
     both = (set(static[0]) & set(donated[0])) or (set(static[1]) & set(donated[1]))
     if both:
+        names = [position_name(fun, x) if isinstance(x, int) else x for x in sorted(both, key=str)]
         raise ValueError(
-            f"static and donated arguments must not overlap, but {sorted(both, key=str)} of "
-            f"{_name(fun)} are given as both."
+            f"static and donated arguments must not overlap, but of {_name(fun)} "
+            f"{', '.join(names)} is both. A static argument has no memory to donate."
         )
     return Arguments(*static, *donated)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ricci_ir import Source, caller_source
+from ricci_ir import Source, caller_source, shown_file
 from ricci_pytree import PyTreeDef
 
 # The argument's part of a leaf's path: its name, or its position if the name is not known.
@@ -86,7 +86,8 @@ def explain_miss(
       static_name: gives a static argument's name for its position or name.
     """
     code = getattr(fun, "__code__", None)
-    defined = f", defined at {code.co_filename}:{code.co_firstlineno}" if code else ""
+    file = shown_file(code.co_filename) if code else ""
+    defined = f", defined at {file}:{code.co_firstlineno}" if code else ""
     lines = [f"Tracing cache miss at {Source(*caller_source(3))}", f"  for {name}{defined}:"]
     if not known:
         lines.append("  it has not been traced before.")

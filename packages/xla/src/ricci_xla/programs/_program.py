@@ -16,10 +16,13 @@ from ricci_ir import (
     Jaxpr,
     argument_aval,
     convert_constvars,
+    described_value,
     explain_cache_misses,
+    explained,
     is_traced,
     kept_programs,
     no_tracing,
+    registering,
     result_aval,
     same_program,
     trace_key,
@@ -141,11 +144,27 @@ def abstract_leaves(fun: Callable[..., Any], split: Split) -> tuple[Any, ...]:
             argument_aval(leaf)
         except TypeError:
             raise TypeError(
-                f"argument {name} of {function_name(fun)} is {_shorten(leaf)}, of type "
-                f"{type(leaf)}, which is not an array. Pass arrays, scalars or pytrees of "
-                "them, or mark the argument as static with static_argnums or static_argnames."
+                explained(
+                    f"argument {name} of {function_name(fun)} is {described_value(leaf)}, which is "
+                    f"not an array. {_argument_advice(name, leaf)}",
+                    "arguments",
+                )
             ) from None
     raise AssertionError("unreachable: some leaf has no type")
+
+
+def _argument_advice(name: str, leaf: object) -> str:
+    register = registering(leaf)
+    if name == "self" and register:
+        return (
+            "A method's object is its first argument. If the object never changes, decorate the "
+            "method with @partial(jit, static_argnums=0). If it holds arrays: "
+            f"{register[0].lower()}{register[1:]}"
+        )
+    static = "mark the argument as static with static_argnums or static_argnames"
+    if register:
+        return f"{register} Or {static}."
+    return f"Pass arrays, scalars or pytrees of them, or {static}."
 
 
 def check_function(fun: object) -> None:
@@ -348,6 +367,6 @@ def _check_result(name: str, info: str, leaf: object) -> None:
         result_aval(leaf)
     except TypeError:
         raise TypeError(
-            f"{info} of {name}, under jit, is {_shorten(leaf)}, of type {type(leaf)}, which is not "
-            "an array. Return arrays, scalars or pytrees of them."
+            f"{info} of {name}, under jit, is {described_value(leaf)}, which is not an array. "
+            f"{registering(leaf) or 'Return arrays, scalars or pytrees of them.'}"
         ) from None

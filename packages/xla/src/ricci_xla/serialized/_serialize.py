@@ -63,8 +63,13 @@ def serialize(compiled: Compiled) -> Serialized:
         effects, has arguments in layouts of their own, or runs on devices of several processes.
 
     Example:
-      >>> serialized, in_tree, out_tree = serialize(compiled)  # doctest: +SKIP
-      >>> deserialize_and_load(serialized, in_tree, out_tree)(x)  # doctest: +SKIP
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.serialize_executable import deserialize_and_load, serialize
+      >>> compiled = ricci.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
+      >>> serialized, in_tree, out_tree = serialize(compiled)
+      >>> deserialize_and_load(serialized, in_tree, out_tree)(jnp.arange(3.0)).tolist()
+      [0.0, 2.0, 4.0]
     """
     if not isinstance(compiled, Compiled):
         raise TypeError(
@@ -95,10 +100,21 @@ def deserialize_and_load(
       execution_devices: the devices to run on, as many as it was compiled for; by default those of
         the same numbers, or else the first ones.
 
+    Returns:
+      The function, which takes arguments of the types that it was compiled for.
+
     Raises:
       FileError: if the bytes are no serialized executable, were altered, or are of another version
         of Ricci, jaxlib or the runtime, or of another kind of machine.
       ValueError: if there are fewer devices, or another number of them is given.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.serialize_executable import deserialize_and_load, serialize
+      >>> parts = serialize(ricci.jit(lambda x: x + 1).lower(jnp.ones(2)).compile())
+      >>> deserialize_and_load(*parts)(jnp.zeros(2)).tolist()
+      [1.0, 1.0]
     """
     record = read_file(EXECUTABLE_KIND, serialized, _WHERE)
     count = len(record.devices)

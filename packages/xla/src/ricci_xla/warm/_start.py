@@ -117,11 +117,12 @@ def warm_start(
       ValueError: if ``mode`` is another word.
 
     Example:
-      >>> import tempfile, os
-      >>> from ricci_xla import jit
+      >>> import tempfile
+      >>> import os
+      >>> import ricci
       >>> file = os.path.join(tempfile.mkdtemp(), "bundle")
-      >>> with warm_start(file) as start:
-      ...     jit(lambda x: x)(1.0)
+      >>> with ricci.warm_start(file) as start:
+      ...     ricci.jit(lambda x: x)(1.0)
       Array(1., dtype=float32, weak_type=True)
       >>> start.calls[0].outcome
       'kept'
