@@ -4,6 +4,8 @@ A line that is to be found is marked with a comment of the code.
 """
 
 import json
+import random as pyrandom
+import sys
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -49,6 +51,58 @@ def marked(report):
         else f"{finding.code} in line {finding.line}"
         for finding in report
     ]
+
+
+# Random numbers of NumPy and Python
+
+GENERATOR = np.random.default_rng(0)
+
+
+def noise_of_numpy(x):
+    return x + np.random.normal(size=5)  # RC103
+
+
+def noise_of_a_generator(x):
+    return x + np.float32(GENERATOR.uniform())  # RC103
+
+
+def noise_of_python(x):
+    return x * pyrandom.random()  # RC103
+
+
+def noise_in_a_loop(x):
+    def step(c, _):
+        return c + np.float32(np.random.rand()), None  # RC103
+
+    return lax.scan(step, x, None, length=3)[0]
+
+
+def seeds_only(x):
+    np.random.seed(0)
+    return x * len(GENERATOR.bit_generator.state)
+
+
+@pytest.mark.parametrize(
+    ("fun", "codes"),
+    [
+        (noise_of_numpy, ["RC103"]),
+        (noise_of_a_generator, ["RC103"]),
+        (noise_of_python, ["RC103"]),
+        (noise_in_a_loop, ["RC103"]),
+        (jit(noise_of_numpy), ["RC103"]),
+        (seeds_only, []),
+    ],
+)
+def test_numbers_that_numpy_draws(fun, codes):
+    report = check(fun, ignore="RC2")(VECTOR)
+    assert marked(report) == codes
+    assert all("once for all calls" in found.message for found in report)
+
+
+def test_only_the_function_that_is_checked_is_watched():
+    assert not check(lambda x: lax.mul(x, x))(VECTOR)
+    np.random.normal()
+    assert sys.monitoring.get_tool(3) is None
 
 
 # Keys

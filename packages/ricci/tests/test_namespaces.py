@@ -3,7 +3,9 @@
 import importlib
 import subprocess
 import sys
-from types import ModuleType
+from importlib.metadata import requires
+from pathlib import Path
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -110,13 +112,45 @@ def test_testing_is_a_module_of_its_own():
     assert all(hasattr(module, name) for name in module.__all__)
 
 
-@pytest.mark.parametrize("name", ["", ".numpy", ".numpy.linalg", ".lax", ".scipy", ".debug", ".nn"])
-def test_dir_lists_public_names_only(name):
-    module = importlib.import_module(f"ricci{name}")
-    names = {n for n in dir(module) if not n.startswith("__")}
+def public_modules() -> list[str]:
+    """The full install's public modules, found by their files."""
+    folder = Path(ricci.__file__).parent
+    paths = (file.relative_to(folder.parent).with_suffix("").parts for file in folder.rglob("*.py"))
+    names = ([part for part in path if part != "__init__"] for path in paths)
+    return sorted(".".join(n) for n in names if not any(part.startswith("_") for part in n))
+
+
+def packages() -> list[str]:
+    """The packages that the full install brings."""
+    declared = [line for line in requires("ricci") or [] if "extra" not in line]
+    return [line.partition("==")[0].replace("-", "_") for line in declared]
+
+
+def without_dunders(module: ModuleType) -> set[str]:
+    return {n for n in dir(module) if not (n.startswith("__") and n.endswith("__"))}
+
+
+@pytest.mark.parametrize("name", public_modules())
+def test_dir_lists_public_names_only(name: str) -> None:
+    module = importlib.import_module(name)
+    names = without_dunders(module)
     assert not {n for n in names if n.startswith("_")}
-    assert not names & {"Any", "TYPE_CHECKING", "lazy_names", "guard_public"}
-    assert set(module.__all__) <= names
+    assert not names & {"Any", "Callable", "TYPE_CHECKING", "lazy_names", "partial", "guard_public"}
+    assert set(getattr(module, "__all__", ())) <= names
+
+
+@pytest.mark.parametrize("name", packages())
+def test_a_package_lists_no_names_of_others(name: str) -> None:
+    """A name without an underscore is the package's own, or that of a module inside of it."""
+    module = importlib.import_module(name)
+    listed = {n: getattr(module, n) for n in without_dunders(module) - {*module.__all__}}
+    foreign = {
+        n
+        for n, value in listed.items()
+        if not n.startswith("_") and isinstance(value, type | FunctionType)
+        if not value.__module__.startswith(f"{name}.")
+    }
+    assert not foreign
 
 
 def test_lax_lists_what_belongs_to_it():

@@ -69,17 +69,23 @@ def bucketed[**P, R](
       programs were compiled for.
 
     Raises:
+      TypeError: if ``fun`` is no function.
       PaddingError: from a call, if it cannot be shown that padding reaches no result.
       ValueError: if the sizes, the axes or the lengths of a call do not fit.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_lax import cumsum
-      >>> running = bucketed(cumsum, sizes=[4, 16])
-      >>> [running(np.ones(n, np.float32)).shape for n in (2, 3, 4, 9)]
-      [(2,), (3,), (4,), (9,)]
-      >>> running.compiled
+      Sentences of any length, by two compiled programs:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> score = ricci.bucketed(lambda x: jnp.mean(x**2), sizes=[4, 16])
+      >>> [float(score(jnp.full(n, 2.0))) for n in (2, 3, 4, 9)]
+      [4.0, 4.0, 4.0, 4.0]
+      >>> score.compiled
       [{'n': 4}, {'n': 16}]
+
+    See also:
+      ``jit``, which compiles for each length; ``export.symbolic_shape``.
     """
     if not callable(fun):
         raise TypeError(f"bucketed expects a function, got {fun!r:.60}.")
@@ -136,7 +142,18 @@ class _Traced:
 
 
 class Bucketed[**P, R]:
-    """A function that pads its arguments to a few sizes; ``bucketed`` makes them."""
+    """A function that pads its arguments to a few sizes; ``bucketed`` makes them.
+
+    Args:
+      fun, axis, sizes, constraints: as for ``bucketed``.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> mean = ricci.bucketed(jnp.mean, sizes=[4, 16])
+      >>> float(mean(jnp.array([1.0, 2.0, 6.0]))), mean.compiled
+      (3.0, [{'n': 4}])
+    """
 
     def __init__(
         self,

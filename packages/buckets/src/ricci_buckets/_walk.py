@@ -37,6 +37,10 @@ __all__ = ["Site", "run_padded"]
 class Site:
     """One equation, as a rule sees it.
 
+    Args:
+      eqn: the equation.
+      where: the place in the user's code.
+
     Attributes:
       params: the equation's parameters; sizes among them may be symbolic.
       ins, outs: the types of operands and results, with their symbolic sizes.

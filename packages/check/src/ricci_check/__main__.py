@@ -20,6 +20,7 @@ def described_array(text: str) -> ShapeDtypeStruct:
       argparse.ArgumentTypeError: if the text describes no type.
 
     Example:
+      >>> from ricci_check.__main__ import described_array
       >>> described_array("float32[8,3]")
       ShapeDtypeStruct(shape=(8, 3), dtype=float32)
     """
@@ -40,6 +41,7 @@ def imported_function(text: str) -> Callable[..., Any]:
       argparse.ArgumentTypeError: if there is none.
 
     Example:
+      >>> from ricci_check.__main__ import imported_function
       >>> imported_function("ricci_lax:sin").__name__
       'sin'
     """

@@ -24,6 +24,7 @@ from ricci_ir import (
 )
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 
+from ._drawn import draws
 from ._moves import involuntary_gathers
 from ._reader import Reader
 from ._report import Finding, Report, finding
@@ -75,11 +76,16 @@ def check(
       ValueError: if ``select`` or ``ignore`` names no rule.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_lax import dynamic_slice
-      >>> report = check(lambda x: dynamic_slice(x, (10,), (1,)))(np.ones(5, np.float32))
+      An index out of bounds, and an effect that happens only while tracing:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> report = ricci.check(lambda x: x[10])(jnp.ones(5))
       >>> print(report[0].code, report[0].message)
       RC501 index 10 is out of bounds for axis 0 of size 5: element 4 is read
+
+    See also:
+      The guide to checking, which lists the rules; ``python -m ricci_check``.
     """
     if not callable(fun):
         raise TypeError(f"check expects a function, got {fun!r:.60} of type {type(fun).__name__}.")
@@ -109,7 +115,7 @@ class _Check:
         exception: Exception | None = None
         traced: Traced | None = None
         try:
-            with observing(self.events.append, anew=True):
+            with observing(self.events.append, anew=True), draws(found):
                 traced = self._trace(args, kwargs)
         except Exception as error:  # noqa: BLE001  # becomes a finding, and the report's own
             exception = error

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import overload
 
-from ricci_ir import ArrayMove, Source
+from ricci_ir import ArrayMove, Source, shown_file
 
 from ._rules import RULES, SEVERITIES
 
@@ -32,6 +32,13 @@ class Finding:
       file, line, column, function: the place in the user's code; lines count from 1.
       message: what was found.
       advice: what to do.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> finding = ricci.check(lambda x: x[10])(jnp.ones(5))[0]
+      >>> finding.code, finding.severity
+      ('RC501', 'error')
     """
 
     code: str
@@ -69,7 +76,7 @@ def finding(
 def _shown(file: str) -> str:
     """A path as it is shown: relative to the current folder if it is below it."""
     path, here = Path(file), Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else file
+    return str(path.relative_to(here)) if path.is_relative_to(here) else shown_file(file)
 
 
 class Report(Sequence[Finding]):
@@ -78,6 +85,13 @@ class Report(Sequence[Finding]):
     Attributes:
       findings: all findings.
       exception: the exception that tracing the function raised, or ``None``.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> report = ricci.check(lambda x: x + 1.0)(jnp.ones(3))
+      >>> bool(report), len(report)
+      (False, 0)
     """
 
     __slots__ = ("exception", "findings")
@@ -123,6 +137,7 @@ class Report(Sequence[Finding]):
         """The findings as JSON: ``{"version": 1, "findings": [...]}``, with ``Finding``'s fields.
 
         Example:
+          >>> from ricci_check import Report
           >>> Report([]).to_json()
           '{"version": 1, "findings": []}'
         """
@@ -141,6 +156,7 @@ class Report(Sequence[Finding]):
           ValueError: if there is no such severity.
 
         Example:
+          >>> from ricci_check import Report
           >>> Report([]).raise_if_any()
         """
         if severity not in SEVERITIES:

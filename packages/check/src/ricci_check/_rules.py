@@ -48,6 +48,13 @@ _TABLE = (
         "Split the key ahead of the loop and scan over the parts, or fold_in the loop's index.",
     ),
     Rule(
+        "RC103",
+        "numpy-random",
+        "error",
+        "NumPy or Python draws a random number while tracing, so that all calls get the same",
+        "Pass a key and draw with ricci.random, or draw before the call and pass the numbers.",
+    ),
+    Rule(
         "RC201",
         "float64-narrowed",
         "warning",

@@ -13,9 +13,10 @@ class DisabledSafetyCheck:
     """A check that is left out: of the platform of a call, or of a custom call in a program.
 
     Example:
-      >>> DisabledSafetyCheck.platform()
+      >>> from ricci import export
+      >>> export.DisabledSafetyCheck.platform()
       platform
-      >>> DisabledSafetyCheck.custom_call("my_kernel").is_custom_call()
+      >>> export.DisabledSafetyCheck.custom_call("my_kernel").is_custom_call()
       'my_kernel'
     """
 

@@ -42,19 +42,20 @@ def default_export_platform() -> str:
     """The platform that a function is exported for by default: that of the default device.
 
     Example:
-      >>> default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
+      >>> from ricci import export
+      >>> export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
       True
     """
     return canonical_platform(get_default_device())
 
 
-def export[**P](
-    fun_jit: Callable[P, Any],
+def export(
+    fun_jit: Callable[..., Any],
     *,
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
     _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None,
-) -> Callable[P, Exported]:
+) -> Callable[..., Exported]:
     """Make a function that exports a jitted function for given types of arguments.
 
     Args:
@@ -68,18 +69,33 @@ def export[**P](
       A function of the same arguments, or descriptions of them, that returns an ``Exported``.
 
     Raises:
+      TypeError: if an argument is no array, or ``disabled_checks`` holds something else than
+        checks.
       ValueError: if ``fun_jit`` is no jitted function, a platform is unknown, or the program has
         custom calls whose meaning may change.
       NotImplementedError: if the program calls Python.
 
     Example:
-      >>> import numpy as np
-      >>> from ricci_ir import ShapeDtypeStruct
-      >>> exported = export(jit(lambda x, y: x + y))(ShapeDtypeStruct((2,), np.int32), 1)
-      >>> exported.in_avals
-      (ShapedArray(int32[2]), ShapedArray(int32[], weak_type=True))
-      >>> exported.call(np.int32([1, 2]), 3)
-      Array([4, 5], dtype=int32)
+      A function of batches of any size, written to bytes and read again, as another process would:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import export
+      >>> (batch,) = export.symbolic_shape("batch")
+      >>> x = ricci.ShapeDtypeStruct((batch, 3), jnp.float32)
+      >>> exported = export.export(ricci.jit(lambda x: x.sum(axis=1)))(x)
+      >>> exported.out_avals
+      (ShapedArray(float32[batch]),)
+      >>> data = exported.serialize()
+      >>> export.deserialize(data).call(jnp.ones((2, 3))).tolist()
+      [3.0, 3.0]
+
+    Notes:
+      What the function closes over becomes part of the file. To call it under ``grad`` later,
+      serialize it with ``vjp_order=1``.
+
+    See also:
+      ``deserialize``; ``serialize_executable``, for compiled code of one machine; ``warm_start``.
     """
     if not (callable(fun_jit) and hasattr(fun_jit, "trace")):
         raise ValueError(
@@ -100,7 +116,7 @@ def export[**P](
     wanted = None if platforms is None else _checked_platforms(platforms)
 
     @api_boundary
-    def export_for(*args: P.args, **kwargs: P.kwargs) -> Exported:
+    def export_for(*args: object, **kwargs: object) -> Exported:
         traced = fun_jit.trace(*args, **kwargs)  # pyright: ignore[reportFunctionMemberAccess]
         return _export_traced(traced, wanted or (default_export_platform(),), disabled)
 

@@ -37,6 +37,17 @@ class Exported:
       calling_convention_version: how the program's ``@main`` takes its arguments.
       module_kept_var_idx: the positions of the arguments that it takes.
       uses_global_constants: whether it takes the index of the platform.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci import export
+      >>> x = ricci.ShapeDtypeStruct((3,), jnp.float32)
+      >>> exported = export.export(ricci.jit(lambda x: 2 * x))(x)
+      >>> exported.in_avals, exported.nr_devices
+      ((ShapedArray(float32[3]),), 1)
+      >>> exported.call(jnp.ones(3)).tolist()
+      [2.0, 2.0, 2.0]
     """
 
     fun_name: str
@@ -84,9 +95,9 @@ class Exported:
 
         Example:
           >>> import numpy as np
-          >>> from ricci_export import export
-          >>> from ricci_xla import jit
-          >>> export(jit(lambda x: x + 1))(np.float32([1, 2])).call(np.float32([3, 4]))
+          >>> import ricci
+          >>> from ricci import export
+          >>> export.export(ricci.jit(lambda x: x + 1))(np.float32([1, 2])).call(np.float32([3, 4]))
           Array([4., 5.], dtype=float32)
         """
         return call_flat(
@@ -151,10 +162,10 @@ class Exported:
 
         Example:
           >>> import numpy as np
-          >>> from ricci_export import deserialize, export
-          >>> from ricci_xla import jit
-          >>> data = export(jit(lambda x: x + 1))(np.float32(1)).serialize()
-          >>> deserialize(data).in_avals
+          >>> import ricci
+          >>> from ricci import export
+          >>> data = export.export(ricci.jit(lambda x: x + 1))(np.float32(1)).serialize()
+          >>> export.deserialize(data).in_avals
           (ShapedArray(float32[]),)
         """
         if format not in ("ricci", "jax"):

@@ -24,15 +24,18 @@ def deserialize(blob: bytes | bytearray | memoryview) -> Exported:
     Args:
       blob: the bytes.
 
+    Returns:
+      The function.
+
     Raises:
       FileError: if they are neither, are damaged, or of a version that is not read here.
 
     Example:
       >>> import numpy as np
-      >>> from ricci_export import export
-      >>> from ricci_xla import jit
-      >>> data = export(jit(lambda x: x + 1))(np.float32(1)).serialize()
-      >>> deserialize(data).call(np.float32(2))
+      >>> import ricci
+      >>> from ricci import export
+      >>> data = export.export(ricci.jit(lambda x: x + 1))(np.float32(1)).serialize()
+      >>> export.deserialize(data).call(np.float32(2))
       Array(3., dtype=float32)
     """
     where = "the bytes given to deserialize"

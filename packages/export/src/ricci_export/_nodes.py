@@ -40,8 +40,8 @@ def register_pytree_node_serialization[T](
       ValueError: if the class is no pytree node, or the class or the name is registered already.
 
     Example:
-      >>> from ricci_pytree import register_pytree_node_class
-      >>> @register_pytree_node_class
+      >>> from ricci import export, tree_util
+      >>> @tree_util.register_pytree_node_class
       ... class Scale:
       ...     def __init__(self, factor, unit):
       ...         self.factor, self.unit = factor, unit
@@ -50,7 +50,7 @@ def register_pytree_node_serialization[T](
       ...     @classmethod
       ...     def tree_unflatten(cls, unit, children):
       ...         return cls(*children, unit)
-      >>> _ = register_pytree_node_serialization(
+      >>> _ = export.register_pytree_node_serialization(
       ...     Scale,
       ...     serialized_name="example.Scale",
       ...     serialize_auxdata=str.encode,
@@ -84,10 +84,11 @@ def register_namedtuple_serialization[T](nodetype: type[T], *, serialized_name: 
 
     Example:
       >>> from typing import NamedTuple
+      >>> from ricci import export
       >>> class Point(NamedTuple):
       ...     x: float
       ...     y: float
-      >>> _ = register_namedtuple_serialization(Point, serialized_name="example.Point")
+      >>> _ = export.register_namedtuple_serialization(Point, serialized_name="example.Point")
     """
     if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
         raise ValueError(

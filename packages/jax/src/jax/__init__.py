@@ -71,8 +71,9 @@ if not TYPE_CHECKING:  # it would tell checkers that every name is there
             return import_module(f"jax.{name}")
         try:
             return getattr(ricci, name)
-        except AttributeError:
-            raise AttributeError(f"module 'jax' has no attribute {name!r}") from None
+        except AttributeError as error:
+            text = str(error).replace("ricci.", "jax.").replace("'ricci'", "'jax'")
+            raise AttributeError(text) from None
 
 
 def __dir__() -> list[str]:

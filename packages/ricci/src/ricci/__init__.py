@@ -121,6 +121,7 @@ from ricci_xla import process_indices as process_indices
 from ricci_xla import two_stage_compilation as two_stage_compilation
 from ricci_xla import xla_computation as xla_computation
 
+from . import _absent
 from . import ad as ad
 from . import ad_checkpoint as ad_checkpoint
 from . import api_util as api_util
@@ -171,7 +172,7 @@ remat = checkpoint
 _export_names(globals())
 
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
-    __getattr__, __dir__ = _lazy_names(
+    _load, __dir__ = _lazy_names(
         globals(),
         {
             "__version__": "._version:__version__",
@@ -189,5 +190,8 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "warm_start": "ricci_xla.warm:warm_start",
         },
     )
+    __getattr__ = _absent.or_advise(__name__, _load)
+    for _module in (lax, nn, numpy, random, tree, tree_util):
+        _module.__getattr__ = _absent.or_advise(_module.__name__)
 
 _collector.resume()

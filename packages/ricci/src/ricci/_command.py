@@ -1,18 +1,20 @@
-"""``python -m ricci.distributed.run`` without the rest of this package.
+"""Two commands that need nothing of this package: ``ricci.distributed.run``, ``ricci.errors``.
 
-Python imports ``ricci`` before it finds the module that ``-m`` names inside of it. The launcher
-needs none of it, and the processes that it starts need the time; so it runs here, before the other
-imports of ``ricci``, and ends this process.
+Python imports ``ricci`` before it finds the module that ``-m`` names inside of it. The launcher of
+processes needs none of it, and the processes that it starts need the time; ``ricci.errors`` prints
+a page. So they run here, before the other imports of ``ricci``, and end this process.
 """
 
 import sys
 
 # While Python looks for the module, sys.argv begins with "-m" in place of its file. The module's
 # name is the last of the interpreter's own arguments, perhaps in one word with the option.
-if sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] in (
-    "ricci.distributed.run",
-    "-mricci.distributed.run",
-):
+command = sys.orig_argv[-len(sys.argv)].removeprefix("-m") if sys.argv[:1] == ["-m"] else ""
+if command == "ricci.distributed.run":
     from ._launcher import main
 
     raise SystemExit(main())
+if command == "ricci.errors":
+    from ricci_ir.explain import main as explain
+
+    raise SystemExit(explain(sys.argv[1:]))

@@ -1,4 +1,9 @@
-"""The errors that Ricci raises beside Python's own."""
+"""The errors that Ricci raises beside Python's own.
+
+    python -m ricci.errors CODE
+
+prints the page with which a message ends; without a code, it lists the pages.
+"""
 
 from ricci_ir import ConcretizationTypeError as ConcretizationTypeError
 from ricci_ir import InconclusiveDimensionOperation as InconclusiveDimensionOperation

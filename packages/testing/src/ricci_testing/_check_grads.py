@@ -37,13 +37,22 @@ def check_grads(
 
     Raises:
       AssertionError: if a derivative is wrong; the message names the mode, the order and the leaf.
+      ValueError: if ``modes`` has another entry.
 
     Example:
-      >>> from ricci_ir import use_backend
-      >>> from ricci_lax import sin
-      >>> from ricci_reference import reference_backend
-      >>> with use_backend(reference_backend):
-      ...     check_grads(sin, (np.float32([0.5, 2.0]),), order=2)
+      A rule with a mistake is found, up to the second order:
+
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.test_util import check_grads
+      >>> check_grads(jnp.sin, (jnp.array([0.5, 2.0]),), order=2)
+      >>> wrong = ricci.custom_jvp(lambda x: x**3)
+      >>> wrong.defjvps(lambda t, out, x: 2 * x**2 * t)
+      >>> try:
+      ...     check_grads(wrong, (jnp.array(1.0),), order=1)
+      ... except AssertionError as error:
+      ...     print("a derivative is wrong")
+      a derivative is wrong
     """
     modes = [modes] if isinstance(modes, str) else list(modes)
     if not set(modes) <= {"fwd", "rev"}:
@@ -194,12 +203,12 @@ def check_jvp(
       AssertionError: if the results or the tangents differ.
 
     Example:
-      >>> from ricci_ir import use_backend
-      >>> from ricci_lax import cos, mul, sin
-      >>> from ricci_reference import reference_backend
-      >>> with use_backend(reference_backend):
-      ...     rule = lambda x, t: (sin(*x), mul(cos(*x), *t))
-      ...     check_jvp(sin, rule, (np.float32([0.5, 2.0]),))
+      >>> import ricci.numpy as jnp
+      >>> from ricci.test_util import check_jvp
+      >>> def rule(primals, tangents):
+      ...     (x,), (t,) = primals, tangents
+      ...     return jnp.sin(x), jnp.cos(x) * t
+      >>> check_jvp(jnp.sin, rule, (jnp.array([0.5, 2.0]),))
     """
     leaves, tree = tree_flatten(tuple(args))
 
@@ -235,12 +244,10 @@ def check_vjp(
       AssertionError: if ⟨Jᵀw, v⟩ differs from ⟨w, Jv⟩, or the results from those of ``f``.
 
     Example:
-      >>> from ricci_ir import use_backend
-      >>> from ricci_lax import cos, mul, sin
-      >>> from ricci_reference import reference_backend
-      >>> with use_backend(reference_backend):
-      ...     rule = lambda x: (sin(x), lambda ct: (mul(cos(x), ct),))
-      ...     check_vjp(sin, rule, (np.float32([0.5, 2.0]),))
+      >>> import ricci.numpy as jnp
+      >>> from ricci.test_util import check_vjp
+      >>> rule = lambda x: (jnp.sin(x), lambda ct: (jnp.cos(x) * ct,))
+      >>> check_vjp(jnp.sin, rule, (jnp.array([0.5, 2.0]),))
     """
     leaves, tree = tree_flatten(tuple(args))
 

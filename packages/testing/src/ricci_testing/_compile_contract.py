@@ -76,6 +76,7 @@ class compile_contract:
 
     Example:
       >>> from tempfile import TemporaryDirectory
+      >>> from ricci.testing import compile_contract
       >>> with TemporaryDirectory() as folder:
       ...     with compile_contract(f"{folder}/step.json", update=True) as contract:
       ...         pass  # calls of jitted functions

@@ -43,6 +43,8 @@ class TableModules:
 
 
 sys.meta_path.append(TableModules())  # pyright: ignore[reportArgumentType]
+# Ricci's finder says what to use in place of absent modules, so it comes behind this one.
+sys.meta_path.sort(key=lambda finder: type(finder).__name__ == "AbsentModules")
 
 _modules = [name.removeprefix("_src.") for name in TABLE if name.startswith("_src.")]
 __getattr__, __dir__ = lazy_names(globals(), {n: f".{n}" for n in _modules if "." not in n})

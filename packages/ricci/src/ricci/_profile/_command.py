@@ -41,7 +41,14 @@ class Script(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status of the script."""
+    """Run the command ``python -m ricci.profile``.
+
+    Args:
+      arguments: those after the module's name; by default those of this process.
+
+    Returns:
+      The exit status of the script.
+    """
     options = _parser().parse_args(arguments)
     try:
         script = _find(options.script, options.module)

@@ -19,6 +19,7 @@ def disjoint(spans: Iterable[Span], order: Sequence[str]) -> list[Span]:
     """Cut spans so that none overlap: where several are, the kind that comes first in ``order``.
 
     Example:
+      >>> from ricci._profile._spans import Span, disjoint
       >>> disjoint([Span(0, 9, "trace"), Span(2, 4, "compile")], ["compile", "trace"])
       [Span(start=0, end=2, kind='trace'), Span(start=2, end=4, kind='compile'),
        Span(start=4, end=9, kind='trace')]
@@ -61,6 +62,8 @@ class Amounts:
         """How much there is between each time and the next.
 
         Example:
+          >>> import numpy as np
+          >>> from ricci._profile._spans import Span, seconds_of
           >>> seconds_of([Span(1, 3, "run")]).between(np.array([0, 2, 10])) * 1e9
           array([1., 1.])
         """

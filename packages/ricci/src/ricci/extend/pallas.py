@@ -3,6 +3,8 @@
 import typing as _typing
 from collections.abc import Callable as _Callable
 
+from ricci_ir import public_names as _public_names
+
 __all__ = ["GridMapping", "register_lowering_rule"]
 
 _ADVICE = (
@@ -27,7 +29,14 @@ def register_lowering_rule(
 ) -> _typing.NoReturn:
     """Not supported: says how kernels are compiled for a platform.
 
+    Args:
+      params_cls, rule, platform: of no effect.
+
     Raises:
       NotImplementedError: always.
     """
     raise NotImplementedError(f"register_lowering_rule: {_ADVICE}")
+
+
+def __dir__() -> list[str]:
+    return _public_names(globals())

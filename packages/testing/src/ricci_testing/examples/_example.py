@@ -50,6 +50,14 @@ class Example:
         the operands and returns them with parameters of matching types.
       axes: the names and sizes of the axes that the primitive refers to. Operands and results have
         a leading dimension for each, and the primitive is applied under ``vmap`` over them.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example
+      >>> example = Example((np.float32([0.5, 2.0]),))
+      >>> example.result_avals(lax.sin_p)
+      [ShapedArray(float32[2])]
     """
 
     args: tuple[Any, ...]
@@ -177,6 +185,8 @@ def cast(x: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
     signs, and gives real numbers an imaginary part.
 
     Example:
+      >>> import numpy as np
+      >>> from ricci_testing.examples._example import cast
       >>> cast(np.float32([0.3, -0.7]), np.int8)
       array([ 1, -2], dtype=int8)
     """

@@ -264,9 +264,13 @@ def variants(
       found: its examples.
       full: whether to give all variants; by default one for each gap.
 
+    Returns:
+      The variants, a list.
+
     Example:
-      >>> import ricci_lax as lax
+      >>> import numpy as np
       >>> from ricci_ir import primitives
+      >>> from ricci_testing import Example, variants
       >>> made = variants(primitives["ceil"], [Example((np.float32([0.5]),))])
       >>> print(*made[:5])
       (float16[1]) (bfloat16[1]) (float64[1]) (float32[0]) (float32[])

@@ -50,8 +50,21 @@ def _unsupported(primitive: Primitive, example: Example) -> str | None:
 def check_batching(primitive: Primitive, example: Example) -> str | None:
     """``vmap`` equals the loop, for subsets of the operands and every axis.
 
+    Args:
+      primitive: the primitive.
+      example: operands and parameters of it.
+
+    Returns:
+      ``None``, or the reason why the law was not checked on the example.
+
     Raises:
       AssertionError: if it does not.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example, check_batching
+      >>> check_batching(lax.sin_p, Example((np.float32([0.5, 2.0]),)))
     """
     if not example.args:
         return _NO_OPERANDS
@@ -118,8 +131,21 @@ def _axes(mapped: Sequence[int], ranks: Sequence[int]) -> Iterator[tuple[int | N
 def check_nested_batching(primitive: Primitive, example: Example) -> str | None:
     """``vmap`` of ``vmap`` equals a loop in a loop, where the two map different operands.
 
+    Args:
+      primitive: the primitive.
+      example: operands and parameters of it.
+
+    Returns:
+      ``None``, or the reason why the law was not checked on the example.
+
     Raises:
       AssertionError: if it does not.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example, check_nested_batching
+      >>> check_nested_batching(lax.sin_p, Example((np.float32([0.5, 2.0]),)))
     """
     if not example.args:
         return _NO_OPERANDS
@@ -169,8 +195,21 @@ def check_nested_batching(primitive: Primitive, example: Example) -> str | None:
 def check_batched_derivatives(primitive: Primitive, example: Example) -> str | None:
     """``vmap`` of the jvp and of the vjp equals the loop over primals, tangents, or both.
 
+    Args:
+      primitive: the primitive.
+      example: operands and parameters of it.
+
+    Returns:
+      ``None``, or the reason why the law was not checked on the example.
+
     Raises:
       AssertionError: if one does not.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example, check_batched_derivatives
+      >>> check_batched_derivatives(lax.sin_p, Example((np.float32([0.5, 2.0]),)))
     """
     if reason := without_derivatives(primitive, example):
         return reason

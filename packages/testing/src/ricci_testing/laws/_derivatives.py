@@ -81,8 +81,21 @@ def check_derivatives(primitive: Primitive, example: Example) -> str | None:
 
     Both are checked in double precision, by all operands together and by each alone.
 
+    Args:
+      primitive: the primitive.
+      example: operands and parameters of it.
+
+    Returns:
+      ``None``, or the reason why the law was not checked on the example.
+
     Raises:
       AssertionError: if one does not.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example, check_derivatives
+      >>> check_derivatives(lax.sin_p, Example((np.float32([0.5, 2.0]),)))
     """
     if reason := without_double_derivatives(primitive, example):
         return reason
@@ -103,8 +116,21 @@ def check_second_order(primitive: Primitive, example: Example) -> str | None:
 
     The jvp is differentiated by primals and tangents, the vjp by primals and cotangents.
 
+    Args:
+      primitive: the primitive.
+      example: operands and parameters of it.
+
+    Returns:
+      ``None``, or the reason why the law was not checked on the example.
+
     Raises:
       AssertionError: if one does not.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example, check_second_order
+      >>> check_second_order(lax.sin_p, Example((np.float32([0.5, 2.0]),)))
     """
     if reason := without_double_derivatives(primitive, example):
         return reason
@@ -167,8 +193,21 @@ def pulled_back(
 def check_linearize(primitive: Primitive, example: Example) -> str | None:
     """``linearize`` gives the value, and a linear function that equals ``jvp``, traced as well.
 
+    Args:
+      primitive: the primitive.
+      example: operands and parameters of it.
+
+    Returns:
+      ``None``, or the reason why the law was not checked on the example.
+
     Raises:
       AssertionError: if it does not.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example, check_linearize
+      >>> check_linearize(lax.sin_p, Example((np.float32([0.5, 2.0]),)))
     """
     if reason := without_derivatives(primitive, example):
         return reason
@@ -246,8 +285,23 @@ def linear_places(primitive: Primitive, example: Example) -> list[tuple[int, ...
 def check_linear_transpose(primitive: Primitive, example: Example) -> str | None:
     """``linear_transpose`` obeys ⟨J v, w⟩ = ⟨v, Jᵀ w⟩ for all operands of linear dependence.
 
+    Args:
+      primitive: the primitive.
+      example: operands and parameters of it.
+
+    Returns:
+      ``None``, or the reason why the law was not checked on the example.
+
     Raises:
       AssertionError: if it does not.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example, check_linear_transpose
+      >>> check_linear_transpose(lax.neg_p, Example((np.float32([0.5, 2.0]),)))
+      >>> check_linear_transpose(lax.sin_p, Example((np.float32([0.5, 2.0]),)))
+      'not linear'
     """
     if not example.differentiable():
         return _NO_PLACES

@@ -56,8 +56,9 @@ def check_laws(
       KeyError: if the primitive has no examples.
 
     Example:
-      >>> from ricci_lax import sin_p
-      >>> check_laws(sin_p, laws=["vmap is the loop", "linearize is jvp"])
+      >>> from ricci import lax
+      >>> from ricci_testing import check_laws
+      >>> check_laws(lax.sin_p, laws=["vmap is the loop", "linearize is jvp"])
     """
     found = cases(primitive.name)
     if most is not None and len(found) > most:

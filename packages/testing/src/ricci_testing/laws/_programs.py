@@ -75,8 +75,23 @@ def _derivative_programs(
 def check_programs(primitive: Primitive, example: Example) -> list[tuple[str, str]]:
     """The programs of a primitive are well-formed jaxprs; returns their StableHLO by name.
 
+    Args:
+      primitive: the primitive.
+      example: operands and parameters of it.
+
+    Returns:
+      The programs, pairs of a name and a text.
+
     Raises:
       AssertionError: if one is not.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example, check_programs
+      >>> programs = check_programs(lax.sin_p, Example((np.float32([0.5, 2.0]),)))
+      >>> [name for name, text in programs][:2]
+      ['program', 'jvp']
     """
     texts = []
     for name, jaxpr in programs(primitive, example):
@@ -91,8 +106,18 @@ def check_programs(primitive: Primitive, example: Example) -> list[tuple[str, st
 def check_well_formed(primitive: Primitive, example: Example) -> None:
     """The programs of a primitive are well-formed jaxprs that lower to StableHLO.
 
+    Args:
+      primitive: the primitive.
+      example: operands and parameters of it.
+
     Raises:
       AssertionError: if one is not.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example, check_well_formed
+      >>> check_well_formed(lax.sin_p, Example((np.float32([0.5, 2.0]),)))
     """
     check_programs(primitive, example)
 

@@ -104,8 +104,21 @@ def of_operands(
 def check_abstract_type(primitive: Primitive, example: Example) -> str | None:
     """The abstract type equals the type that is computed.
 
+    Args:
+      primitive: the primitive.
+      example: operands and parameters of it.
+
+    Returns:
+      ``None``, or the reason why the law was not checked on the example.
+
     Raises:
       AssertionError: if it does not.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> from ricci_testing import Example, check_abstract_type
+      >>> check_abstract_type(lax.sin_p, Example((np.float32([0.5, 2.0]),)))
     """
     expected = example.result_avals(primitive)
     results = example.bind(primitive, *example.args)

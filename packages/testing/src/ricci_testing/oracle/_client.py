@@ -28,7 +28,20 @@ class OracleError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf of a result: an array, a Python or NumPy scalar, or another object's text."""
+    """A leaf of a result: an array, a Python or NumPy scalar, or another object's text.
+
+    Attributes:
+      path: the path to it in the result.
+      kind: ``"array"``, ``"numpy"``, ``"python"`` or ``"text"``.
+      dtype, shape, weak_type: the type of an array.
+      value: its content.
+
+    Example:
+      >>> from ricci_testing import evaluate_with
+      >>> leaf = evaluate_with({}, "[1, 2]", {}).leaves[1]
+      >>> leaf.path, leaf.kind, leaf.value
+      ('[1]', 'python', 2)
+    """
 
     path: str
     kind: Literal["array", "numpy", "python", "text"]
@@ -40,7 +53,18 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The error that an evaluation raised: its class, the names of its bases, its message."""
+    """The error that an evaluation raised: its class, the names of its bases, its message.
+
+    Attributes:
+      name: the error's class.
+      bases: the names of its bases.
+      message: its message.
+
+    Example:
+      >>> from ricci_testing import evaluate_with
+      >>> evaluate_with({}, "1 / 0", {}).error.name
+      'ZeroDivisionError'
+    """
 
     name: str
     bases: tuple[str, ...]
@@ -49,7 +73,18 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a piece of source text evaluated to: leaves in order, or the error it raised."""
+    """What a piece of source text evaluated to: leaves in order, or the error it raised.
+
+    Attributes:
+      leaves: the leaves of the result.
+      error: the error, or ``None``.
+
+    Example:
+      >>> from ricci_testing import evaluate_with
+      >>> result = evaluate_with({}, "1 + 1", {})
+      >>> result.value, result.error
+      (2, None)
+    """
 
     leaves: tuple[Leaf, ...]
     error: Raised | None
@@ -66,7 +101,18 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A piece of source text with its inputs, as `Oracle.run_many` takes it."""
+    """A piece of source text with its inputs, as `Oracle.run_many` takes it.
+
+    Attributes:
+      source: an expression, or statements that end in one.
+      inputs: values by name.
+      config, finish: as for ``evaluate_with``.
+
+    Example:
+      >>> from ricci_testing import Request
+      >>> Request("x + 1", {"x": 2}).source
+      'x + 1'
+    """
 
     source: str
     inputs: Mapping[str, Any]
@@ -82,7 +128,7 @@ def evaluate_with(
     config: Mapping[str, Any] | None = None,
     finish: Literal["value", "jaxpr"] = "value",
 ) -> Result:
-    """Evaluates `source` in this process, as the oracle would in its own.
+    r"""Evaluates `source` in this process, as the oracle would in its own.
 
     Args:
         namespace: what the text's names mean; the oracle's own are `jax`, `jnp`, `lax`, `np` and
@@ -93,12 +139,16 @@ def evaluate_with(
         config: settings of `namespace["jax"].config` for this evaluation only.
         finish: `"jaxpr"` takes the function that the text evaluates to and prints its program.
 
+    Returns:
+      What it evaluated to, or the error it raised.
+
     Raises:
         ValueError: the text does not end in an expression.
 
     Example:
         >>> import numpy as np
-        >>> evaluate_with({"np": np}, "y = x + 1\\ny * 2", {"x": 3}).value
+        >>> from ricci_testing import evaluate_with
+        >>> evaluate_with({"np": np}, "y = x + 1\ny * 2", {"x": 3}).value
         8
     """
     return _result(evaluate(namespace, source, inputs, config, finish))
@@ -132,6 +182,7 @@ class Oracle:
         server: the program that answers; another one can stand for another implementation.
 
     Example:
+        >>> from ricci_testing import Oracle
         >>> with Oracle() as oracle:  # doctest: +SKIP
         ...     oracle.run("jnp.arange(n).sum()", n=4).leaves[0].dtype
         'int32'

@@ -37,7 +37,13 @@ _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def ricci_namespace() -> dict[str, Any]:
-    """The modules of Ricci for the names `jax`, `jnp`, `lax`, `np`, `random`, if installed."""
+    """The modules of Ricci for the names `jax`, `jnp`, `lax`, `np`, `random`, if installed.
+
+    Example:
+      >>> from ricci_testing import ricci_namespace
+      >>> sorted(ricci_namespace())
+      ['jax', 'jnp', 'lax', 'np', 'random']
+    """
     namespace: dict[str, Any] = {}
     for name, candidates in _NAMES.items():
         found = next((module for module in candidates if _installed(module)), None)
@@ -69,6 +75,7 @@ def compare(
         AssertionError: they differ; the message names the text, the leaf and what was found.
 
     Example:
+        >>> from ricci_testing import compare, evaluate_with
         >>> compare(evaluate_with({}, "1 + 1", {}), evaluate_with({}, "2", {}))
     """
     _compare_errors(ours, theirs, source)
@@ -97,11 +104,18 @@ def assert_same(
     Values, dtypes, weak types and shapes are compared; of errors, the class. The arguments are
     those of `evaluate_with` and `compare`, so inputs cannot have the names of those.
 
+    Args:
+      source: an expression, or statements that end in one.
+      config, rtol, atol, namespace: as for ``evaluate_with`` and ``compare``.
+      oracle: the oracle; by default ``shared_oracle()``.
+      inputs: values by name.
+
     Raises:
         AssertionError: the two differ.
         OracleError: the oracle could not answer.
 
     Example:
+        >>> from ricci_testing import assert_same
         >>> assert_same("jnp.arange(n) * 2", n=3)  # doctest: +SKIP
     """
     request = Request(source, inputs, config)
@@ -123,11 +137,18 @@ def assert_same_jaxpr(
 
     It is traced for the inputs in the order given.
 
+    Args:
+      source: an expression of a function.
+      config, namespace: as for ``evaluate_with``.
+      oracle: the oracle; by default ``shared_oracle()``.
+      inputs: the function's arguments, in order.
+
     Raises:
         AssertionError: the texts differ; the message holds their difference, line by line.
         OracleError: the oracle could not answer.
 
     Example:
+        >>> from ricci_testing import assert_same_jaxpr
         >>> assert_same_jaxpr("lambda x: lax.sin(x)", x=1.0)  # doctest: +SKIP
     """
     request = Request(source, inputs, config, "jaxpr")

@@ -1,4 +1,4 @@
-"""Compiled programs in a folder, for the next process. ``docs/starting.md`` says how."""
+"""Compiled programs in a folder, for the next process. ``docs/guides/starting.md`` says how."""
 
 from ricci_ir import export_names as _export_names
 
