@@ -8,6 +8,7 @@ wheels and sdists can be built from it with nothing around it.
 
 import tempfile
 import tomllib
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ HOOK = '\n[tool.hatch.build.targets.sdist.hooks.custom]\npath = "../../tools/hat
 def stale(project: dict[str, Any], version: str) -> list[str]:
     """Return what a table `[project]` says about Ricci's versions that is not the given one.
 
-    A dependency `ricci` or `ricci-…` has to be pinned to the version. Of the drop-in's own version,
-    `0.11.2+ricci.0.1.0`, the part that is Ricci's counts.
+    A dependency `ricci` or `ricci-…`, an extra's too, has to be pinned to the version. Of the
+    drop-in's own version, `0.11.2+ricci.0.1.0`, the part that is Ricci's counts.
     """
     wrong = [] if project["version"].rpartition("+ricci.")[2] == version else [project["version"]]
-    for dependency in project["dependencies"]:
+    extras = project.get("optional-dependencies", {}).values()
+    for dependency in chain(project["dependencies"], *extras):
         name = dependency.partition("==")[0]
-        ours = name == "ricci" or name.startswith("ricci-")
+        ours = name.partition("[")[0] == "ricci" or name.startswith("ricci-")
         if ours and dependency != f"{name}=={version}":
             wrong.append(dependency)
     return wrong

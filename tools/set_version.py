@@ -10,12 +10,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = r"\d+(?:\.\d+)*(?:(?:a|b|rc)\d+)?"
-REPEATED = re.compile(rf'(?m)(?<=^version = "){VERSION}(?=")|(?<=\+ricci\.){VERSION}')
-PINNED = re.compile(r'("ricci(?:-\w+)?==)[^"]*(?=")')
+REPEATED = re.compile(
+    rf'(?m)(?<=^version = "){VERSION}(?=")|(?<=^version: ){VERSION}$|(?<=\+ricci\.){VERSION}'
+)
+PINNED = re.compile(r'("ricci(?:-\w+)?(?:\[[\w,-]+\])?==)[^"]*(?=")')
 
 
 def with_version(text: str, version: str) -> str:
-    """Return a pyproject.toml, or a document, with another version of Ricci.
+    """Return a pyproject.toml, the citation or a document with another version of Ricci.
 
     >>> print(with_version('version = "0.1.0"\\ndependencies = ["ricci-ir==0.1.0"]', "0.2.0"))
     version = "0.2.0"
@@ -28,7 +30,9 @@ def with_version(text: str, version: str) -> str:
 
 def files(root: Path = ROOT) -> list[Path]:
     """Return the files that repeat the version."""
-    return [*sorted(root.glob("packages/*/pyproject.toml")), root / "docs" / "drop-in.md"]
+    pages = ("docs/index.md", "docs/coming-from-jax/drop-in.md", "packages/jax/README.md")
+    others = [*pages, "CITATION.cff", "README.md"]
+    return [*sorted(root.glob("packages/*/pyproject.toml")), *(root / name for name in others)]
 
 
 def main(version: str) -> None:

@@ -1,9 +1,11 @@
 """What the workspace holds: its packages, its version, the wheels built from it."""
 
 import email
+import re
 import tomllib
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = sorted(file.parent.name for file in ROOT.glob("packages/*/pyproject.toml"))
+INSTALL = re.compile(r"pip install (?:--find-links \S+ )?['\"]?([\w-]+)(?:\[([\w,-]+)\])?")
 # What holds examples that run: docstrings and documents.
 EXAMPLES = (
     *(f"packages/{package}/src" for package in PACKAGES),
@@ -18,6 +21,8 @@ EXAMPLES = (
     "README.md",
     "docs",
     "tools/workspace.py",
+    "tools/package_metadata.py",
+    "tools/project_forms.py",
     "tools/set_version.py",
     "tools/check_light.py",
     "tools/surface.py",
@@ -75,21 +80,29 @@ def wheel(package: str, dist: Path) -> Path:
     return dist / f"{name}-{project['version']}-py3-none-any.whl"
 
 
-def requirements(wheel: Path) -> list[Requirement]:
-    """Return what a wheel declares to need, extras left out."""
+def requirements(wheel: Path, extras: Iterable[str] = ()) -> list[Requirement]:
+    """Return what a wheel declares to need, alone and with extras."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         metadata = email.message_from_bytes(archive.read(name))
     declared = map(Requirement, metadata.get_all("Requires-Dist") or [])
-    return [r for r in declared if r.marker is None or r.marker.evaluate({"extra": ""})]
+    asked = ["", *extras]
+    return [
+        r
+        for r in declared
+        if r.marker is None or any(r.marker.evaluate({"extra": extra}) for extra in asked)
+    ]
 
 
-def closure(packages: Iterable[str], dist: Path) -> tuple[list[Path], list[str]]:
+def closure(
+    packages: Iterable[str], dist: Path, extras: Mapping[str, Iterable[str]] | None = None
+) -> tuple[list[Path], list[str]]:
     """Follow what the packages' wheels declare.
 
     Args:
         packages: folder names under packages/.
         dist: the folder of built wheels.
+        extras: the extras that are asked of some of the packages.
 
     Returns:
         The wheels of the packages and of every sibling they need, and the requirements on
@@ -98,15 +111,73 @@ def closure(packages: Iterable[str], dist: Path) -> tuple[list[Path], list[str]]
     siblings = {distribution(package): package for package in PACKAGES}
     wheels: dict[str, Path] = {}
     elsewhere: set[str] = set()
-    todo = list(packages)
+    asked = extras or {}
+    todo = [(package, frozenset(asked.get(package, ()))) for package in packages]
+    done: set[tuple[str, frozenset[str]]] = set()
     while todo:
-        package = todo.pop()
-        if package in wheels:
+        package, wanted = item = todo.pop()
+        if item in done:
             continue
+        done.add(item)
         wheels[package] = wheel(package, dist)
-        for requirement in requirements(wheels[package]):
+        for requirement in requirements(wheels[package], wanted):
             if requirement.name in siblings:
-                todo.append(siblings[requirement.name])
+                todo.append((siblings[requirement.name], frozenset(requirement.extras)))
             else:
+                requirement.marker = None  # it held, and the extra that it may name is not pip's
                 elsewhere.add(str(requirement))
     return sorted(wheels.values()), sorted(elsewhere)
+
+
+def module_name(requirement: str) -> str:
+    """Return the module that a requirement brings.
+
+    >>> module_name("ricci-xla[cuda]==0.1.0"), module_name("opt_einsum>=3.4")
+    ('ricci_xla', 'opt_einsum')
+    """
+    return Requirement(requirement).name.replace("-", "_")
+
+
+def installed(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the distribution that a README says to install for its examples, and the extras.
+
+    >>> installed("Its examples need a backend: `pip install 'ricci-nn[reference]'`.")
+    ('ricci-nn', ('reference',))
+    >>> installed("`pip install ricci-pytree`")
+    ('ricci-pytree', ())
+
+    Raises:
+        ValueError: if it does not say.
+    """
+    found = INSTALL.search(text)
+    if found is None:
+        raise ValueError("no line says what to install: `pip install ...`")
+    return found[1], tuple(found[2].split(",")) if found[2] else ()
+
+
+def readme_extras(package: str) -> tuple[str, ...]:
+    """Return the extras that a package's README says to install for its examples."""
+    file = ROOT / "packages" / package / "README.md"
+    return installed(file.read_text(encoding="utf-8"))[1]
+
+
+def modules_beside(
+    packages: Iterable[str], dist: Path, extras: Mapping[str, Iterable[str]], *others: str
+) -> list[str]:
+    """Return what any package of the workspace brings, and these do not.
+
+    Args:
+        packages: folder names under packages/.
+        dist: the folder of built wheels.
+        extras: the extras that are asked of some of the packages.
+        others: further requirements that are there.
+    """
+    wheels, elsewhere = closure(packages, dist, extras)
+    brought = {file.name.partition("-")[0] for file in wheels}
+    brought.update(map(module_name, [*elsewhere, *others]))
+    every = {distribution(name).replace("-", "_") for name in PACKAGES}
+    for name in PACKAGES:
+        project = settings(name)["project"]
+        optional = project.get("optional-dependencies", {}).values()
+        every |= set(map(module_name, chain(project["dependencies"], *optional)))
+    return sorted(every - brought)
