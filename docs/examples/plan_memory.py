@@ -1,7 +1,7 @@
 """What a training step of a transformer holds in memory, and what checkpoints would save.
 
-``python docs/examples/plan_memory.py`` prints the plan; with ``--save docs/memory.svg`` it draws it
-as well. Nothing is run, and no parameter exists.
+``python docs/examples/plan_memory.py`` prints the plan; with ``--save docs/guides/memory.svg`` it
+draws it as well. Nothing is run, and no parameter exists.
 """
 
 import argparse
