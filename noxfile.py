@@ -24,10 +24,13 @@ from workspace import (  # noqa: E402
     closure,
     dependency_group,
     distribution,
+    modules_beside,
+    readme_extras,
     recipe_files,
     requirements_of_tests,
     settings,
     version,
+    wheel,
 )
 
 nox.needs_version = ">=2025.5.1"
@@ -35,6 +38,7 @@ nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "layers", "types", "tests-together"]
 
 JAXLIBS = ("0.11.2", "0.12.0.1")
+JAXLIB = os.environ.get("RICCI_JAXLIB", JAXLIBS[0])  # the one that sessions take which name none
 LIGHT = ("pytree", "ir", "autodiff", "batching", "stablehlo", "lax", "numpy", "reference")
 DIST = ROOT / "dist"
 ORACLE = Environment("oracle")
@@ -43,7 +47,7 @@ GOOGLE_PCI_VENDOR = "0x1ae0"
 
 
 def workspace(
-    jaxlib: str = JAXLIBS[0],
+    jaxlib: str = JAXLIB,
     name: str = "workspace",
     groups: tuple[str, ...] = ("build", "lint", "types", "test"),
 ) -> Environment:
@@ -83,13 +87,15 @@ def run_pytest(
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check the style with ruff, and that the changelog can be drafted."""
+    """Check the style with ruff, the docstrings, and that the changelog can be drafted."""
     environment = workspace()
     ruff = environment.program("ruff")
     session.run(ruff, "check", ".", external=True)
     session.run(ruff, "format", "--check", ".", external=True)
+    session.run(environment.python, "tools/docstrings.py", external=True)
     draft = ["build", "--draft", "--version", version()]
     session.run(environment.program("towncrier"), *draft, external=True, silent=True)
+    session.run(environment.python, "tools/project_forms.py", external=True)
 
 
 @nox.session
@@ -126,7 +132,7 @@ def tests(session: nox.Session, jaxlib: str, package: str) -> None:
 
 @nox.session(name="tests-together")
 def tests_together(session: nox.Session) -> None:
-    """Run the tests of every package at once, on the oldest jaxlib; arguments go to pytest.
+    """Run the tests of every package at once, on one jaxlib; arguments go to pytest.
 
     Of what is marked ``sampled``, and of the laws' cases, only a sample: `nox -s tests` runs all.
     """
@@ -138,7 +144,7 @@ def doctest(session: nox.Session) -> None:
     """Run the examples in the docstrings of every package and in the documents."""
     options = ["--doctest-modules", "--doctest-glob=*.md", "-n", "auto"]
     # What it shows needs a C++ compiler: integration/test_ffi_example.py runs it.
-    options += ["--ignore=docs/custom-operations.md"]
+    options += ["--ignore=docs/guides/custom-operations.md"]
     run_pytest(session, workspace(), *options, *EXAMPLES)
 
 
@@ -227,6 +233,8 @@ def oracle_full(session: nox.Session) -> None:
         "places",
         "example_libraries",
         "sparse_oracle",
+        "mutable_references",
+        "recomputation",
     )
     files = [f"integration/test_{name}.py" for name in names]
     run_pytest(session, workspace(), *files, "-n", "auto", RICCI_ORACLE_CASES="all")
@@ -391,23 +399,63 @@ def build(session: nox.Session) -> None:
     session.run(environment.python, "tools/build_packages.py", external=True)
 
 
+@nox.session
+def release(session: nox.Session) -> None:
+    """Check the packages as people install them: `-- --check`; or write a version: `-- 0.3.0`."""
+    environment = Environment("release")
+    environment.make([[*dependency_group("build"), *dependency_group("release")]])
+    if "--check" in session.posargs:
+        session.run(environment.python, "tools/build_packages.py", external=True, silent=True)
+    session.run(environment.python, "tools/release.py", *session.posargs, external=True)
+
+
 def install_wheels(name: str, packages: tuple[str, ...]) -> Environment:
-    """Return an environment of the packages' built wheels, what they declare, and their tests'."""
+    """Return an environment of the packages' built wheels and what these declare.
+
+    What their tests and the examples of their READMEs need is in it as well.
+    """
     siblings, others = zip(*map(requirements_of_tests, packages), strict=True)
-    wheels, elsewhere = closure([*packages, *chain.from_iterable(siblings)], DIST)
+    extras = {package: readme_extras(package) for package in packages}
+    wheels, elsewhere = closure([*packages, *chain.from_iterable(siblings)], DIST, extras)
     environment = Environment(f"isolated-{name}")
     environment.make([[*elsewhere, *chain.from_iterable(others), *dependency_group("test")]])
     environment.refresh(wheels)
     return environment
 
 
+@nox.session(requires=["build"])
+def docs(session: nox.Session) -> None:
+    """Build the site from the built wheels; `-- --external` follows links to other hosts, too.
+
+    The tutorials are executed where their code has changed, and `jax` is the drop-in there.
+    """
+    ours = [
+        "--find-links",
+        "dist",
+        f"jax=={settings('jax')['project']['version']}",
+        f"jaxlib=={JAXLIBS[0]}",
+    ]
+    environment = Environment("docs")
+    environment.make([[*ours, *dependency_group("docs")]], recipe_files())
+    environment.refresh([wheel(package, DIST) for package in PACKAGES])
+    command = [environment.python, "tools/build_site.py", *session.posargs]
+    session.run(*command, env={**CPU_DEVICES, "PYTHONPATH": ""}, external=True)
+
+
 @nox.session(requires=["build"], allow_parallel=True)
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def isolated(session: nox.Session, package: str) -> None:
-    """Run a few cases of each test of one package where only what it declares is installed."""
+    """Run a package's README, and cases of its tests, where only what it declares is installed."""
     environment = install_wheels(package, (package,))
     session.run(environment.python, "-m", "pip", "check", external=True)
-    run_pytest(session, environment, f"packages/{package}/tests", RICCI_CASES_PER_TEST="4")
+    readme = ["tools/readme_examples.py", f"packages/{package}/README.md"]
+    without = modules_beside([package], DIST, {package: readme_extras(package)})
+    session.run(environment.python, *readme, "--without", *without, external=True)
+    siblings, others = requirements_of_tests(package)
+    tools = [*others, *dependency_group("test")]
+    without = modules_beside([package, *siblings], DIST, {}, *tools)
+    variables = {"RICCI_CASES_PER_TEST": "4", "RICCI_WITHOUT": " ".join(without)}
+    run_pytest(session, environment, f"packages/{package}/tests", **variables)
 
 
 @nox.session(name="import-census", requires=["build"])

@@ -140,26 +140,29 @@ def largest_difference(a: Params, b: Params) -> float:
 
 
 def draw(path: Path, losses: list[float], images: np.ndarray, labels, predicted) -> None:
-    """The loss curve, and a grid of predictions with mistakes in red."""
+    """The loss curve, and a grid of predictions with mistakes in red, as PNG or SVG."""
     figure = plt.figure(figsize=(11, 5), layout="constrained")
     left, right = figure.subfigures(1, 2)
     axes = left.subplots()
     axes.semilogy(losses)
     axes.set(xlabel="step", ylabel="loss", title="Training on eight devices")
+    right.suptitle("What it takes held-out images for")
     for cell, image, label, guess in zip(
         right.subplots(4, 6).flat, images, labels, predicted, strict=False
     ):
         cell.imshow(image, cmap="gray_r")
         cell.set_title(str(guess), color="black" if guess == label else "red", fontsize=10)
         cell.axis("off")
-    figure.savefig(path, dpi=110)
+    # An SVG keeps its text as text, and is the same file for the same picture.
+    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ricci"}):
+        figure.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def main() -> int:
     """Train, check, report."""
     parser = argparse.ArgumentParser(description="Train on handwritten digits with Ricci.")
     parser.add_argument("--steps", type=int, default=240)
-    parser.add_argument("--output", type=Path, default=Path("ricci-demo.png"))
+    parser.add_argument("--output", type=Path, default=Path("ricci-demo.png"), help=".png or .svg")
     options = parser.parse_args()
     began = time.perf_counter()
 

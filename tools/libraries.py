@@ -1,6 +1,6 @@
 """Runs libraries written for JAX on the drop-in and on JAX, unmodified, and compares the two.
 
-`python tools/libraries.py --jax PYTHON --ricci PYTHON [--write docs/libraries.md] [NAME…]`: the two
+`python tools/libraries.py --jax PYTHON --ricci PYTHON [--write PAGE] [NAME…]`: the two
 interpreters have the same libraries, one with JAX and one with the drop-in. For each library there
 is a job, which trains something, and a table of small calls, both in `integration/libraries`. Each
 run has a process of its own; the two sides take turns, and of several turns the least time counts.
@@ -232,11 +232,11 @@ def report(theirs: Side, ours: Side, jobs: list[str], calls: list[str]) -> tuple
     versions = theirs.versions()
     parts = [
         "# Libraries",
-        "Written by `nox -s libraries -- --write docs/libraries.md`. Each library is the newest "
-        "from the registry that accepts JAX 0.11.2, and runs unmodified on the drop-in. A job "
-        "trains the same model from the same keys on both; its first step counts from the first "
-        f"import to the first loss (at most {FIRST_STEP} of JAX's), the others by their median "
-        f"(at most {STEADY_STEP:g}).",
+        "Written by `nox -s libraries -- --write docs/coming-from-jax/libraries.md`. Each library "
+        "is the newest from the registry that accepts JAX 0.11.2, and runs unmodified on the "
+        "drop-in. A job trains the same model from the same keys on both; its first "
+        f"step counts from the first import to the first loss "
+        f"(at most {FIRST_STEP} of JAX's), the others by their median (at most {STEADY_STEP:g}).",
         f"{datetime.date.today()}, {machine()}.",
         table(header, [cells for cells, _ in rows]),
         "The library of each job, its version, and what the job does:",

@@ -1,6 +1,6 @@
 """Runs the tests that libraries ship, unmodified, on the drop-in; where some fail, on JAX as well.
 
-`python tools/library_suites.py --jax PYTHON --ricci PYTHON [--write docs/libraries.md] [NAME…]`:
+`python tools/library_suites.py --jax PYTHON --ricci PYTHON [--write PAGE] [NAME…]`:
 the two interpreters have the same libraries, one with JAX and one with the drop-in. A library's
 source distribution of the installed version is fetched from the registry; its tests run beside it.
 `--sample 200` draws that many of each library's tests, by a seed, and `--sample 0` runs them all.
@@ -251,8 +251,9 @@ def report(results: list[Result], sample: int, seed: int) -> tuple[str, bool]:
     header = ["library", "version", "tests", "ran", "passed", "skipped", "failed on JAX, too"]
     parts = [
         "## The libraries' own tests",
-        "Written by `nox -s library-suites -- --write docs/libraries.md`: the tests in the source "
-        f"distributions, {drawn}, unmodified on the drop-in; where any failed, the same on JAX.",
+        "Written by `nox -s library-suites -- --write docs/coming-from-jax/libraries.md`: the "
+        f"tests in the source distributions, {drawn}, unmodified on the drop-in; where any failed, "
+        "the same on JAX.",
         f"{datetime.date.today()}, {machine()}.",
         table([*header, "failed here only"], [result.row() for result in results]),
     ]

@@ -1,4 +1,4 @@
-"""Write ``docs/options.md`` from the table of options: ``python tools/options_table.py``."""
+"""Write ``docs/guides/options.md`` from the table of options: ``python tools/options_table.py``."""
 
 import enum
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from ricci_ir import OPTIONS, Status
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "options.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "guides" / "options.md"
 
 _HEAD = """\
 # Options

@@ -1,4 +1,4 @@
-"""Write `docs/symbolic-shapes.md`'s table, and the record that the tests compare with.
+"""Write `docs/guides/symbolic-shapes.md`'s table, and the record that the tests compare with.
 
 python tools/symbolic_table.py
 """
@@ -13,7 +13,7 @@ sys.path[:0] = [str(ROOT / "integration")]
 from symbolic_cases import cases, jax_errors, lowering_error  # noqa: E402
 from symbolic_cases.both import record_errors  # noqa: E402
 
-PAGE = ROOT / "docs" / "symbolic-shapes.md"
+PAGE = ROOT / "docs" / "guides" / "symbolic-shapes.md"
 START, END = "<!-- table: written by tools/symbolic_table.py -->", "<!-- end -->"
 
 

@@ -47,3 +47,7 @@ def test_differences_both_ways():
 def test_the_mistakes_are_marked():
     assert len(expected(FOLDER.glob("mistakes/*.py"), FOLDER)) > 50
     assert not expected(FOLDER.glob("programs/*.py"), FOLDER)
+
+
+def test_there_are_fifty_programs():
+    assert len(list(FOLDER.glob("programs/*.py"))) >= 50
