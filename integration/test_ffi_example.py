@@ -23,7 +23,7 @@ sys.path[:0] = [str(Path(__file__).parent)]
 from ffi.build import HERE, build, compiler  # noqa: E402
 from ffi.rms_norm import register, rms_norm  # noqa: E402
 
-PAGE = Path(__file__).parents[1] / "docs" / "custom-operations.md"
+PAGE = Path(__file__).parents[1] / "docs" / "guides" / "custom-operations.md"
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(4, 5))
 W = RNG.uniform(0.5, 2, size=5)

@@ -203,3 +203,14 @@ def test_random_keys_and_prints(capfd):
 
     assert find_nan(jit(fun), ricci.random.key(0), 2.0) is None
     assert capfd.readouterr().out == "x is 2.0\n"
+
+
+def test_the_where_of_another_file_is_told_with_its_file():
+    there = {"jnp": jnp, "__name__": "other"}
+    text = "def choose(c, x):\n    return jnp.where(c, x, 0.0)"
+    exec(compile(text, "other.py", "exec"), there)
+    found = find_nan(ricci.grad(lambda x: there["choose"](x > 0, jnp.sqrt(x))), 0.0)
+    assert "the where at other.py:2 (choose) leaves that value out" in str(found)
+    assert f"the where in line {line_of(masked_log, 'where')} " in str(
+        find_nan(ricci.grad(masked_log), jnp.zeros(1))
+    )

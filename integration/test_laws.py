@@ -34,14 +34,14 @@ def test_xla_computes_what_the_reference_does(name):
     check_compiled(primitives[name], examples()[name], jit=jit, reference=reference_backend)
 
 
-@pytest.mark.sampled(90)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("name", NAMES)
 def test_xla_computes_what_the_reference_does_of_other_dtypes_and_shapes(name):
     variants = cases(name)[len(examples()[name]) :]
     check_compiled(primitives[name], variants, jit=jit, reference=reference_backend)
 
 
-@pytest.mark.sampled(90)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("name", NAMES)
 def test_xla_computes_what_the_reference_does_of_what_transformations_emit(name):
     # Of one example, always the same; `nox -s laws-full` takes all.

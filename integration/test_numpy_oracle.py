@@ -37,9 +37,9 @@ PARTS = {NAMES[i]: NAMES[i : i + TOGETHER] for i in range(0, len(NAMES), TOGETHE
 def chosen(calls: list[Call]) -> list[Call]:
     """The calls of a function that are tried: all, with 64-bit types off and on.
 
-    Or the first, for half of the functions another one, a bad one, and the types of one where
-    64-bit types are on. The first is compiled with a derivative or mapped, the other made as it
-    stands or compiled.
+    Or the first, for a third of the functions another one, a bad one, and for another third the
+    types of one where 64-bit types are on. The first is compiled with a derivative or mapped, the
+    other made as it stands or compiled.
     """
     bad = [call for call in calls if call.bad]
     good = [call for call in calls if not call.bad]
@@ -47,7 +47,8 @@ def chosen(calls: list[Call]) -> list[Call]:
     if EVERYTHING:
         return calls + wide
     draw = random.Random(calls[0].function)
-    others = good[1:] if draw.random() < 0.5 else []
+    third = draw.randrange(3)
+    others = good[1:] if third == 0 else []
     found = draw.sample(others, min(1, len(others))) + draw.sample(bad, min(1, len(bad)))
     if good:
         derived = [probe for probe in good[0].probes if probe in DERIVATIVES]
@@ -55,7 +56,7 @@ def chosen(calls: list[Call]) -> list[Call]:
         if "value" not in good[0].probes:
             probes = ["eager"]
         found.insert(0, replace(good[0], probes=tuple(probes)))
-    typed = draw.sample(wide, min(1, len(wide)))
+    typed = draw.sample(wide, min(1, len(wide))) if third == 1 else []
     return [*found, *(replace(call, programs_only=True) for call in typed)]
 
 

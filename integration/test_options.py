@@ -684,7 +684,7 @@ def test_unknown_dump_modes_are_said(tmp_path):
 
 
 def test_the_document_is_the_table():
-    assert (ROOT / "docs" / "options.md").read_text() == options_table.text()
+    assert (ROOT / "docs" / "guides" / "options.md").read_text() == options_table.text()
 
 
 # Beside the oracle.

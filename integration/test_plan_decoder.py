@@ -1,4 +1,4 @@
-"""The program of docs/scaling.md, with small sizes on described CPU devices."""
+"""The program of docs/devices/scaling.md, with small sizes on described CPU devices."""
 
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The program of docs/memory.md, and the memory that the operating system gives it."""
+"""The program of docs/guides/memory.md, and the memory that the operating system gives it."""
 
 import subprocess
 import sys

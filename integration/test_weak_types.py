@@ -64,6 +64,9 @@ lambda m: jnp.clip(m, 0, 1)
 lambda m: jnp.maximum(m, m.T)
 lambda m: jnp.resize(m, (18,))
 lambda m: lax.reduce_window(m, 0.0, lax.add, (2, 2))
+lambda m: jnp.logaddexp(m, m)
+lambda m: jnp.logaddexp2(m, m)
+jax.nn.softplus
 """
 # Functions whose tangents or cotangents are not weakly typed, although their results are.
 AGAINST = """
@@ -120,6 +123,8 @@ SOURCES = [
     *(f"push(lax.{name})" for name in PUSHED.split()),
     "push(lambda a: lax.integer_pow(a, 3))",
     "push(lambda a: jnp.clip(a, 0, 1))",
+    "push(lambda a: jnp.logaddexp(a, a))",
+    "push(jax.nn.softplus)",
     *(f"pull({text})" for text in PULLED.strip().splitlines()),
     *(f"against({text})" for text in AGAINST.strip().splitlines()),
     *CALLS.strip().splitlines(),

@@ -1,6 +1,6 @@
 """Root-mean-square normalization by functions of our own, as a differentiable operation of arrays.
 
-``docs/custom-operations.md`` goes through this file step by step.
+``docs/guides/custom-operations.md`` goes through this file step by step.
 """
 
 import ctypes

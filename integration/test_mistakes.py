@@ -1,0 +1,47 @@
+"""Programs with a mistake: the error's class and text, and the user's line.
+
+
+The programs stand in ``mistakes``; ``tools/measure_errors.py`` measures them beside JAX.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ricci
+import ricci.numpy as jnp
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tools")]
+
+import measure_errors as measured  # noqa: E402
+
+ALL = {m.name: m for topic in measured.TOPICS.values() for m in topic}
+NOTE = "Ricci's own frames are left out"
+
+
+@pytest.fixture(autouse=True)
+def devices(eight_devices):
+    """The programs are written for eight devices."""
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_class_and_text(name, tmp_path):
+    mistake = ALL[name]
+    found = measured.provoke(mistake, "ricci", tmp_path)
+    assert mistake.error in found.classes
+    assert found.missing(mistake) == []
+    assert found.shows_line(measured.marked_line(mistake))
+    lines = [x for x in found.message.splitlines() if x and not x.startswith(f"({NOTE}")]
+    assert len(lines) <= 13  # a dozen, and a note
+
+
+def test_the_process_goes_on(tmp_path):
+    for mistake in list(ALL.values())[::8]:
+        measured.provoke(mistake, "ricci", tmp_path)
+    f = ricci.jit(ricci.grad(lambda x: jnp.sum(jnp.sin(x) * x)))
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_allclose(f(x), np.cos(x) * x + np.sin(x), rtol=1e-5)
+    np.testing.assert_allclose(ricci.vmap(lambda a: a + 1)(x), x + 1)
