@@ -4,11 +4,12 @@ Examples need a backend and operators, whichever package they are in. With ``RIC
 each test function runs so many of its cases, evenly spaced: enough to find a dependency that a
 package does not declare, where all cases run elsewhere. With ``RICCI_SAMPLE`` test functions that
 are marked ``sampled(most)``, which compile much in each case, run so many; `nox -s tests` runs them
-whole.
+whole. Modules that ``RICCI_WITHOUT`` names cannot be imported, as if they were not installed.
 """
 
 import importlib
 import os
+import sys
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,6 +18,11 @@ import pytest
 # One backend is enough, whichever is installed. The tests of a package say what they need.
 BACKENDS = ("ricci_xla", "ricci_reference")
 OPERATORS = "ricci_numpy"
+
+for _name in filter(find_spec, os.environ.get("RICCI_WITHOUT", "").split()):
+    sys.modules[_name] = None  # pyright: ignore[reportArgumentType]
+# What builds the site needs Sphinx, which the environments of tests do not have.
+collect_ignore = ["docs/conf.py", "docs/_build", "docs/_ext", "docs/reference/api"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,6 +58,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Give an example what it computes with, so that one module's examples run alone."""
     if not hasattr(item, "dtest") or find_spec("ricci_ir") is None:
         return
+    if "import ricci" in item.dtest.docstring or "from ricci" in item.dtest.docstring:
+        # A user's program: it has what it imports, not the names of the module that it is in.
+        item.dtest.globs.clear()
+        item.dtest.globs["__name__"] = "__main__"
     has_backend = importlib.import_module("ricci_ir").has_backend
     for name in BACKENDS:
         if not has_backend() and find_spec(name) is not None:
