@@ -86,7 +86,7 @@ def test_a_method_has_the_parameters_of_its_stub(name):
 def test_the_stub_leaves_nothing_public_out():
     names = {*dir(Tracer), *dir(type(np.ones(2)))} - set(dir(object)) - _PROTOCOLS - _RUNTIME_ONLY
     public = {n for n in names if not n.startswith("_") or n.startswith("__")}
-    attributes, of_tracers = {"__array_priority__", "aval"}, {"concrete"}
+    attributes, of_tracers = {"__array_priority__", "aval"}, {"concrete", "is_differentiated"}
     refused = {"flat"}  # it raises, and so is not offered
     assert public - set(ARRAY) == attributes | of_tracers | refused
 

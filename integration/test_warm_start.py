@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -164,6 +165,22 @@ def generated(x):
     raise NotImplementedError(x)
 
 
+class Worker(Thread):
+    """Calls ``generated`` in a thread, which is found by a detour."""
+
+    def __init__(self, x):
+        super().__init__()
+        self.x, self.found = x, []
+
+    def run(self):
+        self.found.append(globals()["generated"](None))
+
+    def result(self):
+        self.start()
+        self.join()
+        return self.x * self.found[0]
+
+
 def triple(x):
     return x * 3
 
@@ -231,6 +248,37 @@ def test_generated_code_is_known_by_itself(tmp_path):
 def test_generated_code_that_is_found_by_a_detour_is_not_kept(tmp_path):
     exec("def generated(x): return x + 1", globals())
     function = ricci.jit(lambda x: globals()["generated"](x))
+    call, _ = outcome(tmp_path / "bundle", function, 1.0)
+    assert call.outcome == "not kept"
+    assert "generated, whose code was generated" in call.reason
+
+
+def test_what_other_threads_run_meanwhile_does_not_matter(tmp_path):
+    names = {"__name__": "generated"}
+    exec("def work(): pass", names)
+    tracing, done, ended = Event(), Event(), Event()
+
+    def run_meanwhile():
+        tracing.wait()
+        names["work"]()
+        done.set()
+        ended.wait()
+
+    def function(x):
+        tracing.set()
+        done.wait()
+        return x + 1
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(run_meanwhile)
+        call, _ = outcome(tmp_path / "bundle", ricci.jit(function), 1.0)
+        ended.set()
+    assert call.outcome == "kept", call.reason
+
+
+def test_what_tracing_runs_in_a_thread_of_its_own_is_seen(tmp_path):
+    function = ricci.jit(lambda x: Worker(x).result())
+    exec("def generated(x): return 2.0", globals())
     call, _ = outcome(tmp_path / "bundle", function, 1.0)
     assert call.outcome == "not kept"
     assert "generated, whose code was generated" in call.reason

@@ -14,6 +14,8 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = sorted(file.parent.name for file in ROOT.glob("packages/*/pyproject.toml"))
 INSTALL = re.compile(r"pip install (?:--find-links \S+ )?['\"]?([\w-]+)(?:\[([\w,-]+)\])?")
+# What distributions from elsewhere install with them, of what packages of the workspace name too.
+BROUGHT_BY = {"jaxlib": {"numpy", "ml_dtypes", "scipy"}}  # whose LAPACK kernels are SciPy's
 # What holds examples that run: docstrings and documents.
 EXAMPLES = (
     *(f"packages/{package}/src" for package in PACKAGES),
@@ -175,6 +177,7 @@ def modules_beside(
     wheels, elsewhere = closure(packages, dist, extras)
     brought = {file.name.partition("-")[0] for file in wheels}
     brought.update(map(module_name, [*elsewhere, *others]))
+    brought |= {name for module in brought for name in BROUGHT_BY.get(module, ())}
     every = {distribution(name).replace("-", "_") for name in PACKAGES}
     for name in PACKAGES:
         project = settings(name)["project"]

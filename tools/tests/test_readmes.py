@@ -134,6 +134,7 @@ def test_an_example_sees_only_what_its_package_brings(tmp_path: Path) -> None:
     beside = modules_beside(["pytree"], tmp_path, {}, "rich>=13")
     assert {"ricci_xla", "ricci_ir", "jaxlib", "scipy", "numpy", "jax"} <= set(beside)
     assert not {"ricci_pytree", "rich"} & set(beside)
+    assert "scipy" not in modules_beside(["pytree"], tmp_path, {}, "jaxlib>=0.11")
 
 
 def test_a_module_that_is_left_out_is_not_found(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from ._array_type import Array, register_array_type
 
 __all__ = [
     "axis_size",
+    "check_derivative",
     "context",
     "enclosing",
     "ContextBlock",
@@ -193,12 +194,12 @@ class Tracer(_Base):
 
     def __float__(self) -> float:
         check_number(self.aval)
-        self.check_derivative("float(x)")
+        check_derivative(self, "float(x)")
         return float(self._concrete_or(_concretization("float")))
 
     def __complex__(self) -> complex:
         check_number(self.aval)
-        self.check_derivative("complex(x)")
+        check_derivative(self, "complex(x)")
         return complex(self._concrete_or(_concretization("complex")))
 
     def __index__(self) -> int:
@@ -210,15 +211,6 @@ class Tracer(_Base):
         if value is None:
             raise error(self)
         return value
-
-    def check_derivative(self, asked: str) -> None:
-        """Check that no derivative is lost where the tracer's value becomes a number.
-
-        Raises:
-          ConcretizationTypeError: if it is being differentiated.
-        """
-        if self.is_differentiated and self.concrete() is not None:
-            raise ConcretizationTypeError.of_derivative(self, asked)
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         raise TracerArrayConversionError(self)
@@ -254,6 +246,19 @@ class Tracer(_Base):
 
 
 register_array_type(Tracer)
+
+
+def check_derivative(tracer: Tracer, asked: str) -> None:
+    """Check that no derivative is lost where a tracer's value becomes a number.
+
+    Args:
+      asked: what asks for the number, for the message.
+
+    Raises:
+      ConcretizationTypeError: if the tracer is being differentiated.
+    """
+    if tracer.is_differentiated and tracer.concrete() is not None:
+        raise ConcretizationTypeError.of_derivative(tracer, asked)
 
 
 def _concretization(function: str):

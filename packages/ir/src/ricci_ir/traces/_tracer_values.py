@@ -9,7 +9,7 @@ from ricci_ir._errors import ConcretizationTypeError
 from ricci_ir.types._aval import get_aval
 
 from ._backend import backend
-from ._trace import Tracer
+from ._trace import Tracer, check_derivative
 
 __all__ = [
     "values_of",
@@ -19,7 +19,8 @@ _METHODS = (
     *("__dlpack__", "addressable_data", "delete", "devices", "is_deleted", "item"),
     *("on_device_size_in_bytes", "tobytes", "tolist", "unsafe_buffer_pointer"),
 )
-_NUMBERS = ("__dlpack__", "item", "tobytes", "tolist")  # those that would lose a derivative
+# Those that would lose a derivative. So does ``item``, but programs take decisions by it.
+_NUMBERS = ("__dlpack__", "tobytes", "tolist")
 _PROPERTIES = (
     *("addressable_shards", "committed", "global_shards", "is_fully_addressable"),
     *("is_fully_replicated", "traceback"),
@@ -37,7 +38,7 @@ def values_of(tracer: Tracer, asked: str) -> Any:
         derivative that the tracer has.
     """
     if asked in _NUMBERS:
-        tracer.check_derivative(f"x.{asked}")
+        check_derivative(tracer, f"x.{asked}")
     value = tracer.concrete()
     if value is None:
         raise ConcretizationTypeError(tracer, f"Only arrays have `x.{asked}`.")

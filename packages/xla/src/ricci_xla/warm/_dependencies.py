@@ -49,6 +49,9 @@ class ModuleRecord(msgspec.Struct, frozen=True):
 class Watch:
     """Observes which Python code runs, in a ``with`` block.
 
+    Threads that ran before do not trace: what they run meanwhile, as to load data or to draw a
+    progress bar, is nothing that the program depends on.
+
     Values are read when the first code starts that reads them, since tracing may change them, as
     libraries do that count their layers.
 
@@ -68,14 +71,20 @@ class Watch:
         self.values: dict[str, dict[str, bytes]] = {}
         self.failed: dict[str, str] = {}
         self.imported: frozenset[str] = frozenset()
+        self._others: frozenset[int] = frozenset()
 
     def __enter__(self) -> "Watch":
         self.imported = frozenset(sys.modules)
+        self._others = frozenset(sys._current_frames()) - {threading.get_ident()}
         _events.start(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
         _events.stop(self)
+
+    def concerns(self, thread: int) -> bool:
+        """Whether the program may depend on what a thread runs."""
+        return thread not in self._others
 
     def add(self, code: CodeType, known: dict[str, Any]) -> None:
         """Note that code is about to run that sees the global names ``known``."""
@@ -123,10 +132,14 @@ class _Events:
 
     def _started(self, code: CodeType, offset: int) -> object:
         names = sys._getframe(1).f_globals
-        if not is_fixed(names.get("__name__")):
-            for watch in self._watches:
-                watch.add(code, names)
-        return _monitoring.DISABLE
+        if is_fixed(names.get("__name__")):
+            return _monitoring.DISABLE
+        thread, watches = threading.get_ident(), self._watches
+        concerned = [watch for watch in watches if watch.concerns(thread)]
+        for watch in concerned:
+            watch.add(code, names)
+        # A place that was told of to some watches only has to tell of itself again.
+        return _monitoring.DISABLE if len(concerned) == len(watches) else None
 
 
 _events = _Events()
