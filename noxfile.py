@@ -98,13 +98,13 @@ def lint(session: nox.Session) -> None:
     session.run(environment.python, "tools/project_forms.py", external=True)
 
 
-@nox.session
+@nox.session(allow_parallel=True)
 def layers(session: nox.Session) -> None:
     """Check the arrows between the packages with import-linter."""
     session.run(workspace().program("lint-imports"), "--no-cache", external=True)
 
 
-@nox.session
+@nox.session(allow_parallel=True)
 def types(session: nox.Session) -> None:
     """Check the types: the tree, the typed programs by two checkers, and how much is typed."""
     environment = workspace()
