@@ -87,8 +87,8 @@ def _check_sizes(
         if a[i] != b[j]:
             raise TypeError(
                 explained(
-                    f"{name}: the shapes {a} and {b} do not fit: it contracts axis {i} of the first, of "
-                    f"size {a[i]}, with axis {j} of the second, of size {b[j]}.",
+                    f"{name}: the shapes {a} and {b} do not fit: it contracts axis {i} of the "
+                    f"first, of size {a[i]}, with axis {j} of the second, of size {b[j]}.",
                     "shapes",
                 )
             ) from None
