@@ -40,8 +40,8 @@ from ricci_pytree import PyTreeDef, tree_leaves, tree_structure
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._interchange import from_dlpack
 from ricci_xla.arrays._placement import array_from_host
-from ricci_xla.devices._client import local_devices
 from ricci_xla.devices._guards import unguarded
+from ricci_xla.devices._listing import local_devices
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
 from ricci_xla.devices._state import device_mesh
 from ricci_xla.executables._compiled import compile_program

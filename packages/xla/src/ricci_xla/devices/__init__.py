@@ -5,6 +5,7 @@ from ._colab import *
 from ._coordination import *
 from ._environment import *
 from ._errors import *
+from ._listing import *
 from ._runtime_types import *
 from ._state import *
 from ._topologies import *

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from importlib import import_module
 
-from ._client import devices, local_devices, process_count
+from ._listing import devices, local_devices, process_count
 
 __all__ = [
     "print_environment_info",

@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, final
 
-from ._client import devices as attached_devices
 from ._client import register_cpu_kernels
 from ._jaxlib import runtime, xla_client
+from ._listing import devices as attached_devices
 from ._plugins import load_plugin, package_folder
 from ._runtime_types import Device, JaxRuntimeError
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_xla.devices._client import devices as all_devices
+from ricci_xla.devices._listing import devices as all_devices
 from ricci_xla.devices._runtime_types import Device
 
 from ._coordinates import physical_grid

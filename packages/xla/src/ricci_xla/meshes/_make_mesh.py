@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from math import prod
 
-from ricci_xla.devices._client import devices as all_devices
+from ricci_xla.devices._listing import devices as all_devices
 from ricci_xla.devices._runtime_types import Device
 
 from ._arrangement import arranged, checked_shape, in_order

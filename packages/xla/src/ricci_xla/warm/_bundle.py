@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ricci_ir import warn_user
-from ricci_xla.devices._client import local_devices
+from ricci_xla.devices._listing import local_devices
 from ricci_xla.files import FileError, read_file, write_file
 
 from ._dependencies import HARMLESS, ModuleRecord

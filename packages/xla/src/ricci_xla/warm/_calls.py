@@ -17,7 +17,7 @@ from ricci_ir import (
 )
 from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._layout import relayout, special_layout
-from ricci_xla.devices._client import local_devices, process_count
+from ricci_xla.devices._listing import local_devices, process_count
 from ricci_xla.devices._state import device_mesh
 from ricci_xla.executables._compiled import CompiledProgram
 from ricci_xla.executables._dispatch import FastPath

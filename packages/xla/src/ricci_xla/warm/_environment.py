@@ -10,8 +10,8 @@ import numpy as np
 
 from ricci_ir import OPTIONS, config
 from ricci_xla.cache._key import machine_of
-from ricci_xla.devices._client import local_devices
 from ricci_xla.devices._jaxlib import jaxlib_version
+from ricci_xla.devices._listing import local_devices
 
 from ._fingerprint import fingerprint
 
