@@ -8,19 +8,19 @@
 import dataclasses
 from typing import Any
 
-from ._tree_util import tree_all as all
-from ._tree_util import tree_broadcast as broadcast
-from ._tree_util import tree_flatten as flatten
-from ._tree_util import tree_flatten_with_path as flatten_with_path
-from ._tree_util import tree_leaves as leaves
-from ._tree_util import tree_leaves_with_path as leaves_with_path
-from ._tree_util import tree_map as map
-from ._tree_util import tree_map_with_path as map_with_path
-from ._tree_util import tree_reduce as reduce
-from ._tree_util import tree_reduce_associative as reduce_associative
-from ._tree_util import tree_structure as structure
-from ._tree_util import tree_transpose as transpose
-from ._tree_util import tree_unflatten as unflatten
+from ._flattening import tree_flatten as flatten
+from ._flattening import tree_flatten_with_path as flatten_with_path
+from ._flattening import tree_leaves as leaves
+from ._flattening import tree_leaves_with_path as leaves_with_path
+from ._flattening import tree_structure as structure
+from ._flattening import tree_unflatten as unflatten
+from ._mapping import tree_all as all
+from ._mapping import tree_broadcast as broadcast
+from ._mapping import tree_map as map
+from ._mapping import tree_map_with_path as map_with_path
+from ._mapping import tree_reduce as reduce
+from ._mapping import tree_reduce_associative as reduce_associative
+from ._mapping import tree_transpose as transpose
 
 __all__ = [
     "all",
