@@ -14,8 +14,9 @@ from ricci_numpy._promotion import (
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import where_step
 from ricci_numpy.sorting._searching import searchsorted
-from ricci_numpy.ufuncs._arithmetic import clip, remainder
 from ricci_numpy.ufuncs._binary import add, greater, less, multiply, subtract
+from ricci_numpy.ufuncs._division import remainder
+from ricci_numpy.ufuncs._rounding import clip
 from ricci_numpy.ufuncs._unary import abs
 
 __all__ = [

@@ -10,7 +10,8 @@ from ricci_numpy._promotion import constant, convert, operands, promote_dtypes
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import canonical_axis, ravel
-from ricci_numpy.ufuncs._arithmetic import clip, remainder
+from ricci_numpy.ufuncs._division import remainder
+from ricci_numpy.ufuncs._rounding import clip
 
 from ._at import at
 from ._brackets import ModeLike, as_mode, getitem

@@ -32,8 +32,8 @@ from ricci_numpy.reductions._axis_reductions import all, any, max, min, prod, pt
 from ricci_numpy.reductions._cumulative import cumprod, cumsum
 from ricci_numpy.reductions._extreme_places import argmax, argmin
 from ricci_numpy.reductions._moments import mean, std, var
-from ricci_numpy.ufuncs._arithmetic import clip, round
 from ricci_numpy.ufuncs._binary import equal
+from ricci_numpy.ufuncs._rounding import clip, round
 from ricci_numpy.ufuncs._unary import conj, imag
 
 # An array of up to this size is iterated over on the host, not by a program for each row.

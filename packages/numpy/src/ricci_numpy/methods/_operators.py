@@ -10,10 +10,12 @@ from typing import Any
 import ricci_lax as lax
 from ricci_ir import Array, define_array_methods, python_scalar_dtype
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, is_arraylike
-from ricci_numpy.ufuncs._arithmetic import divmod as _divmod
-from ricci_numpy.ufuncs._arithmetic import floor_divide, power, remainder, round
+from ricci_numpy.ufuncs._arithmetic import power
 from ricci_numpy.ufuncs._binary import general_forms
+from ricci_numpy.ufuncs._division import divmod as _divmod
+from ricci_numpy.ufuncs._division import floor_divide, remainder
 from ricci_numpy.ufuncs._makers import binary
+from ricci_numpy.ufuncs._rounding import round
 from ricci_numpy.ufuncs._unary import abs, invert, negative
 
 Operation = Callable[..., Array]

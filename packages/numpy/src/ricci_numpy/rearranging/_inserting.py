@@ -13,7 +13,7 @@ from ricci_numpy.indexing._gather_form import dtype_of, wrapped
 from ricci_numpy.indexing._take import check_integers, take
 from ricci_numpy.indexing._where import nonzero
 from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis, ravel
-from ricci_numpy.ufuncs._arithmetic import clip
+from ricci_numpy.ufuncs._rounding import clip
 
 __all__ = [
     "delete",

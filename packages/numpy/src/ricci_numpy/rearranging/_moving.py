@@ -29,7 +29,7 @@ from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._take import take
 from ricci_numpy.shapes._reshaping import canonical_axes, canonical_axis, ravel, reshape
-from ricci_numpy.ufuncs._arithmetic import remainder
+from ricci_numpy.ufuncs._division import remainder
 
 __all__ = [
     "apply_along_axis",

@@ -15,7 +15,7 @@ from ricci_numpy.reductions._axis_reductions import max as maximum_of
 from ricci_numpy.reductions._axis_reductions import min as minimum_of
 from ricci_numpy.reductions._moments import mean
 from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis
-from ricci_numpy.ufuncs._arithmetic import round as rounded
+from ricci_numpy.ufuncs._rounding import round as rounded
 
 from ._moving import flip
 

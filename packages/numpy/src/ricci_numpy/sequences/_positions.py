@@ -35,7 +35,8 @@ from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped
 from ricci_numpy.indexing._take import check_integers
 from ricci_numpy.indexing._where import nonzero
-from ricci_numpy.ufuncs._arithmetic import clip, remainder
+from ricci_numpy.ufuncs._division import remainder
+from ricci_numpy.ufuncs._rounding import clip
 
 __all__ = [
     "ix_",

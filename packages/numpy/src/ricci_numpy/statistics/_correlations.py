@@ -22,8 +22,8 @@ from ricci_numpy.reductions._moments import mean
 from ricci_numpy.sequences._diagonals import diag
 from ricci_numpy.shapes._joining import concatenate
 from ricci_numpy.shapes._reshaping import atleast_2d, transpose
-from ricci_numpy.ufuncs._arithmetic import clip
 from ricci_numpy.ufuncs._binary import divide, multiply, subtract
+from ricci_numpy.ufuncs._rounding import clip
 from ricci_numpy.ufuncs._unary import abs, conj, sqrt
 
 __all__ = [

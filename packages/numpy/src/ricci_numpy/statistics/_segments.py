@@ -24,7 +24,7 @@ from ricci_numpy._promotion import as_operand, check_arraylike
 from ricci_numpy.indexing._at import at
 from ricci_numpy.reductions._axis_reductions import max, min, prod, sum
 from ricci_numpy.sequences._ranges import arange
-from ricci_numpy.ufuncs._arithmetic import floor_divide
+from ricci_numpy.ufuncs._division import floor_divide
 
 # For each reduction: the method of ``x.at`` that joins the rows of a segment, and the function
 # that joins the results of buckets.

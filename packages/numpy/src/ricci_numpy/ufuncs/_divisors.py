@@ -15,7 +15,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape, select_where
 
-from ._arithmetic import floor_divide
+from ._division import floor_divide
 from ._unary import abs as size_of
 
 __all__ = [

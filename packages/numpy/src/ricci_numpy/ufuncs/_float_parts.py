@@ -37,9 +37,9 @@ from ricci_numpy.arrays._filling import filled
 from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.reductions._common_arguments import reduced_axes
 
-from ._arithmetic import remainder
 from ._binary import add, divide, equal, greater, less, subtract
 from ._comparison import isinf
+from ._division import remainder
 from ._unary import negative, rad2deg
 
 __all__ = [

@@ -1,0 +1,235 @@
+"""Division with remainder: quotients rounded down or to zero, and what is left."""
+
+from functools import reduce
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, issubdtype
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    FLOAT_DTYPES,
+    INTEGER_DTYPES,
+    common_dtype,
+    constant,
+    constant_like,
+    operands,
+    promote_args_numeric,
+)
+from ricci_numpy.arrays._selection import select_where
+
+__all__ = [
+    "divmod",
+    "floor_divide",
+    "fmod",
+    "mod",
+    "remainder",
+]
+
+
+def _is_unsigned(dtype: DTypeLike) -> bool:
+    return issubdtype(dtype, np.unsignedinteger)
+
+
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The quotient rounded down.
+
+    Args:
+      x1, x2: arrays or scalars of real numbers; dtypes are promoted and shapes broadcast.
+
+    Returns:
+      An array of the broadcast shape and of the promoted dtype: of integers, integers.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, or complex.
+
+    Integers divided by 0 raise no error and give a number without meaning. Where a divisor may be
+    0, replace it first, as in ``x // where(y == 0, 1, y)``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> jnp.floor_divide(jnp.array([7, -7]), 2).tolist()  # rounded down, not to zero
+      [3, -4]
+      >>> jnp.floor_divide(7.5, 2)
+      Array(3., dtype=float32, weak_type=True)
+      >>> (jnp.array([7, -7]) / 2).tolist()
+      [3.5, -3.5]
+
+    See also:
+      ``divide``, which gives floats; ``remainder``; ``trunc``.
+
+    Source: numpy.floor_divide.
+    """
+    return _floor_divide(*operands("floor_divide", x1, x2))
+
+
+@composite("floor_divide")
+def _floor_divide(x1: Array, x2: Array) -> Array:
+    x1, x2 = promote_args_numeric("floor_divide", x1, x2)
+    dtype = common_dtype(x1, x2)[0]
+    if dtype in COMPLEX_DTYPES:
+        raise TypeError("floor_divide is not defined for complex numbers.")
+    if dtype in FLOAT_DTYPES:
+        return _float_divmod(x1, x2)[0]
+    quotient = lax.div(x1, x2)
+    if _is_unsigned(dtype):
+        return quotient
+    differs = lax.ne(lax.sign(x1), lax.sign(x2))
+    rest = lax.rem(x1, x2)
+    down = lax.bitwise_and(differs, lax.ne(rest, constant(rest, 0)))
+    return select_where(down, lax.sub(quotient, constant_like(quotient, 1)), quotient)
+
+
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The remainder of a division that rounds down; it has the sign of the divisor.
+
+    Args:
+      x1, x2: arrays or scalars of real numbers; dtypes are promoted and shapes broadcast.
+
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, or complex.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> jnp.remainder(jnp.array([7, -7]), 3).tolist()
+      [1, 2]
+      >>> float(jnp.remainder(-0.5, 2 * jnp.pi)) < 2 * jnp.pi  # an angle in a whole turn
+      True
+
+    See also:
+      ``fmod``, whose sign is that of the dividend.
+
+    Source: numpy.remainder.
+    """
+    return _remainder(*operands("remainder", x1, x2))
+
+
+@composite("remainder")
+def _remainder(x1: Array, x2: Array) -> Array:
+    x1, x2 = promote_args_numeric("remainder", x1, x2)
+    divisor = _nonzero_divisor(x2)
+    rest = lax.rem(x1, divisor)
+    zero = constant(rest, 0)
+    inexact = lax.ne(rest, zero)
+    differs = lax.ne(lax.lt(rest, zero), lax.lt(divisor, constant(divisor, 0)))
+    wrong = lax.bitwise_and(differs, inexact)
+    found = select_where(wrong, lax.add(rest, divisor), rest)
+    return _with_zeros_of(found, divisor) if common_dtype(found)[0] in FLOAT_DTYPES else found
+
+
+@lax.custom_jvp
+def _with_zeros_of(rest: Array, divisor: ArrayLike) -> Array:
+    """Remainders, whose zeros get the sign of the divisor, as the array API standard has it."""
+    negative = lax.lt(divisor, constant(divisor, 0))
+    signed = select_where(negative, constant_like(rest, -0.0), constant_like(rest, 0))
+    return select_where(lax.eq(rest, constant(rest, 0)), signed, rest)
+
+
+_with_zeros_of.defjvps(lambda t, found, rest, divisor: t, None)
+
+
+def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The remainder of a division that rounds down; see ``remainder``.
+
+    Args:
+      x1, x2: as for ``remainder``.
+
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> int(jnp.mod(-7, 2))
+      1
+
+    Source: numpy.mod.
+    """
+    return remainder(x1, x2)
+
+
+def _nonzero_divisor(x: ArrayLike) -> ArrayLike:
+    """Integer divisors with 1 in place of 0, so that the remainder by 0 is 0, as in NumPy."""
+    if common_dtype(x)[0] not in INTEGER_DTYPES:
+        return x
+    if not hasattr(type(x), "aval"):
+        return x if np.all(x) else np.where(x == 0, 1, x)[()].astype(common_dtype(x)[0])
+    return select_where(lax.eq(x, constant(x, 0)), constant_like(x, 1), x)
+
+
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The remainder of a division that rounds towards zero; it has the sign of the dividend.
+
+    Args:
+      x1, x2: arrays or scalars of real numbers; dtypes are promoted and shapes broadcast.
+
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> jnp.fmod(jnp.array([7, -7]), 3).tolist(), jnp.remainder(jnp.array([7, -7]), 3).tolist()
+      ([1, -1], [1, 2])
+
+    See also:
+      ``remainder``, whose sign is that of the divisor.
+
+    Source: numpy.fmod.
+    """
+    return _fmod(*operands("fmod", x1, x2))
+
+
+@composite("fmod")
+def _fmod(x1: Array, x2: Array) -> Array:
+    x1, x2 = promote_args_numeric("fmod", x1, x2)
+    return lax.rem(x1, _nonzero_divisor(x2))
+
+
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
+    """The quotient rounded down, and the remainder; see ``floor_divide`` and ``remainder``.
+
+    Args:
+      x1, x2: as for ``floor_divide``.
+
+    Returns:
+      A tuple of two arrays, ``x1 // x2`` and ``x1 % x2``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> [int(x) for x in jnp.divmod(-7, 2)]
+      [-4, 1]
+
+    Source: numpy.divmod.
+    """
+    return _divmod(*operands("divmod", x1, x2))
+
+
+@composite("divmod")
+def _divmod(x1: Array, x2: Array) -> tuple[Array, Array]:
+    x1, x2 = promote_args_numeric("divmod", x1, x2)
+    if common_dtype(x1, x2)[0] in FLOAT_DTYPES:
+        return _float_divmod(x1, x2)
+    return _floor_divide.fun(x1, x2), _remainder.fun(x1, x2)
+
+
+def _float_divmod(x1: Array, x2: Array) -> tuple[Array, Array]:
+    """The quotient of floats rounded down, and the remainder."""
+    rest = lax.rem(x1, x2)
+    # The dividend minus the remainder divides without a rest, where rounding the quotient would
+    # be inexact. With a zero or an infinity the array API standard has the quotient itself.
+    size1, size2 = lax.abs(x1), lax.abs(x2)
+    quotient_is_whole = _any(
+        *(lax.eq(size, constant(size, value)) for size in (size1, size2) for value in (0, np.inf))
+    )
+    whole = lax.div(select_where(quotient_is_whole, x1, lax.sub(x1, rest)), x2)
+    wrong = lax.bitwise_and(lax.ne(rest, constant(rest, 0)), lax.ne(lax.sign(x2), lax.sign(rest)))
+    rest = _with_zeros_of(select_where(wrong, lax.add(rest, x2), rest), x2)
+    down = lax.bitwise_and(wrong, lax.bitwise_not(quotient_is_whole))
+    whole = select_where(down, lax.sub(whole, constant_like(whole, 1)), whole)
+    return lax.round(whole), rest
+
+
+def _any(*masks: Array) -> Array:
+    return reduce(lax.bitwise_or, masks)

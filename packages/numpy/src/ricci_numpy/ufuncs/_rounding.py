@@ -1,0 +1,209 @@
+"""Rounding to decimals and whole numbers, and limiting to an interval."""
+
+from operator import index
+
+import numpy as np
+
+import ricci_lax as lax
+from ricci_ir import BOOL, Array, ArrayLike, composite, python_scalar_dtype
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    INEXACT_DTYPES,
+    INTEGER_DTYPES,
+    constant,
+    convert,
+    operands,
+    promote_args,
+)
+from ricci_numpy.arrays._creation import asarray
+from ricci_numpy.arrays._selection import select_where
+from ricci_numpy.reductions._common_arguments import no_out
+
+__all__ = [
+    "around",
+    "clip",
+    "rint",
+    "round",
+    "trunc",
+]
+
+
+def clip(
+    arr: ArrayLike | None = None,
+    /,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
+) -> Array:
+    """The elements limited to an interval.
+
+    Args:
+      arr: an array of real numbers.
+      min, max: the ends of the interval, arrays or scalars that broadcast with ``arr``; ``None``
+        is no limit. Where they cross, the result is ``max``.
+
+    Returns:
+      An array of the broadcast shape and of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is no array or scalar.
+      ValueError: for complex numbers.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> jnp.clip(jnp.array([-1, 2, 9]), 0, 5).tolist()
+      [0, 2, 5]
+      >>> jnp.clip(jnp.array([-1, 2, 9]), max=5).tolist()
+      [-1, 2, 5]
+      >>> slope = ricci.grad(lambda x: jnp.clip(x, 0.0, 5.0))
+      >>> float(slope(2.0)), float(slope(9.0))  # no gradient outside
+      (1.0, 0.0)
+
+    Source: numpy.clip.
+    """
+    if arr is None:
+        raise ValueError("clip: the array to limit is missing.")
+    given = operands("clip", *[x for x in (arr, min, max) if x is not None])
+    return _clip(*given, lower=min is not None)
+
+
+@composite("clip")
+def _clip(arr: Array, *bounds: Array, lower: bool) -> Array:
+    if any(x.dtype in COMPLEX_DTYPES for x in (arr, *bounds)):
+        raise ValueError("clip is not defined for complex numbers: they have no order.")
+    for i, bound in enumerate(bounds):
+        limit = lax.max if i == 0 and lower else lax.min
+        arr = limit(*promote_args("clip", bound, arr))
+    return arr
+
+
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
+    """The elements rounded to a number of decimals, halves to even.
+
+    Args:
+      a: an array.
+      decimals: how many digits after the decimal point stay; negative for places before it.
+      out: not supported.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Raises:
+      TypeError: if ``a`` is no array or ``decimals`` no int.
+      ValueError: for booleans.
+      NotImplementedError: for integers and negative ``decimals``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> jnp.round(jnp.array([0.5, 1.5, 2.5])).tolist()  # halves to even
+      [0.0, 2.0, 2.0]
+      >>> jnp.round(jnp.array([123.0, 456.0]), -2).tolist()
+      [100.0, 500.0]
+
+    Source: numpy.round.
+    """
+    (a,) = operands("round", a)
+    no_out("round", out)
+    return _round(a, decimals=index(decimals))
+
+
+@composite("round")
+def _round(a: Array, *, decimals: int) -> Array:
+    a = asarray(a)
+    if a.dtype == BOOL:
+        raise ValueError("round is not defined for booleans.")
+    if a.dtype in INTEGER_DTYPES:
+        if decimals < 0:
+            raise NotImplementedError(
+                "round: with decimals below 0, integers would have to be rounded to tens, which "
+                "is not supported. Round a float."
+            )
+        return a
+    if a.dtype in COMPLEX_DTYPES:
+        return lax.complex(_rounded(lax.real(a), decimals), _rounded(lax.imag(a), decimals))
+    return _rounded(a, decimals)
+
+
+def _rounded(x: Array, decimals: int) -> Array:
+    even = lax.RoundingMethod.TO_NEAREST_EVEN
+    if decimals == 0:
+        return lax.round(x, even)
+    dtype = x.dtype
+    if dtype.itemsize < 4:
+        x = convert(x, np.dtype("float32"))
+    factor = constant(x, 10.0**decimals)
+    found = lax.div(lax.round(lax.mul(x, factor), even), factor)
+    return found if found.dtype == dtype else convert(found, dtype)
+
+
+def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
+    """The elements rounded to a number of decimals; see ``round``.
+
+    Args:
+      a, decimals, out: as for ``round``.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> float(jnp.around(2.5))
+      2.0
+
+    Source: numpy.around.
+    """
+    return round(a, decimals, out)
+
+
+def rint(x: ArrayLike, /) -> Array:
+    """The elements rounded to whole numbers, halves to even, as floats.
+
+    Args:
+      x: an array or a scalar.
+
+    Returns:
+      An array of the shape of ``x``, of a float or complex dtype.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> float(jnp.rint(3.5))
+      4.0
+
+    Source: numpy.rint.
+    """
+    (x,) = operands("rint", x)
+    return _rint(x)
+
+
+@composite("rint")
+def _rint(x: Array) -> Array:
+    if x.dtype not in INEXACT_DTYPES:
+        return convert(x, python_scalar_dtype(float))
+    return _round.fun(x, decimals=0)
+
+
+def trunc(x: ArrayLike) -> Array:
+    """The elements rounded towards zero.
+
+    Args:
+      x: an array or a scalar of real numbers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> float(jnp.trunc(-1.7))
+      -1.0
+
+    Source: numpy.trunc.
+    """
+    (x,) = operands("trunc", x)
+    return _trunc(x)
+
+
+@composite("trunc")
+def _trunc(x: Array) -> Array:
+    if x.dtype not in INEXACT_DTYPES:
+        return x
+    return select_where(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x), "trunc")
