@@ -2,3 +2,4 @@
 
 from ._joining import *
 from ._reshaping import *
+from ._splitting import *
