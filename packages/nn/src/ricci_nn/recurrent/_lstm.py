@@ -15,7 +15,7 @@ import ricci_numpy as jnp
 from ricci_autodiff import vjp
 from ricci_ir import Array, ArrayLike, api_boundary, composite
 from ricci_lax import PrecisionLike
-from ricci_nn._activations import sigmoid
+from ricci_nn._sigmoids import sigmoid
 from ricci_random import bernoulli, fold_in, key
 
 from ._weights import unpack_lstm_weights
