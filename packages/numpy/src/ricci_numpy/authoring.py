@@ -4,6 +4,8 @@ They promote and check arguments, and name them in messages, as ``ricci_numpy`` 
 functions. Users do not need them, so they are not among the names of ``ricci_numpy``.
 """
 
+from ._axes import canonical_axes as canonical_axes
+from ._axes import canonical_axis as canonical_axis
 from ._promotion import COMPLEX_DTYPES as COMPLEX_DTYPES
 from ._promotion import check_arraylike as check_arraylike
 from ._promotion import constant as constant
@@ -17,8 +19,6 @@ from ._promotion import promote_dtypes_inexact as promote_dtypes_inexact
 from .indexing._entries import ds as ds
 from .linalg._decompositions import adjoint as adjoint
 from .linalg._decompositions import matrices as matrices
-from .shapes._reshaping import canonical_axes as canonical_axes
-from .shapes._reshaping import canonical_axis as canonical_axis
 from .statistics._exponential_sums import as_axis as as_axis
 from .statistics._exponential_sums import log_softmax as log_softmax
 from .statistics._exponential_sums import logsumexp as logsumexp

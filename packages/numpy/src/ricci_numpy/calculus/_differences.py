@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, Axis, composite, get_aval, max_dim, min_dim
+from ricci_numpy._axes import canonical_axes, canonical_axis
 from ricci_numpy._promotion import (
     constant_like,
     convert,
@@ -18,7 +19,8 @@ from ricci_numpy._promotion import (
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.shapes._joining import concatenate
-from ricci_numpy.shapes._reshaping import canonical_axes, canonical_axis, moveaxis, ravel
+from ricci_numpy.shapes._reshaping import ravel
+from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._binary import multiply
 
 __all__ = [

@@ -16,7 +16,8 @@ from ricci_numpy.rearranging._moving import roll
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.sequences._triangles import eye
 from ricci_numpy.shapes._joining import concatenate
-from ricci_numpy.shapes._reshaping import atleast_1d, matrix_transpose
+from ricci_numpy.shapes._reshaping import atleast_1d
+from ricci_numpy.shapes._transposing import matrix_transpose
 from ricci_numpy.ufuncs._binary import divide, multiply
 from ricci_numpy.ufuncs._unary import sqrt
 

@@ -19,8 +19,9 @@ from ricci_ir import (
     to_sizes,
 )
 from ricci_lax import FftType
+from ricci_numpy._axes import canonical_axes
 from ricci_numpy._promotion import convert, operands, strong_constant
-from ricci_numpy.shapes._reshaping import canonical_axes, moveaxis
+from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._unary import conj
 
 _GREATEST_RANK = 3  # of the transforms that ``lax.fft`` has

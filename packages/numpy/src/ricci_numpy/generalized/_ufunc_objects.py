@@ -16,7 +16,8 @@ from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.reductions import _axis_reductions as _reductions
 from ricci_numpy.reductions import _cumulative
 from ricci_numpy.reductions._common_arguments import checked_mask, keep_axes, no_out, reduced_axes
-from ricci_numpy.shapes._reshaping import moveaxis, ravel
+from ricci_numpy.shapes._reshaping import ravel
+from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs import _binary as _ufuncs_binary
 from ricci_numpy.ufuncs import _log_sums
 from ricci_numpy.ufuncs import _unary as _ufuncs

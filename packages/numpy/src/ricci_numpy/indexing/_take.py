@@ -6,10 +6,11 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, get_aval, issubdtype, min_dim
+from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import constant, convert, operands, promote_dtypes
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
-from ricci_numpy.shapes._reshaping import canonical_axis, ravel
+from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.ufuncs._division import remainder
 from ricci_numpy.ufuncs._rounding import clip
 

@@ -1,6 +1,6 @@
 """Linear algebra: the API of ``jax.numpy.linalg``."""
 
-from ricci_numpy.shapes._reshaping import matrix_transpose as matrix_transpose
+from ricci_numpy.shapes._transposing import matrix_transpose as matrix_transpose
 
 from ._decompositions import cholesky as cholesky
 from ._decompositions import eig as eig

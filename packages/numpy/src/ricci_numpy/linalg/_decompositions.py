@@ -14,7 +14,7 @@ from ricci_lax.linalg import qr as lax_qr
 from ricci_lax.linalg import svd as lax_svd
 from ricci_numpy._promotion import operands, promote_dtypes_inexact
 from ricci_numpy.indexing._take import take_along_axis
-from ricci_numpy.shapes._reshaping import matrix_transpose
+from ricci_numpy.shapes._transposing import matrix_transpose
 from ricci_numpy.ufuncs._unary import conj
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, composite
+from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import (
     constant_like,
     convert,
@@ -26,7 +27,7 @@ from ricci_numpy.reductions._axis_reductions import any, max, sum
 from ricci_numpy.sequences._diagonals import diagonal as diagonal_of_axes
 from ricci_numpy.sequences._diagonals import trace as trace_of_axes
 from ricci_numpy.sequences._triangles import eye
-from ricci_numpy.shapes._reshaping import canonical_axis, expand_dims
+from ricci_numpy.shapes._reshaping import expand_dims
 from ricci_numpy.ufuncs._binary import greater
 
 from ._decompositions import dtype_of, svd

@@ -4,9 +4,11 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Axis, DTypeLike, composite, get_aval, inlined
+from ricci_numpy._axes import canonical_axes
 from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact
 from ricci_numpy.reductions._axis_reductions import max, min, sum
-from ricci_numpy.shapes._reshaping import canonical_axes, expand_dims, moveaxis
+from ricci_numpy.shapes._reshaping import expand_dims
+from ricci_numpy.shapes._transposing import moveaxis
 
 from ._decompositions import svd
 

@@ -22,9 +22,11 @@ from ricci_ir import (
     trace_key,
 )
 from ricci_lax.authoring import resolved_by
+from ricci_numpy._axes import canonical_axes
 from ricci_numpy._promotion import COMPLEX_DTYPES, common_dtype, convert, operands, promote_dtypes
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
-from ricci_numpy.shapes._reshaping import canonical_axes, moveaxis, ravel
+from ricci_numpy.shapes._reshaping import ravel
+from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._binary import multiply
 
 __all__ = [

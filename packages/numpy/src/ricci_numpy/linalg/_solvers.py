@@ -17,7 +17,8 @@ from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 from ricci_numpy.indexing._where import where
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.sequences._triangles import eye
-from ricci_numpy.shapes._reshaping import expand_dims, matrix_transpose, moveaxis, ravel, reshape
+from ricci_numpy.shapes._reshaping import expand_dims, ravel, reshape
+from ricci_numpy.shapes._transposing import matrix_transpose, moveaxis
 from ricci_numpy.ufuncs._binary import divide, greater, multiply
 from ricci_numpy.ufuncs._unary import conj
 

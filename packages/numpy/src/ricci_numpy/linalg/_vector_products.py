@@ -10,9 +10,10 @@ from ricci_ir import (
     ArrayLike,
     composite,
 )
+from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import convert, operands, promote_dtypes
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
-from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis
+from ricci_numpy.shapes._transposing import moveaxis
 
 from ._products import conjugate_if_complex, matmul
 

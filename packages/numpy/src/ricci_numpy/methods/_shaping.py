@@ -11,7 +11,8 @@ from ricci_numpy.indexing._where import nonzero
 from ricci_numpy.linalg._products import dot, known_product, matmul
 from ricci_numpy.rearranging._moving import repeat
 from ricci_numpy.sequences._diagonals import diagonal, trace
-from ricci_numpy.shapes._reshaping import ravel, reshape_method, squeeze, swapaxes, transpose_method
+from ricci_numpy.shapes._reshaping import ravel, reshape_method, squeeze
+from ricci_numpy.shapes._transposing import swapaxes, transpose_method
 from ricci_numpy.sorting._searching import searchsorted
 from ricci_numpy.sorting._sorting import argpartition, argsort, sort
 

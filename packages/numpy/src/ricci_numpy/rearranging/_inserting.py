@@ -4,6 +4,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike
+from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import common_dtype, convert, operands
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
@@ -12,7 +13,8 @@ from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._gather_form import dtype_of, wrapped
 from ricci_numpy.indexing._take import check_integers, take
 from ricci_numpy.indexing._where import nonzero
-from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis, ravel
+from ricci_numpy.shapes._reshaping import ravel
+from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._rounding import clip
 
 __all__ = [

@@ -22,13 +22,13 @@ from ricci_ir import (
     surely_at_most,
 )
 from ricci_lax.authoring import resolved_by
-from ricci_numpy._axes import axis_tuple
+from ricci_numpy._axes import axis_tuple, canonical_axes, canonical_axis
 from ricci_numpy._promotion import constant, operands, strong_constant
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._take import take
-from ricci_numpy.shapes._reshaping import canonical_axes, canonical_axis, ravel, reshape
+from ricci_numpy.shapes._reshaping import ravel, reshape
 from ricci_numpy.ufuncs._division import remainder
 
 __all__ = [

@@ -8,7 +8,8 @@ import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, issubdtype
 from ricci_numpy._promotion import convert, operands
 from ricci_numpy.reductions._axis_reductions import sum
-from ricci_numpy.shapes._reshaping import atleast_1d, moveaxis, ravel
+from ricci_numpy.shapes._reshaping import atleast_1d, ravel
+from ricci_numpy.shapes._transposing import moveaxis
 
 __all__ = [
     "packbits",

@@ -8,13 +8,14 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, as_size, composite, get_aval, issubdtype
+from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import convert, operands
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.reductions._axis_reductions import max as maximum_of
 from ricci_numpy.reductions._axis_reductions import min as minimum_of
 from ricci_numpy.reductions._moments import mean
-from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis
+from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._rounding import round as rounded
 
 from ._moving import flip

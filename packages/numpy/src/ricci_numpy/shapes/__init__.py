@@ -3,3 +3,4 @@
 from ._joining import *
 from ._reshaping import *
 from ._splitting import *
+from ._transposing import *

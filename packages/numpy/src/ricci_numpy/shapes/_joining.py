@@ -17,9 +17,11 @@ from ricci_ir import (
     is_recording,
     is_symbolic_dim,
 )
+from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import check_arraylike, convert, operands, promote_dtypes
 
-from ._reshaping import atleast_1d, atleast_2d, atleast_3d, canonical_axis, moveaxis, ravel, reshape
+from ._reshaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshape
+from ._transposing import moveaxis
 
 __all__ = [
     "append",

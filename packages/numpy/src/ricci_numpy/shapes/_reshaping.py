@@ -1,9 +1,8 @@
-"""Functions that change an array's shape and leave its elements alone."""
+"""Functions that change an array's shape and leave its elements alone, or repeat them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import prod
-from operator import index as as_int
-from typing import Any, SupportsIndex, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -33,47 +32,13 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_to",
     "expand_dims",
-    "matrix_transpose",
-    "moveaxis",
-    "permute_dims",
     "ravel",
     "reshape",
-    "rollaxis",
     "squeeze",
-    "swapaxes",
-    "transpose",
 ]
 
 
-def canonical_axis(axis: SupportsIndex, ndim: int) -> int:
-    """An axis counted from the start.
-
-    Raises:
-      numpy.exceptions.AxisError: if there is no such axis.
-      TypeError: if it is no int.
-    """
-    number = as_int(axis)
-    if not -ndim <= number < ndim:
-        raise np.exceptions.AxisError(number, ndim)
-    return number + ndim if number < 0 else number
-
-
-def canonical_axes(
-    axes: SupportsIndex | Iterable[SupportsIndex], ndim: int, name: str = "axis"
-) -> tuple[int, ...]:
-    """Axes, given as an int or a sequence, counted from the start.
-
-    Raises:
-      ValueError: if one is given twice, or does not exist.
-    """
-    axes = axis_tuple(axes)
-    found = tuple(canonical_axis(axis, ndim) for axis in axes)
-    if len(set(found)) != len(found):
-        raise ValueError(f"{name}: {axes} names an axis twice.")
-    return found
-
-
-def _as_array(name: str, x: ArrayLike) -> Any:
+def checked_operand(name: str, x: ArrayLike) -> Any:
     """The operand of the function ``name``, checked."""
     if hasattr(type(x), "aval"):
         return x
@@ -148,7 +113,7 @@ def reshape(
     """
     if copy is False:
         raise NotImplementedError("reshape with copy=False: arrays have no views. Leave it out.")
-    a = _as_array("reshape", a)
+    a = checked_operand("reshape", a)
     own = np.shape(a)
     sizes = _inferred(own, as_shape(shape))
     if order == "C":
@@ -188,7 +153,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Arr
     """
     if order == "K":
         raise NotImplementedError("ravel with order='K': arrays have no memory order.")
-    a = _as_array("ravel", a)
+    a = checked_operand("ravel", a)
     return reshape(a, (prod(np.shape(a)),), order, out_sharding=out_sharding)
 
 
@@ -215,7 +180,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
 
     Source: numpy.squeeze.
     """
-    a = _as_array("squeeze", a)
+    a = checked_operand("squeeze", a)
     if axis is None:
         axis = tuple(i for i, n in enumerate(np.shape(a)) if n == 1)
     return lax.squeeze(a, axis_tuple(axis))
@@ -245,187 +210,8 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
     Source: numpy.expand_dims.
     """
-    a = _as_array("expand_dims", a)
+    a = checked_operand("expand_dims", a)
     return lax.expand_dims(a, axis_tuple(axis))
-
-
-def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """An array with its dimensions in another order, by default backwards.
-
-    Args:
-      a: an array or scalar.
-      axes: for each dimension of the result, the one of ``a`` that it is.
-
-    Returns:
-      An array of the same elements.
-
-    Raises:
-      ValueError: if ``axes`` is not a permutation.
-      TypeError: if ``a`` is no array.
-
-    A vector stays a vector: a column is ``v[:, None]``. Of a stack of matrices all dimensions are
-    reversed; each matrix is transposed by ``x.mT``.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 0, 2)).shape
-      (3, 2, 4)
-
-    Source: numpy.transpose.
-    """
-    a = _as_array("transpose", a)
-    ndim = np.ndim(a)
-    if axes is None:
-        return lax.transpose(a, tuple(range(ndim))[::-1])
-    order = canonical_axes(tuple(axes), ndim, "axes")
-    if len(order) != ndim:
-        raise ValueError(f"axes must name all {ndim} dimensions of the array, got {axes}.")
-    return lax.transpose(a, order)
-
-
-def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """An array with its dimensions in another order; see ``transpose``.
-
-    Args:
-      a, axes: as for ``transpose``.
-
-    Returns:
-      An array of the same elements.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.permute_dims(jnp.ones((2, 3)), (1, 0)).shape
-      (3, 2)
-
-    Source: numpy.permute_dims.
-    """
-    return transpose(a, axes)
-
-
-def matrix_transpose(x: ArrayLike, /) -> Array:
-    """An array with its last two dimensions exchanged.
-
-    Args:
-      x: an array of shape (..., rows, columns).
-
-    Returns:
-      An array of shape (..., columns, rows).
-
-    Raises:
-      ValueError: if it has fewer than two.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.matrix_transpose(jnp.ones((2, 3, 4))).shape
-      (2, 4, 3)
-
-    Source: numpy.matrix_transpose.
-    """
-    x = _as_array("matrix_transpose", x)
-    ndim = np.ndim(x)
-    if ndim < 2:
-        raise ValueError(f"matrix_transpose needs at least two dimensions, got {ndim}.")
-    return lax.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
-
-
-def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """An array with some dimensions moved, the others keeping their order.
-
-    Args:
-      a: an array.
-      source, destination: the dimensions to move, and where to.
-
-    Returns:
-      An array of the same elements.
-
-    Raises:
-      ValueError: if a dimension does not exist or is given twice, or the numbers differ.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
-      (3, 4, 2)
-
-    Source: numpy.moveaxis.
-    """
-    a = _as_array("moveaxis", a)
-    ndim = np.ndim(a)
-    old = canonical_axes(source, ndim, "source")
-    new = canonical_axes(destination, ndim, "destination")
-    if len(old) != len(new):
-        raise ValueError(
-            f"moveaxis: source and destination must name as many axes, got {source} and "
-            f"{destination}."
-        )
-    order = [axis for axis in range(ndim) if axis not in old]
-    for to, axis in sorted(zip(new, old, strict=True)):
-        order.insert(to, axis)
-    return lax.transpose(a, order)
-
-
-def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """An array with two dimensions exchanged.
-
-    Args:
-      a: an array.
-      axis1, axis2: the dimensions.
-
-    Returns:
-      An array of the same elements.
-
-    Raises:
-      ValueError: if one does not exist.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
-      (4, 3, 2)
-
-    Source: numpy.swapaxes.
-    """
-    a = _as_array("swapaxes", a)
-    ndim = np.ndim(a)
-    order = list(range(ndim))
-    i, j = canonical_axis(axis1, ndim), canonical_axis(axis2, ndim)
-    order[i], order[j] = order[j], order[i]
-    return lax.transpose(a, order)
-
-
-def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """An array with one dimension moved to stand before ``start``.
-
-    Args:
-      a: an array.
-      axis: the dimension that is moved.
-      start: the dimension that it then stands before.
-
-    Returns:
-      An array of the same elements.
-
-    Raises:
-      ValueError: if one does not exist.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
-      (4, 2, 3)
-
-    See also:
-      ``moveaxis``, which is easier to read.
-
-    Source: numpy.rollaxis.
-    """
-    a = _as_array("rollaxis", a)
-    ndim = np.ndim(a)
-    axis = canonical_axis(axis, ndim)
-    start = as_int(start)
-    if not -ndim <= start <= ndim:
-        raise ValueError(
-            f"rollaxis: start={start} is no place among {ndim} axes; it goes from {-ndim} to "
-            f"{ndim}."
-        )
-    start = start + ndim if start < 0 else start
-    return moveaxis(a, axis, start - 1 if start > axis else start)
 
 
 def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = None) -> Array:
@@ -452,7 +238,7 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = N
 
     Source: numpy.broadcast_to.
     """
-    array = _as_array("broadcast_to", array)
+    array = checked_operand("broadcast_to", array)
     shape = as_shape(shape)
     own = np.shape(array)
     if own == shape:
@@ -642,12 +428,3 @@ def reshape_method(
     ):
         shape = sizes[0]
     return reshape(x, shape, order, out_sharding=out_sharding)
-
-
-def transpose_method(x: Array, *args: Any) -> Array:
-    """``x.transpose(1, 0)`` or ``x.transpose((1, 0))``: see ``transpose``."""
-    if not args:
-        return transpose(x)
-    if len(args) == 1 and (args[0] is None or isinstance(args[0], Sequence)):
-        return transpose(x, args[0])
-    return transpose(x, args)

@@ -9,9 +9,8 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, as_array, as_size, is_symbolic_dim, max_dim, min_dim
+from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import check_arraylike, operands
-
-from ._reshaping import canonical_axis
 
 __all__ = [
     "array_split",

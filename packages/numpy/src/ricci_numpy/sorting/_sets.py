@@ -17,6 +17,7 @@ from ricci_ir import (
     is_recording,
     python_scalar_dtype,
 )
+from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import (
     INEXACT_DTYPES,
     constant,
@@ -29,7 +30,8 @@ from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import nonzero, where_step
-from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis, ravel
+from ricci_numpy.shapes._reshaping import ravel
+from ricci_numpy.shapes._transposing import moveaxis
 
 from ._searching import searchsorted
 from ._sorting import lexsort

@@ -15,9 +15,11 @@ from ricci_ir import (
     get_aval,
     python_scalar_dtype,
 )
+from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, convert, operands
 from ricci_numpy.indexing._at import at
-from ricci_numpy.shapes._reshaping import canonical_axis, moveaxis, ravel
+from ricci_numpy.shapes._reshaping import ravel
+from ricci_numpy.shapes._transposing import moveaxis
 
 __all__ = [
     "argpartition",

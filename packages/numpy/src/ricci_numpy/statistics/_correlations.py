@@ -21,7 +21,8 @@ from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.reductions._moments import mean
 from ricci_numpy.sequences._diagonals import diag
 from ricci_numpy.shapes._joining import concatenate
-from ricci_numpy.shapes._reshaping import atleast_2d, transpose
+from ricci_numpy.shapes._reshaping import atleast_2d
+from ricci_numpy.shapes._transposing import transpose
 from ricci_numpy.ufuncs._binary import divide, multiply, subtract
 from ricci_numpy.ufuncs._rounding import clip
 from ricci_numpy.ufuncs._unary import abs, conj, sqrt

@@ -13,7 +13,8 @@ from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, st
 from ricci_numpy.calculus._differences import diff
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.shapes._joining import concatenate
-from ricci_numpy.shapes._reshaping import atleast_2d, transpose
+from ricci_numpy.shapes._reshaping import atleast_2d
+from ricci_numpy.shapes._transposing import transpose
 from ricci_numpy.ufuncs._binary import divide
 
 from ._histograms import bin_numbers, checked_bins, checked_ends, counted, edges_of
