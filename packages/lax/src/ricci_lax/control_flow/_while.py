@@ -6,28 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import (
-    Tape,
-    Zero,
-    at_once,
-    instantiate,
-    join_tangents,
-    jvp_jaxpr,
-    split_by_linearizing,
-)
-from ricci_batching import batch_jaxpr, batched_at, moved_to
+from ricci_autodiff import Tape, Zero, at_once, join_tangents, split_by_linearizing
+from ricci_batching import batched_at, moved_to
 from ricci_ir import (
     Array,
     ArrayLike,
-    Effect,
-    Jaxpr,
-    JaxprEqn,
-    LiveCall,
     NotReversible,
     Primitive,
     Steps,
     Tracer,
-    Var,
     abstract_token,
     as_array,
     by_program,
@@ -41,9 +28,6 @@ from ricci_ir import (
     is_observed,
     is_reference,
     join_effects,
-    live_loop,
-    narrowed,
-    needed_by,
     notify,
     trace_to_jaxpr,
     write_back,
@@ -54,7 +38,7 @@ from ricci_lax.reductions._axis_reductions import reduce_or
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._operand_types import shape_of
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
-from ricci_stablehlo import Lowering, Value, thread_tokens, traced, with_tokens
+from ricci_stablehlo import Lowering, Value, traced
 
 from ._bodies import (
     Body,
@@ -66,6 +50,7 @@ from ._bodies import (
     trace_carry,
 )
 from ._series import while_series
+from ._while_programs import batched_programs, live_while, ordered_while, pushed_operands, sections
 
 __all__ = [
     "while_loop",
@@ -73,73 +58,11 @@ __all__ = [
 ]
 
 
-def _parts(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tuple:
-    """The operands of a loop by kind: the condition's constants, the body's, and the carry."""
-    start = cond_nconsts + body_nconsts
-    return values[:cond_nconsts], values[cond_nconsts:start], values[start:]
-
-
 # Derivatives
 
 
-def _pushed(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, consts: tuple, carry: tuple):
-    """The condition and the body of the loop that carries tangents, too; cached on the body.
-
-    Args:
-      consts, carry: for each of the body's arguments, whether it has a tangent.
-
-    Returns:
-      The condition, the body, and which parts of the carry have a tangent in the end.
-    """
-    key = ("jvp of while", cond_jaxpr, consts, carry)
-    return body_jaxpr.derived(key, lambda: _push(cond_jaxpr, body_jaxpr, consts, carry))
-
-
-def _push(cond_jaxpr, body_jaxpr, consts, carry):
-    # A part of the carry that gets a tangent in one iteration has it in the next one: push again
-    # until no flag changes. Flags only grow, so that this ends.
-    while True:
-        pushed, nonzeros = jvp_jaxpr(body_jaxpr, (*consts, *carry), carry)
-        if tuple(nonzeros) == carry:
-            break
-        carry = tuple(nonzeros)
-    count = len(body_jaxpr.invars)
-    start, middle = len(consts), count + sum(consts)
-    args = pushed.invars
-    body = pushed.replace(
-        invars=[*args[:start], *args[count:middle], *args[start:count], *args[middle:]]
-    )
-    tangents = [Var(v.aval) for v in args[middle:]]
-    condition = cond_jaxpr.replace(invars=[*cond_jaxpr.invars, *tangents])
-    return condition, body, carry
-
-
-def _pushed_operands(primals, tangents, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
-    """The operands and parameters of the loop that carries tangents, too."""
-    cond_consts, consts, carry = _parts(primals, cond_nconsts, body_nconsts)
-    _, const_tangents, carry_tangents = _parts(tangents, cond_nconsts, body_nconsts)
-    flags = tuple(type(t) is not Zero for t in const_tangents)
-    condition, body, nonzeros = _pushed(
-        cond_jaxpr, body_jaxpr, flags, tuple(type(t) is not Zero for t in carry_tangents)
-    )
-    operands = [
-        *cond_consts,
-        *consts,
-        *(t for t in const_tangents if type(t) is not Zero),
-        *carry,
-        *(instantiate(t) for t, nz in zip(carry_tangents, nonzeros, strict=True) if nz),
-    ]
-    params = {
-        "cond_jaxpr": condition,
-        "cond_nconsts": cond_nconsts,
-        "body_jaxpr": body,
-        "body_nconsts": body_nconsts + sum(flags),
-    }
-    return operands, params, nonzeros
-
-
 def _while_jvp(primals, tangents, **params):
-    operands, pushed, nonzeros = _pushed_operands(primals, tangents, **params)
+    operands, pushed, nonzeros = pushed_operands(primals, tangents, **params)
     outs = while_p.bind(*operands, **pushed)
     count = len(nonzeros)
     return outs[:count], join_tangents(nonzeros, outs[count:], outs[:count])
@@ -148,7 +71,7 @@ def _while_jvp(primals, tangents, **params):
 def _while_linearize(tape: Tape, primals, tangents, **params):
     """The loop runs once for its results, and once more where its tangents are wanted."""
     results = while_p.bind(*primals, **params)
-    operands, pushed, nonzeros = _pushed_operands(primals, tangents, **params)
+    operands, pushed, nonzeros = pushed_operands(primals, tangents, **params)
     if not any(nonzeros):
         return results, [Zero.from_primal(r) for r in results]
     recorded = tape.record(while_p, operands, pushed)
@@ -182,12 +105,12 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body
         return _batch_with_fixed(
             axis, args, dims, fixed, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
         )
-    cond_dims, const_dims, carry_dims = _parts(tuple(dims), cond_nconsts, body_nconsts)
-    cond_consts, consts, carry = _parts(args, cond_nconsts, body_nconsts)
+    cond_dims, const_dims, carry_dims = sections(tuple(dims), cond_nconsts, body_nconsts)
+    cond_consts, consts, carry = sections(args, cond_nconsts, body_nconsts)
     # Constants are moved once here, rather than in each iteration.
     cond_consts, cond_dims = moved_to(cond_consts, cond_dims, 0)
     consts, const_dims = moved_to(consts, const_dims, 0)
-    condition, body, targets = _batched(
+    condition, body, targets = batched_programs(
         cond_jaxpr,
         body_jaxpr,
         axis,
@@ -238,7 +161,7 @@ def _batch_with_fixed(axis, args, dims, fixed, cond_jaxpr, cond_nconsts, body_ja
         )
 
     def operands(values):
-        cond_part, body_part, carry = _parts(values, cond_nconsts, body_nconsts)
+        cond_part, body_part, carry = sections(values, cond_nconsts, body_nconsts)
         still = list(compress(carry, fixed))
         return [*cond_part, *still, *body_part, *still, *compress(carry, changing)]
 
@@ -254,62 +177,6 @@ def _batch_with_fixed(axis, args, dims, fixed, cond_jaxpr, cond_nconsts, body_ja
     found, carry = iter(zip(outs, out_dims, strict=True)), args[cond_nconsts + body_nconsts :]
     pairs = [(x, None) if f else next(found) for x, f in zip(carry, fixed, strict=True)]
     return [x for x, _ in pairs], [d for _, d in pairs]
-
-
-def _batched(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
-    key = ("batch of while", cond_jaxpr, axis, cond_dims, const_dims, carry)
-    return body_jaxpr.derived(
-        key, lambda: _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry)
-    )
-
-
-def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
-    """The batched condition and body, and the batch dimension of each part of the carry.
-
-    If the predicate differs between examples, all of the carry is batched, along axis 0 as the
-    predicate is. Otherwise the batch stands behind the dimensions of the predicate, if it has any.
-    """
-    rank = len(cond_jaxpr.out_avals[0].shape)  # pyright: ignore[reportAttributeAccessIssue]
-    dim = rank
-    while True:
-        dims = tuple(dim if batched else None for batched in carry)
-        _, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims))
-        if pred_dim is not None and (dim or not all(carry)):
-            dim, carry = 0, (True,) * len(carry)
-            continue
-        body, found = batch_jaxpr(body_jaxpr, axis, (*const_dims, *dims), dims)
-        grown = tuple(b or d is not None for b, d in zip(carry, found, strict=True))
-        if grown == carry:
-            break
-        carry = grown
-    out_dims = None if pred_dim is None else (0,)
-    condition, _ = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims), out_dims)
-    return condition, body, dims
-
-
-def _while_dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool):
-    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
-    read = needed_by(condition, (True,), final)
-    wanted = tuple(a or b for a, b in zip(needed, read[cond_nconsts:], strict=True))
-    carry = live_loop(body, slice(body_nconsts, None), wanted, final)
-    cond_consts, consts = read[:cond_nconsts], needed_by(body, carry, final)[:body_nconsts]
-    smaller = (
-        narrowed(condition, (True,), (*cond_consts, *carry), final),
-        narrowed(body, carry, (*consts, *carry), final),
-    )
-    if smaller == (condition, body):
-        return None
-    return LiveCall(
-        {
-            "cond_jaxpr": smaller[0],
-            "cond_nconsts": sum(cond_consts),
-            "body_jaxpr": smaller[1],
-            "body_nconsts": sum(consts),
-        },
-        (*cond_consts, *consts, *carry),
-        carry,
-    )
 
 
 # The primitive
@@ -328,7 +195,7 @@ def _while_lower(
     ctx: Lowering, *operands: Value, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
 ) -> list[Value]:
     outs = list(ctx.outs)
-    cond_consts, consts, carry = _parts(operands, cond_nconsts, body_nconsts)
+    cond_consts, consts, carry = sections(operands, cond_nconsts, body_nconsts)
     if cond_jaxpr.effects:
         return _lower_once(ctx, cond_jaxpr, body_jaxpr, cond_consts, consts, carry)
 
@@ -384,26 +251,10 @@ def _lower_once(
     return ctx.generic("stablehlo.while", start, avals, "", regions)[1:]
 
 
-def _while_order(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]):
-    """The loop carries tokens; its condition takes them, and gives some if it has effects."""
-    params = eqn.params
-    condition, consts = params["cond_jaxpr"], params["cond_nconsts"]
-    if condition.effects:
-        condition = thread_tokens(condition, effects, consts)
-    else:
-        unused = [Var(abstract_token) for _ in effects]
-        invars = condition.invars
-        condition = condition.replace(invars=[*invars[:consts], *unused, *invars[consts:]])
-    body = thread_tokens(params["body_jaxpr"], effects, params["body_nconsts"])
-    changed = {**params, "cond_jaxpr": condition, "body_jaxpr": body}
-    place = consts + params["body_nconsts"]
-    return with_tokens(eqn, eqn.primitive, changed, tokens, place)
-
-
 def _while_steps(
     steps: Steps, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
 ) -> list[Any]:
-    cond_consts, consts, carry = _parts(operands, cond_nconsts, body_nconsts)
+    cond_consts, consts, carry = sections(operands, cond_nconsts, body_nconsts)
     for i in count():
         where = f"the condition of while_loop before iteration {i}"
         (predicate,) = steps.run(cond_jaxpr, [*cond_consts, *carry], where)
@@ -535,10 +386,10 @@ while_p: Primitive = define(
     transpose=_while_transpose,
     batch=_while_batch,
     lower=_while_lower,
-    dead_code=_while_dead_code,
+    dead_code=live_while,
     steps=_while_steps,
     discharge=_while_discharge,
-    order=_while_order,
+    order=ordered_while,
 )
 
 

@@ -1,0 +1,159 @@
+"""Derived programs of a while loop: pushed forward, batched, in order, and with what is needed.
+
+The condition takes its constants (what it closes over) and the carry. The body takes constants of
+its own and the carry, and returns the next carry.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ricci_autodiff import Zero, instantiate, jvp_jaxpr
+from ricci_batching import batch_jaxpr
+from ricci_ir import (
+    Effect,
+    Jaxpr,
+    JaxprEqn,
+    LiveCall,
+    Var,
+    abstract_token,
+    live_loop,
+    narrowed,
+    needed_by,
+)
+from ricci_stablehlo import thread_tokens, with_tokens
+
+
+def sections(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tuple:
+    """The operands of a loop by kind: the condition's constants, the body's, and the carry."""
+    start = cond_nconsts + body_nconsts
+    return values[:cond_nconsts], values[cond_nconsts:start], values[start:]
+
+
+def _pushed(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, consts: tuple, carry: tuple):
+    """The condition and the body of the loop that carries tangents, too; cached on the body.
+
+    Args:
+      consts, carry: for each of the body's arguments, whether it has a tangent.
+
+    Returns:
+      The condition, the body, and which parts of the carry have a tangent in the end.
+    """
+    key = ("jvp of while", cond_jaxpr, consts, carry)
+    return body_jaxpr.derived(key, lambda: _push(cond_jaxpr, body_jaxpr, consts, carry))
+
+
+def _push(cond_jaxpr, body_jaxpr, consts, carry):
+    # A part of the carry that gets a tangent in one iteration has it in the next one: push again
+    # until no flag changes. Flags only grow, so that this ends.
+    while True:
+        pushed, nonzeros = jvp_jaxpr(body_jaxpr, (*consts, *carry), carry)
+        if tuple(nonzeros) == carry:
+            break
+        carry = tuple(nonzeros)
+    count = len(body_jaxpr.invars)
+    start, middle = len(consts), count + sum(consts)
+    args = pushed.invars
+    body = pushed.replace(
+        invars=[*args[:start], *args[count:middle], *args[start:count], *args[middle:]]
+    )
+    tangents = [Var(v.aval) for v in args[middle:]]
+    condition = cond_jaxpr.replace(invars=[*cond_jaxpr.invars, *tangents])
+    return condition, body, carry
+
+
+def pushed_operands(primals, tangents, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    """The operands and parameters of the loop that carries tangents, too."""
+    cond_consts, consts, carry = sections(primals, cond_nconsts, body_nconsts)
+    _, const_tangents, carry_tangents = sections(tangents, cond_nconsts, body_nconsts)
+    flags = tuple(type(t) is not Zero for t in const_tangents)
+    condition, body, nonzeros = _pushed(
+        cond_jaxpr, body_jaxpr, flags, tuple(type(t) is not Zero for t in carry_tangents)
+    )
+    operands = [
+        *cond_consts,
+        *consts,
+        *(t for t in const_tangents if type(t) is not Zero),
+        *carry,
+        *(instantiate(t) for t, nz in zip(carry_tangents, nonzeros, strict=True) if nz),
+    ]
+    params = {
+        "cond_jaxpr": condition,
+        "cond_nconsts": cond_nconsts,
+        "body_jaxpr": body,
+        "body_nconsts": body_nconsts + sum(flags),
+    }
+    return operands, params, nonzeros
+
+
+def batched_programs(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
+    """The batched condition and body, as ``_batch`` finds them; cached on the body."""
+    key = ("batch of while", cond_jaxpr, axis, cond_dims, const_dims, carry)
+    return body_jaxpr.derived(
+        key, lambda: _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry)
+    )
+
+
+def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
+    """The batched condition and body, and the batch dimension of each part of the carry.
+
+    If the predicate differs between examples, all of the carry is batched, along axis 0 as the
+    predicate is. Otherwise the batch stands behind the dimensions of the predicate, if it has any.
+    """
+    rank = len(cond_jaxpr.out_avals[0].shape)  # pyright: ignore[reportAttributeAccessIssue]
+    dim = rank
+    while True:
+        dims = tuple(dim if batched else None for batched in carry)
+        _, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims))
+        if pred_dim is not None and (dim or not all(carry)):
+            dim, carry = 0, (True,) * len(carry)
+            continue
+        body, found = batch_jaxpr(body_jaxpr, axis, (*const_dims, *dims), dims)
+        grown = tuple(b or d is not None for b, d in zip(carry, found, strict=True))
+        if grown == carry:
+            break
+        carry = grown
+    out_dims = None if pred_dim is None else (0,)
+    condition, _ = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims), out_dims)
+    return condition, body, dims
+
+
+def live_while(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+    """The loop of the parts of the carry that are needed, or that these depend on."""
+    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
+    read = needed_by(condition, (True,), final)
+    wanted = tuple(a or b for a, b in zip(needed, read[cond_nconsts:], strict=True))
+    carry = live_loop(body, slice(body_nconsts, None), wanted, final)
+    cond_consts, consts = read[:cond_nconsts], needed_by(body, carry, final)[:body_nconsts]
+    smaller = (
+        narrowed(condition, (True,), (*cond_consts, *carry), final),
+        narrowed(body, carry, (*consts, *carry), final),
+    )
+    if smaller == (condition, body):
+        return None
+    return LiveCall(
+        {
+            "cond_jaxpr": smaller[0],
+            "cond_nconsts": sum(cond_consts),
+            "body_jaxpr": smaller[1],
+            "body_nconsts": sum(consts),
+        },
+        (*cond_consts, *consts, *carry),
+        carry,
+    )
+
+
+def ordered_while(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]):
+    """The loop carries tokens; its condition takes them, and gives some if it has effects."""
+    params = eqn.params
+    condition, consts = params["cond_jaxpr"], params["cond_nconsts"]
+    if condition.effects:
+        condition = thread_tokens(condition, effects, consts)
+    else:
+        unused = [Var(abstract_token) for _ in effects]
+        invars = condition.invars
+        condition = condition.replace(invars=[*invars[:consts], *unused, *invars[consts:]])
+    body = thread_tokens(params["body_jaxpr"], effects, params["body_nconsts"])
+    changed = {**params, "cond_jaxpr": condition, "body_jaxpr": body}
+    place = consts + params["body_nconsts"]
+    return with_tokens(eqn, eqn.primitive, changed, tokens, place)
