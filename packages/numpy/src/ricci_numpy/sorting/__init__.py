@@ -3,3 +3,4 @@
 from ._searching import *
 from ._sets import *
 from ._sorting import *
+from ._unique import *

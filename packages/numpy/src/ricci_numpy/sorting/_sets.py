@@ -1,40 +1,17 @@
-"""Arrays as sets: unique elements, membership, unions and differences."""
-
-from math import prod
-from operator import index
-from typing import Literal, NamedTuple, overload
+"""Arrays as sets: membership, unions, intersections and differences."""
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    Tracer,
-    composite,
-    get_aval,
-    is_recording,
-    python_scalar_dtype,
-)
-from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import (
-    INEXACT_DTYPES,
-    constant,
-    constant_like,
-    convert,
-    operands,
-    promote_dtypes,
-)
-from ricci_numpy.arrays._array_info import known_values
-from ricci_numpy.indexing._at import at
+from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, python_scalar_dtype
+from ricci_numpy._promotion import INT32, convert, operands, promote_dtypes
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import nonzero, where_step
 from ricci_numpy.shapes._reshaping import ravel
-from ricci_numpy.shapes._transposing import moveaxis
 
 from ._searching import searchsorted
 from ._sorting import lexsort
+from ._unique import deciding_values, sorted_with_firsts, unique
 
 __all__ = [
     "intersect1d",
@@ -42,340 +19,7 @@ __all__ = [
     "setdiff1d",
     "setxor1d",
     "union1d",
-    "unique",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
 ]
-
-_INT32 = np.dtype(np.int32)
-
-
-def _known(name: str, x: Array) -> np.ndarray:
-    """The values of ``x``, which decide the result's size."""
-    return known_values(
-        x,
-        f"The size of the result of {name} depends on values: give it with size=... to use it in "
-        "programs.",
-    )
-
-
-@overload
-def unique(
-    ar: ArrayLike,
-    return_index: Literal[False] = False,
-    return_inverse: Literal[False] = False,
-    return_counts: Literal[False] = False,
-    axis: int | None = None,
-    *,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-    sorted: bool = True,
-) -> Array: ...
-@overload
-def unique(
-    ar: ArrayLike,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: int | None = None,
-    *,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-    sorted: bool = True,
-) -> Array | tuple[Array, ...]: ...
-def unique(
-    ar: ArrayLike,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: int | None = None,
-    *,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-    sorted: bool = True,
-) -> Array | tuple[Array, ...]:
-    """The different elements of an array, sorted.
-
-    Args:
-      ar: an array.
-      return_index: also return the position of each one's first occurrence.
-      return_inverse: also return, for each element, its position in the result.
-      return_counts: also return how often each one occurs.
-      axis: compare parts along this dimension; by default elements.
-      equal_nan: whether NaNs count as one.
-      size: how many to give, for use in programs: larger ones are left out, missing ones filled.
-      fill_value: what fills; by default the smallest.
-      sorted: whether they must be in order; here they always are.
-
-    Returns:
-      A vector of the dtype of ``ar``, or parts of it along ``axis``; with an option a tuple, of the
-      elements and what the options ask for, in their order.
-
-    Raises:
-      ValueError: if ``axis`` does not exist, or ``ar`` is empty and ``size`` asks for elements
-        without a ``fill_value``.
-      TypeError: if ``ar`` is no array.
-      ConcretizationTypeError: if ``ar`` is traced and there is no ``size``.
-
-    How many there are depends on the values: under ``jit`` the call needs ``size``, and
-    ``fill_value`` tells what was filled.
-
-    Example:
-      >>> import ricci
-      >>> import ricci.numpy as jnp
-      >>> values, counts = jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
-      >>> values.tolist(), counts.tolist()
-      ([1, 3], [1, 2])
-      >>> labels = ricci.jit(lambda x: jnp.unique(x, size=3, fill_value=-1))
-      >>> labels(jnp.array([3, 1, 3])).tolist()
-      [1, 3, -1]
-
-    See also:
-      ``unique_counts``, ``unique_inverse``, whose results have names; ``bincount``.
-
-    Source: numpy.unique.
-    """
-    (ar,) = operands("unique", ar)
-    shape = np.shape(ar)
-    wanted = (return_index, return_inverse, return_counts)
-    if axis is None:
-        flat, along = ravel(ar), 0
-        inverse_shape = shape
-    else:
-        along = canonical_axis(axis, len(shape))
-        flat, inverse_shape = moveaxis(ar, along, 0), (shape[along],)
-    if size is None:
-        traced = isinstance(ar, Tracer)  # it refuses to tell where it is
-        if not traced and np.shape(flat)[0] and not getattr(ar, "is_fully_addressable", True):
-            # Parts of it are in other processes, so that all of them count by a program.
-            first = _sorted_with_firsts(flat, equal_nan=equal_nan)[1]
-            size = int(lax.reduce_sum(lax.convert_element_type(first, _INT32), (0,)))
-        else:
-            known = _known("unique", ar)
-            known = known.ravel() if axis is None else np.moveaxis(known, along, 0)
-            size = _count_unique(known, equal_nan)
-    if size and not np.shape(flat)[0] and fill_value is None:
-        raise ValueError(
-            f"unique: an empty array has no elements to fill size={size} with. Give fill_value=..."
-        )
-    settings = {
-        "size": index(size),
-        "equal_nan": equal_nan,
-        "wanted": wanted,
-        "has_fill": fill_value is not None,
-    }
-    fills = () if fill_value is None else operands("unique", fill_value)
-    step = _unique if is_recording() else _unique_step
-    values, *rest = step(flat, *fills, **settings)
-    if axis is not None:
-        values = moveaxis(values, 0, along)
-    if return_inverse:
-        rest[int(return_index)] = lax.reshape(rest[int(return_index)], inverse_shape)
-    return (values, *rest) if rest else values
-
-
-def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
-    rows = x.reshape(len(x), -1) if len(x) else x
-    if not len(x):
-        return 0
-    if not rows.shape[1]:
-        return 1
-    if rows.shape[1] == 1:
-        # NumPy does not sort NaNs of extension dtypes such as bfloat16 last, so it gets float32.
-        column = rows[:, 0]
-        if column.dtype.kind not in "biufc":
-            column = column.astype(np.float32)
-        return len(np.unique(column, equal_nan=equal_nan))
-    return len(np.unique(rows, axis=0))
-
-
-@composite("_unique_sorted_mask")
-def _sorted_with_firsts(x: Array, *, equal_nan: bool) -> tuple[Array, Array, Array]:
-    """The rows in order, whether each differs from the one before, and its position in ``x``."""
-    shape = np.shape(x)
-    if not shape[0]:
-        return x, lax.full((0,), True, BOOL), lax.iota(_INT32, 0)
-    if 0 in shape:  # all rows are equal
-        places = lax.iota(python_scalar_dtype(int), shape[0])
-        return x, lax.eq(places, constant(places, 0)), places
-    columns = lax.transpose(lax.reshape(x, (shape[0], prod(shape[1:]))), (1, 0))
-    order = lexsort(lax.rev(columns, (0,)))
-    rows = getitem(x, order)
-    this, other = lax.slice_in_dim(rows, 1, None), lax.slice_in_dim(rows, 0, -1)
-    differs = lax.ne(this, other)
-    dtype = get_aval(x).dtype
-    if equal_nan and dtype in INEXACT_DTYPES:
-        both_nan = lax.bitwise_and(lax.ne(this, this), lax.ne(other, other))
-        differs = lax.bitwise_and(differs, lax.bitwise_not(both_nan))
-    differs = lax.reduce_or(differs, tuple(range(1, len(shape))))
-    first = at(lax.full((shape[0],), True, BOOL))[1:].set(differs)
-    return rows, first, order
-
-
-def _unique(
-    x: Array, *fills: ArrayLike, size: int, equal_nan: bool, wanted: tuple, has_fill: bool
-) -> list[Array]:
-    return_index, return_inverse, return_counts = wanted
-    count = np.shape(x)[0]
-    dtype = get_aval(x).dtype
-    if not count:
-        return _nothing_unique(x, fills, size, wanted)
-    rows, first, order = _sorted_with_firsts(x, equal_nan=equal_nan)
-    places = nonzero(first, size=size)[0]
-    values = getitem(rows, places)
-    found = lax.reduce_sum(lax.convert_element_type(first, _INT32), (0,))
-    inside = lax.lt(lax.iota(_INT32, size), found)
-    if has_fill:
-        fill = lax.convert_element_type(fills[0], dtype)
-        mask = lax.expand_dims(inside, range(1, np.ndim(values)))
-        values = where_step(mask, values, fill)
-    results = [values]
-    if return_index:
-        results.append(getitem(order, places))
-    if return_inverse:
-        rank = lax.sub(lax.cumsum(lax.convert_element_type(first, _INT32), 0), np.int32(1))
-        inverse = lax.full((count,), 0, _INT32)
-        results.append(at(inverse)[order].set(rank))
-    if return_counts:
-        ends = nonzero(first, size=size + 1, fill_value=count)[0]
-        after, before = lax.slice_in_dim(ends, 1, None), lax.slice_in_dim(ends, 0, -1)
-        results.append(lax.sub(after, before))
-    integer = python_scalar_dtype(int)
-    return [values, *(lax.convert_element_type(x, integer) for x in results[1:])]
-
-
-def _nothing_unique(
-    x: Array, fills: tuple[ArrayLike, ...], size: int, wanted: tuple[bool, ...]
-) -> list[Array]:
-    dtype = get_aval(x).dtype
-    shape = (size, *np.shape(x)[1:])
-    fill = convert(fills[0], dtype, _is_weak(x)) if fills else constant_like(x, 0)
-    results = [lax.broadcast_in_dim(fill, shape, ())]
-    integer = python_scalar_dtype(int)
-    results += [lax.full((0,), 0, integer) for w in wanted if w]
-    return results
-
-
-_unique_step = composite("unique")(_unique)
-
-
-class UniqueAllResult(NamedTuple):
-    """What ``unique_all`` returns."""
-
-    values: Array
-    indices: Array
-    inverse_indices: Array
-    counts: Array
-
-
-class UniqueCountsResult(NamedTuple):
-    """What ``unique_counts`` returns."""
-
-    values: Array
-    counts: Array
-
-
-class UniqueInverseResult(NamedTuple):
-    """What ``unique_inverse`` returns."""
-
-    values: Array
-    inverse_indices: Array
-
-
-def unique_all(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueAllResult:
-    """The different elements, their first positions, the inverse and the counts; see ``unique``.
-
-    Args:
-      x: as ``ar`` of ``unique``.
-      size, fill_value: as for ``unique``.
-
-    Returns:
-      A named tuple: ``values``, ``indices``, ``inverse_indices`` and ``counts``.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.unique_all(jnp.array([3, 1, 3])).counts.tolist()
-      [1, 2]
-
-    Source: numpy.unique_all.
-    """
-    found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueAllResult(*found)
-
-
-def unique_counts(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueCountsResult:
-    """The different elements, and how often each occurs; see ``unique``.
-
-    Args:
-      x: as ``ar`` of ``unique``.
-      size, fill_value: as for ``unique``.
-
-    Returns:
-      A named tuple: ``values`` and ``counts``.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.unique_counts(jnp.array([3, 1, 3])).values.tolist()
-      [1, 3]
-
-    Source: numpy.unique_counts.
-    """
-    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueCountsResult(*found)
-
-
-def unique_inverse(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueInverseResult:
-    """The different elements, and the position of each element among them; see ``unique``.
-
-    Args:
-      x: as ``ar`` of ``unique``.
-      size, fill_value: as for ``unique``.
-
-    Returns:
-      A named tuple: ``values`` and ``inverse_indices``, of the shape of ``x``.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices.tolist()
-      [1, 0, 1]
-
-    Source: numpy.unique_inverse.
-    """
-    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueInverseResult(*found)
-
-
-def unique_values(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Array:
-    """The different elements; see ``unique``.
-
-    Args:
-      x: as ``ar`` of ``unique``.
-      size, fill_value: as for ``unique``.
-
-    Returns:
-      A vector.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.unique_values(jnp.array([3, 1, 3])).tolist()
-      [1, 3]
-
-    Source: numpy.unique_values.
-    """
-    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
 def isin(
@@ -501,12 +145,12 @@ def setdiff1d(
             return _setdiff_sized(x, y, size, fill_value)
     outside = isin(x, y, invert=True)
     if size is None:
-        return getitem(x, _known("setdiff1d", outside))
+        return getitem(x, deciding_values("setdiff1d", outside))
     return _gathered(x, outside, size, fill_value, _is_weak(x))
 
 
 def _setdiff_sized(x: Array, y: Array, size: int, fill_value: ArrayLike | None) -> Array:
-    rows, first, _ = _sorted_with_firsts(x, equal_nan=True)
+    rows, first, _ = sorted_with_firsts(x, equal_nan=True)
     wanted = lax.bitwise_and(first, isin(rows, y, invert=True))
     return _gathered(rows, wanted, size, fill_value, _is_weak(x))
 
@@ -524,8 +168,8 @@ def _gathered(
     if not np.shape(x)[0]:
         return lax.broadcast_in_dim(fill, (size,), ())
     places = nonzero(mask, size=size)[0]
-    found = lax.reduce_sum(lax.convert_element_type(mask, _INT32), (0,))
-    inside = lax.lt(lax.iota(_INT32, size), found)
+    found = lax.reduce_sum(lax.convert_element_type(mask, INT32), (0,))
+    inside = lax.lt(lax.iota(INT32, size), found)
     return where_step(inside, getitem(x, places), fill)
 
 
@@ -561,11 +205,11 @@ def intersect1d(
         values = _gathered(getitem(x, slice(0)), x, size or 0, fill_value)
         absent = [lax.full((size or 0,), np.shape(z)[0], python_scalar_dtype(int)) for z in (x, y)]
         return (values, absent[0], absent[1]) if return_indices else values
-    rows, first, order = _sorted_with_firsts(x, equal_nan=True)
+    rows, first, order = sorted_with_firsts(x, equal_nan=True)
     common = lax.bitwise_and(first, isin(rows, y))
     if size is None:
-        size = int(_known("intersect1d", common).sum())
-    found = lax.reduce_sum(lax.convert_element_type(common, _INT32), (0,))
+        size = int(deciding_values("intersect1d", common).sum())
+    found = lax.reduce_sum(lax.convert_element_type(common, INT32), (0,))
     places = nonzero(common, size=size)[0]
     smallest = getitem(rows, places)
     if size and fill_value is None:
@@ -575,7 +219,7 @@ def intersect1d(
         fill = convert(fill, smallest.dtype)
     else:
         fill = lax.convert_element_type(fill_value or 0, smallest.dtype)
-    inside = lax.lt(lax.iota(_INT32, size), found)
+    inside = lax.lt(lax.iota(INT32, size), found)
     values = where_step(inside, smallest, fill)
     if not return_indices:
         return values
@@ -614,11 +258,11 @@ def setxor1d(
     """
     x, y = _pair("setxor1d", ar1, ar2)
     both = lax.concatenate([x, y], 0)
-    rows, first, _ = _sorted_with_firsts(both, equal_nan=True)
+    rows, first, _ = sorted_with_firsts(both, equal_nan=True)
     alone = lax.ne(isin(rows, x), isin(rows, y))
     wanted = lax.bitwise_and(first, alone)
     if size is None:
-        size = int(_known("setxor1d", wanted).sum())
+        size = int(deciding_values("setxor1d", wanted).sum())
     if fill_value is None and size and np.shape(rows)[0]:
         smallest = lax.squeeze(getitem(rows, nonzero(wanted, size=1)[0]), (0,))
         some = lax.reduce_or(wanted, (0,))
