@@ -14,20 +14,12 @@ from ricci_lax.shapes._dynamic_slicing import (
     dynamic_update_slice,
     dynamic_update_slice_in_dim,
 )
-from ricci_lax.shapes._joining import (
-    broadcast_shapes,
-    broadcast_to_rank,
-    collapse,
-    concatenate,
-    rev,
-    split,
-    stack,
-    tile,
-    unstack,
-)
+from ricci_lax.shapes._joining import concatenate, split, stack, unstack
+from ricci_lax.shapes._rearranging import rev, tile
 from ricci_lax.shapes._slicing import index_in_dim, pad, slice_in_dim
 from ricci_lax.shapes._slicing import slice as slice_at
-from ricci_lax.structure._broadcasting import reduce_sum
+from ricci_lax.structure._broadcasting import broadcast_shapes, broadcast_to_rank, reduce_sum
+from ricci_lax.structure._reshaping import collapse
 from ricci_stablehlo import lower_jaxpr
 
 

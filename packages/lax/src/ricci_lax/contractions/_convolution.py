@@ -27,7 +27,7 @@ from ricci_lax.elementwise._factories import real_part
 from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import of_windows
-from ricci_lax.shapes._joining import rev
+from ricci_lax.shapes._rearranging import rev
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._reshaping import reshape

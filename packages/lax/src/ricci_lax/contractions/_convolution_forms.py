@@ -11,7 +11,7 @@ from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.reductions._window_shape import dilated
-from ricci_lax.shapes._joining import rev
+from ricci_lax.shapes._rearranging import rev
 from ricci_lax.structure._broadcasting import broadcast
 from ricci_lax.structure._filling import broadcasted_iota
 from ricci_lax.structure._operand_types import array_aval, shape_of

@@ -7,7 +7,8 @@ import numpy as np
 from ricci_ir import Array, PyTree, issubdtype
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import bitwise_or
-from ricci_lax.shapes._joining import concatenate, rev
+from ricci_lax.shapes._joining import concatenate
+from ricci_lax.shapes._rearranging import rev
 from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten

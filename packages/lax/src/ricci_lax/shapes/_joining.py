@@ -1,4 +1,4 @@
-"""Joining and splitting arrays along an axis; repeating and reversing."""
+"""Joining and splitting arrays along an axis, and along a new one."""
 
 from collections.abc import Sequence
 from operator import index
@@ -17,39 +17,23 @@ from ricci_ir import (
     define,
     factors,
     linear_in_all,
-    same_dimensions,
     to_sizes,
 )
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._reading import ALL_OPERANDS
 from ricci_lax.structure import _exact_rules as exact
-from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims, reduce_sum
+from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
-from ricci_lax.structure._reshaping import reshape
 from ricci_lax.structure._writing import write
-from ricci_stablehlo import (
-    Lowering,
-    Value,
-    int_list,
-    write_broadcast,
-    write_reshape,
-    write_slice,
-)
+from ricci_stablehlo import Lowering, Value, write_broadcast, write_reshape, write_slice
 
 __all__ = [
-    "broadcast_shapes",
-    "broadcast_to_rank",
-    "collapse",
     "concatenate",
     "concatenate_p",
-    "rev",
-    "rev_p",
     "split",
     "split_p",
     "stack",
     "stack_p",
-    "tile",
-    "tile_p",
     "unstack",
     "unstack_p",
 ]
@@ -387,223 +371,6 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """
     axis = canonical_axis(axis, len(shape_of(x)))
     return tuple(unstack_p.bind(x, axis=axis))
-
-
-# tile
-
-
-def _tile_aval(x: ShapedArray, *, reps: Shape) -> ShapedArray:
-    if len(reps) != x.ndim:
-        raise TypeError(
-            f"tile: reps has {len(reps)} entries for an array of rank {x.ndim}. Give one "
-            "for each dimension."
-        )
-    if any(r < 0 for r in reps):
-        raise TypeError(f"tile: reps {reps} holds a negative count.")
-    return x.update(shape=tuple(n * r for n, r in zip(x.shape, reps, strict=True)))
-
-
-def _tile_transpose(ct, x, *, reps):
-    shape = x.aval.shape
-    pairs = tuple(size for pair in zip(reps, shape, strict=True) for size in pair)
-    return [reduce_sum(reshape(ct, pairs), tuple(range(0, 2 * len(shape), 2)))]
-
-
-def _tile_batch(axis, args, dims, *, reps):
-    dim = dims[0]
-    return tile_p.bind(args[0], reps=(*reps[:dim], 1, *reps[dim:])), dim
-
-
-def _tile_lower(ctx: Lowering, x: Value, *, reps: Shape) -> Value:
-    out = ctx.out
-    ones = tuple(size for n in x.shape for size in (1, n))
-    pairs = tuple(size for pair in zip(reps, x.shape, strict=True) for size in pair)
-    x = ctx.reshape(x, ones)
-    x = write_broadcast(ctx, x, range(len(pairs)), x.aval.update(shape=pairs))
-    return write_reshape(ctx, x, out)
-
-
-tile_p: Primitive = define(
-    "tile",
-    sharding=factors(same_dimensions),
-    abstract_eval=_tile_aval,
-    jvp=linear,
-    transpose=_tile_transpose,
-    batch=_tile_batch,
-    lower=_tile_lower,
-)
-
-
-def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """Repeat an array along each of its dimensions, one whole copy after another.
-
-    Args:
-      operand: an array of any dtype.
-      reps: for each dimension, how many copies.
-
-    Returns:
-      An array of the operand's shape times ``reps``.
-
-    Raises:
-      TypeError: if there is not one count for each dimension.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> from ricci import lax
-      >>> lax.tile(jnp.array([[1, 2]]), (2, 2)).tolist()
-      [[1, 2, 1, 2], [1, 2, 1, 2]]
-
-    Source: NumPy ``tile``.
-    """
-    return tile_p.bind(operand, reps=to_sizes(reps))
-
-
-# rev
-
-
-def _rev_aval(x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
-    if len(set(dimensions)) != len(dimensions):
-        raise TypeError(f"rev: dimensions {dimensions} names a dimension twice.")
-    if any(d < 0 for d in dimensions):
-        raise TypeError(f"rev: dimensions {dimensions} holds a negative number; count from 0.")
-    if any(d >= x.ndim for d in dimensions):
-        raise TypeError(
-            f"rev: dimensions {dimensions} names a dimension that an array of rank {x.ndim} lacks."
-        )
-    return x
-
-
-def _rev_batch(axis, args, dims, *, dimensions):
-    dim = dims[0]
-    return rev_p.bind(args[0], dimensions=tuple(d + (d >= dim) for d in dimensions)), dim
-
-
-rev_p: Primitive = define(
-    "rev",
-    sharding=factors(same_dimensions),
-    sums=linear_in_all,
-    abstract_eval=_rev_aval,
-    jvp=linear,
-    transpose=lambda ct, x, *, dimensions: [rev(ct, dimensions)],
-    batch=_rev_batch,
-    lower=lambda ctx, x, *, dimensions: ctx.emit(
-        "stablehlo.reverse", [x], ctx.out, f", dims = {int_list(dimensions)}"
-    ),
-    follow=1,
-)
-
-
-def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Reverse the order of the elements along some dimensions.
-
-    Args:
-      operand: an array of any dtype.
-      dimensions: which to reverse, non-negative and distinct.
-
-    Returns:
-      An array of the operand's shape.
-
-    Raises:
-      TypeError: if a dimension is given twice, is negative or out of bounds.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> from ricci import lax
-      >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (1,)).tolist()
-      [[2, 1], [4, 3]]
-
-    Source: StableHLO ``reverse``.
-    """
-    return rev_p.bind(operand, dimensions=tuple(map(index, dimensions)))
-
-
-# Shapes
-
-
-def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Merge a range of dimensions into one; an empty range inserts a dimension of size 1.
-
-    Args:
-      operand: an array.
-      start_dimension, stop_dimension: the range, as in a slice of the shape.
-
-    Returns:
-      An array of the same elements, whose dimensions in the range are one.
-
-    Raises:
-      ValueError: if the range is not one.
-
-    Example:
-      >>> import numpy as np
-      >>> from ricci import lax
-      >>> lax.collapse(np.ones((2, 3, 4)), 1).shape
-      (2, 12)
-    """
-    shape = shape_of(operand)
-    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
-    if stop < start:
-        raise ValueError(
-            f"collapse: from dimension {start_dimension} to {stop_dimension} is no range of "
-            f"dimensions of shape {shape}."
-        )
-    size = 1
-    for n in shape[start:stop]:
-        size *= n
-    return reshape(operand, (*shape[:start], size, *shape[stop:]))
-
-
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes have when broadcast together, by NumPy's rules.
-
-    Args:
-      shapes: sequences of sizes.
-
-    Returns:
-      The common shape, a tuple.
-
-    Raises:
-      ValueError: if they do not broadcast to one shape.
-      TypeError: if a size is negative or not an integer.
-
-    Example:
-      >>> from ricci import lax
-      >>> lax.broadcast_shapes((2, 1), (3,))
-      (2, 3)
-    """
-    sizes = [to_sizes(shape) for shape in shapes]
-    for shape in sizes:
-        if any(n < 0 for n in shape):
-            raise TypeError(f"broadcast_shapes: shape {shape!r} holds a negative size.")
-    ndim = max(map(len, sizes), default=0)
-    result = []
-    for column in zip(*[(1,) * (ndim - len(shape)) + shape for shape in sizes], strict=True):
-        wide = {n for n in column if n != 1}
-        if len(wide) > 1:
-            raise ValueError(
-                f"broadcast_shapes: {', '.join(map(str, sizes))} do not broadcast to one shape. "
-                "Along each dimension, sizes must agree or be 1."
-            )
-        result.append(wide.pop() if wide else 1)
-    return tuple(result)
-
-
-def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Add leading dimensions of size 1 to an array up to a number of dimensions.
-
-    Args:
-      x: an array.
-      rank: how many dimensions the result has.
-
-    Returns:
-      An array of the same elements; ``x`` itself if it has that many.
-
-    Example:
-      >>> import numpy as np
-      >>> from ricci import lax
-      >>> lax.broadcast_to_rank(np.ones((2, 3)), 4).shape
-      (1, 1, 2, 3)
-    """
-    return expand_dims(x, range(rank - len(shape_of(x))))
 
 
 def stack_scalars(

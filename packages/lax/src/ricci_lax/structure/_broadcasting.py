@@ -23,6 +23,7 @@ from ricci_ir import (
     hides,
     linear_in_all,
     makes_sharding,
+    to_sizes,
 )
 from ricci_lax.rules._checkify import checks_nan
 from ricci_stablehlo import Lowering, Value, write_broadcast
@@ -45,6 +46,8 @@ __all__ = [
     "broadcast",
     "broadcast_in_dim",
     "broadcast_in_dim_p",
+    "broadcast_shapes",
+    "broadcast_to_rank",
     "expand_dims",
     "reduce_sum",
     "reduce_sum_p",
@@ -241,6 +244,60 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     new_shape = tuple(1 if d in inserted else next(sizes) for d in range(ndim))
     kept = tuple(d for d in range(ndim) if d not in inserted)
     return broadcast_in_dim_p.bind(array, shape=new_shape, broadcast_dimensions=kept, sharding=None)
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes have when broadcast together, by NumPy's rules.
+
+    Args:
+      shapes: sequences of sizes.
+
+    Returns:
+      The common shape, a tuple.
+
+    Raises:
+      ValueError: if they do not broadcast to one shape.
+      TypeError: if a size is negative or not an integer.
+
+    Example:
+      >>> from ricci import lax
+      >>> lax.broadcast_shapes((2, 1), (3,))
+      (2, 3)
+    """
+    sizes = [to_sizes(shape) for shape in shapes]
+    for shape in sizes:
+        if any(n < 0 for n in shape):
+            raise TypeError(f"broadcast_shapes: shape {shape!r} holds a negative size.")
+    ndim = max(map(len, sizes), default=0)
+    result = []
+    for column in zip(*[(1,) * (ndim - len(shape)) + shape for shape in sizes], strict=True):
+        wide = {n for n in column if n != 1}
+        if len(wide) > 1:
+            raise ValueError(
+                f"broadcast_shapes: {', '.join(map(str, sizes))} do not broadcast to one shape. "
+                "Along each dimension, sizes must agree or be 1."
+            )
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
+    """Add leading dimensions of size 1 to an array up to a number of dimensions.
+
+    Args:
+      x: an array.
+      rank: how many dimensions the result has.
+
+    Returns:
+      An array of the same elements; ``x`` itself if it has that many.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> lax.broadcast_to_rank(np.ones((2, 3)), 4).shape
+      (1, 1, 2, 3)
+    """
+    return expand_dims(x, range(rank - len(shape_of(x))))
 
 
 # reduce_sum

@@ -1,4 +1,4 @@
-"""Another shape for the elements of an array: ``reshape`` and ``squeeze``."""
+"""Another shape for the elements of an array: ``reshape``, ``squeeze``, ``collapse``."""
 
 from collections.abc import Sequence
 from operator import index
@@ -29,6 +29,7 @@ from ._transposing import inverse, transpose
 from ._writing import lower_transpose
 
 __all__ = [
+    "collapse",
     "reshape",
     "reshape_p",
     "squeeze",
@@ -236,3 +237,38 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     if not dims:
         return as_array(array)
     return squeeze_p.bind(array, dimensions=dims)
+
+
+# collapse
+
+
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """Merge a range of dimensions into one; an empty range inserts a dimension of size 1.
+
+    Args:
+      operand: an array.
+      start_dimension, stop_dimension: the range, as in a slice of the shape.
+
+    Returns:
+      An array of the same elements, whose dimensions in the range are one.
+
+    Raises:
+      ValueError: if the range is not one.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci import lax
+      >>> lax.collapse(np.ones((2, 3, 4)), 1).shape
+      (2, 12)
+    """
+    shape = shape_of(operand)
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if stop < start:
+        raise ValueError(
+            f"collapse: from dimension {start_dimension} to {stop_dimension} is no range of "
+            f"dimensions of shape {shape}."
+        )
+    size = 1
+    for n in shape[start:stop]:
+        size *= n
+    return reshape(operand, (*shape[:start], size, *shape[stop:]))
