@@ -10,7 +10,8 @@ from typing import Any
 from ricci_autodiff import Zero, tangent_aval
 from ricci_ir import Primitive, eval_jaxpr, get_aval
 from ricci_lax.custom._jvp import custom_jvp, custom_jvp_call_p
-from ricci_lax.custom._vjp import custom_vjp, custom_vjp_call_p
+from ricci_lax.custom._vjp import custom_vjp
+from ricci_lax.custom._vjp_primitives import custom_vjp_call_p
 from ricci_lax.custom._vmap import custom_vmap_p
 from ricci_lax.rules._checkify import check_rules
 from ricci_pytree import PyTreeDef

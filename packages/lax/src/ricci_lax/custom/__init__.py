@@ -7,4 +7,6 @@ from ._linear_call import *
 from ._symbolic_zeros import *
 from ._tangent_map import *
 from ._vjp import *
+from ._vjp_primitives import *
+from ._vjp_rules import *
 from ._vmap import *

@@ -4,7 +4,7 @@ from ricci_autodiff import SymbolicZero, Zero, instantiate
 from ricci_ir import Array, ArrayLike, PyTree, as_array
 from ricci_pytree import tree_map
 
-from ._vjp import CustomVJPPrimal
+from ._vjp_rules import CustomVJPPrimal
 
 __all__ = [
     "custom_vjp_primal_tree_values",

@@ -1,0 +1,270 @@
+"""The primitives of ``custom_vjp``: a call, the tangents of one, and a call outside of programs."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ricci_autodiff import (
+    Tape,
+    Zero,
+    is_undefined_primal,
+    linearize_call,
+    split_by_linearizing,
+    tangent_aval,
+)
+from ricci_ir import (
+    Array,
+    LiveCall,
+    Primitive,
+    ShapedArray,
+    Tracer,
+    by_program,
+    context,
+    define,
+    eval_trace,
+    float0,
+    get_aval,
+    live_program,
+    trace_to_jaxpr,
+    unsupported,
+)
+from ricci_lax.rules._law_examples import no_examples
+from ricci_stablehlo import Lowering, Value
+
+from ._batched_rules import BatchedRules, joint_batch
+from ._call import array_operand, is_replayed, lower_inline
+from ._narrowed_rules import NarrowedRules
+from ._open_call import BatchedOpenCall, define_open
+from ._references import discharge_custom
+from ._vjp_rules import VJPFunction
+
+__all__ = [
+    "custom_vjp_call_p",
+    "custom_vjp_tangent_p",
+]
+
+
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+    if all(needed):
+        return None
+    # The rules are the user's, and take all operands.
+    whole = params["call_jaxpr"]
+    smaller = live_program(whole, needed).jaxpr
+    rules = NarrowedRules(params["fwd"], params["bwd"], needed, whole.out_avals)
+    changed = {"bwd": rules.backward, "call_jaxpr": smaller, "fwd": rules.forward}
+    return LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
+
+
+def _linearize(tape: Tape, primals, tangents, **params):
+    call_jaxpr = params["call_jaxpr"]
+    shared = _custom_of(params["fwd"]).is_shared
+    if shared and tape.parent is eval_trace and not any(isinstance(x, Tracer) for x in primals):
+        single = call_jaxpr.derived(
+            ("single", params["name"]),
+            lambda: trace_to_jaxpr(
+                lambda *xs: custom_vjp_call_p.bind(*xs, **params), call_jaxpr.in_avals
+            ),
+        )
+        return linearize_call(tape, primals, tangents, jaxpr=single, name=params["name"])
+    return _pushed(tape.record, primals, tangents, **params)
+
+
+def _jvp(primals, tangents, **params):
+    if context.trace is eval_trace:
+        raise _reverse_only(params["bwd"])
+    return _pushed(_bind_tangent, primals, tangents, **params)
+
+
+def _bind_tangent(
+    primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+) -> list[Array]:
+    return primitive.bind(*operands, **params)
+
+
+def _pushed(record: Callable[..., Any], primals, tangents, *, bwd, fwd, symbolic_zeros, **_):
+    """Run the forward rule; the tangents become one operation that has only a transpose."""
+    if is_replayed():
+        primals = list(map(array_operand, primals))
+    outs, residuals, tree = fwd(primals, [type(t) is not Zero for t in tangents])
+    out_avals = tuple(tangent_aval(get_aval(out)) for out in outs)
+    recorded = record(
+        custom_vjp_tangent_p,
+        (*residuals, *(t for t in tangents if type(t) is not Zero)),
+        {
+            "avals": tuple(get_aval(x) for x in primals),
+            "bwd": bwd,
+            "in_zeros": tuple(type(t) is Zero for t in tangents),
+            "num_res": len(residuals),
+            "out_avals": out_avals,
+            "residual_tree": tree,
+            "symbolic_zeros": symbolic_zeros,
+        },
+    )
+    return outs, [
+        Zero(aval) if aval.dtype == float0 else t  # pyright: ignore[reportAttributeAccessIssue]
+        for aval, t in zip(out_avals, recorded, strict=True)
+    ]
+
+
+def _dims_of_rule(rules: BatchedRules, avals: Sequence[ShapedArray]) -> Sequence[int | None]:
+    """The batch dimensions of the forward rule's outputs, for operands of these types."""
+    types: Sequence[Any] = avals
+
+    def run(*args: Array) -> list[Any]:
+        rules.forward(args, [True] * len(args))
+        return []
+
+    trace_to_jaxpr(run, types)
+    assert rules.out_dims is not None
+    return rules.out_dims
+
+
+def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
+    found = partial(_dims_of_rule, BatchedRules(fwd, bwd, axis, dims, None))
+    batched, out_dims = joint_batch(call_jaxpr, axis, dims, found)
+    rules = BatchedRules(fwd, bwd, axis, dims, out_dims)
+    outs = custom_vjp_call_p.bind(
+        *args,
+        bwd=rules.backward,
+        call_jaxpr=batched,
+        fwd=rules.forward,
+        name=name,
+        symbolic_zeros=symbolic_zeros,
+    )
+    return outs, out_dims
+
+
+def _rule_name(rule: Any, kind: str) -> str:
+    """The name of the user's rule, also where that is applied to batches."""
+    rules = rule.__self__
+    if isinstance(rules, BatchedRules | NarrowedRules):
+        return _rule_name(rules.fwd if kind == "fwd" else rules.inner_bwd, kind)
+    return getattr(getattr(rules.custom, kind), "__name__", kind)
+
+
+def _custom_of(rule: Any) -> VJPFunction:
+    """The function that a flat forward rule belongs to."""
+    rules = rule.__self__
+    through = isinstance(rules, BatchedRules | NarrowedRules)
+    return _custom_of(rules.fwd) if through else rules.custom
+
+
+def _shown(*, bwd, fwd, **params):
+    return {**params, "bwd": _rule_name(bwd, "bwd"), "fwd": _rule_name(fwd, "fwd")}
+
+
+custom_vjp_call_p: Primitive = define(
+    "custom_vjp_call",
+    abstract_eval=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
+    multiple_results=True,
+    sharding=by_program,
+    memo=False,
+    effects=lambda params: params["call_jaxpr"].effects,
+    jvp=_jvp,
+    linearize=_linearize,
+    split=split_by_linearizing(_linearize),
+    transpose=unsupported("the function is not linear; its derivative rule is"),
+    batch=_batch,
+    lower=lower_inline,
+    program=lambda *, call_jaxpr, name, **_: (call_jaxpr, name),
+    discharge=discharge_custom,
+    dead_code=_dead_code,
+    shown=_shown,
+    exempt={"transpose": "it is replaced by its own rules when it is linearized"},
+)
+
+
+def _tangent_transpose(cts, *args, avals, bwd, in_zeros, num_res, residual_tree, **_):
+    residuals, operands = args[:num_res], args[num_res:]
+    results = bwd(residual_tree, residuals, cts, avals)
+    given = [r for r, zero in zip(results, in_zeros, strict=True) if not zero]
+    return [
+        *(None for _ in residuals),
+        *(
+            r if is_undefined_primal(x) and type(r) is not Zero else None
+            for x, r in zip(operands, given, strict=True)
+        ),
+    ]
+
+
+def _reverse_only(bwd: Any) -> TypeError:
+    rules: Any = bwd.__self__
+    wraps = isinstance(rules, BatchedRules | NarrowedRules)
+    custom = _custom_of(rules.fwd) if wraps else rules.custom
+    return TypeError(
+        f"{custom.name} is a custom_vjp function, which has a rule for reverse mode only, "
+        "and jvp asks for forward mode. Use reverse mode (grad, vjp, jacrev), or custom_jvp, "
+        "whose rule serves both."
+    )
+
+
+def _tangent_batch(axis, args, dims, *, bwd, **_):
+    raise _reverse_only(bwd)
+
+
+def _tangent_lower(ctx: Lowering, *operands: Value, bwd, **_):
+    raise _reverse_only(bwd)
+
+
+def _tangent_program(*, bwd, **_):
+    raise _reverse_only(bwd)
+
+
+def _tangent_shown(*, bwd, in_zeros, num_res, symbolic_zeros, **_):
+    return {
+        "bwd": _rule_name(bwd, "bwd"),
+        "in_zeros": list(in_zeros),
+        "num_res": num_res,
+        "symbolic_zeros": symbolic_zeros,
+    }
+
+
+# The tangents of a custom_vjp function: a linear operation of which only the transpose is known,
+# the backward rule. Operands: the residuals, then the tangents.
+custom_vjp_tangent_p: Primitive = define(
+    "custom_lin",
+    abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
+    multiple_results=True,
+    sharding=by_program,
+    memo=False,
+    jvp=unsupported("only the backward rule of a custom_vjp function is known"),
+    transpose=_tangent_transpose,
+    batch=_tangent_batch,
+    lower=_tangent_lower,
+    program=_tangent_program,
+    shown=_tangent_shown,
+    examples=no_examples(
+        "it stands for a tangent's program on a tape, and is only ever transposed"
+    ),
+)
+
+
+def _open_jvp(primals, tangents, *, call, **params):
+    return _jvp(primals, tangents, **params)
+
+
+def _open_linearize(tape: Tape, primals, tangents, *, call, **params):
+    return _pushed(tape.record, primals, tangents, **params)
+
+
+def _open_batch(axis, args, dims, *, bwd, call, fwd, symbolic_zeros):
+    batched = BatchedOpenCall(call, axis, dims)
+    rules = BatchedRules(fwd, bwd, axis, dims, None, batched)
+    outs = custom_vjp_open_p.bind(
+        *args,
+        bwd=rules.backward,
+        call=batched,
+        fwd=rules.forward,
+        symbolic_zeros=symbolic_zeros,
+    )
+    return outs, batched.out_dims
+
+
+# A call of a user's function where no program is recorded.
+custom_vjp_open_p: Primitive = define_open(
+    "custom_vjp_open_call",
+    jvp=_open_jvp,
+    linearize=_open_linearize,
+    split=split_by_linearizing(_open_linearize),
+    batch=_open_batch,
+)

@@ -1,0 +1,197 @@
+"""A user's forward and backward rules of a ``custom_vjp`` function, as functions of flat arrays."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
+from ricci_ir import ArrayLike, PyTree, Record, config, float0, get_aval, varying
+from ricci_pytree import PyTreeDef, read_signature, tree_flatten, tree_unflatten
+
+from ._call import Call, array_operand, call_rule
+from ._open_call import OpenCall
+
+__all__ = [
+    "CustomVJPPrimal",
+]
+
+
+class CustomVJPPrimal(Record):
+    """An argument as a forward rule with ``symbolic_zeros`` sees it: a leaf of its pytree.
+
+    Attributes:
+      value: the array.
+      perturbed: whether the argument is being differentiated.
+
+    Example:
+      A forward rule that keeps a residual only for an argument that is differentiated:
+
+      >>> import ricci
+      >>> product = ricci.custom_vjp(lambda x, y: x * y)
+      >>> def forward(x, y):
+      ...     return x.value * y.value, (y.value, x.value if y.perturbed else None)
+      >>> def backward(residuals, ct):
+      ...     y, x = residuals
+      ...     return ct * y, None if x is None else ct * x
+      >>> product.defvjp(forward, backward, symbolic_zeros=True)
+      >>> float(ricci.grad(product)(2.0, 3.0))
+      3.0
+    """
+
+    value: ArrayLike
+    perturbed: bool
+
+
+class VJPFunction(Protocol):
+    """What its rules, and the primitives that apply them, read of a ``custom_vjp`` function."""
+
+    fun: Callable[..., Any]
+    fwd: Callable[..., tuple[Any, Any]] | None
+    bwd: Callable[..., tuple[Any, ...]] | None
+    symbolic_zeros: bool
+    is_shared: bool
+
+    @property
+    def name(self) -> str: ...
+
+
+class Rules:
+    """A user's forward and backward rules as functions of flat arrays."""
+
+    __slots__ = ("call", "const_count", "custom", "out_tree")
+
+    def __init__(
+        self,
+        custom: VJPFunction,
+        call: Call,
+        const_count: int,
+        out_tree: PyTreeDef | OpenCall,
+    ):
+        self.custom = custom
+        self.call = call.form()
+        self.const_count = const_count
+        self.out_tree = out_tree
+
+    def forward(
+        self, primals: Sequence[Any], perturbed: Sequence[bool]
+    ) -> tuple[list, list, PyTreeDef]:
+        """The outputs, the residuals, and the structure of the residuals."""
+        name = self.custom.name
+        primals = list(primals[self.const_count :])
+        if self.custom.symbolic_zeros:
+            flags = perturbed[self.const_count :]
+            primals = [CustomVJPPrimal(x, p) for x, p in zip(primals, flags, strict=True)]
+        assert self.custom.fwd is not None
+        pair = call_rule(self.custom.fwd, *self.call.arguments(primals))
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(
+                f"the custom VJP forward rule of {name} must return a pair (output, residuals), "
+                f"but it returned {type(pair).__name__}."
+            )
+        outs, out_tree = tree_flatten(pair[0])
+        if isinstance(self.out_tree, OpenCall):  # the function itself is not called
+            self.out_tree.out_tree = self.out_tree = out_tree
+        if out_tree != self.out_tree:
+            raise TypeError(
+                f"the custom VJP forward rule of {name} must return an output with the tree "
+                f"structure of {name}'s output:\n  expected {self.out_tree}\n  got      {out_tree}"
+            )
+        residuals, tree = tree_flatten(pair[1])
+        return outs, residuals, tree
+
+    def backward(
+        self,
+        tree: PyTreeDef,
+        residuals: Sequence[Any],
+        cts: Sequence[Any],
+        avals: Sequence[Any],
+    ) -> list:
+        """The cotangents of the arguments, as arrays or ``Zero``."""
+        name = self.custom.name
+        if self.custom.symbolic_zeros:
+            cts = [SymbolicZero(c.aval) if type(c) is Zero else c for c in cts]
+        else:
+            cts = [array_operand(instantiate(c)) for c in cts]
+        static = [value for _, value in self.call.static]
+        assert self.custom.bwd is not None
+        assert not isinstance(self.out_tree, OpenCall)
+        result = call_rule(
+            self.custom.bwd,
+            *static,
+            tree_unflatten(tree, residuals),
+            tree_unflatten(self.out_tree, cts),
+        )
+        entries = self.call.tree.children()
+        if not isinstance(result, tuple | list) or len(result) != len(entries):
+            found = f"{len(result)} entries" if isinstance(result, tuple | list) else type(result)
+            raise TypeError(
+                f"the custom VJP backward rule of {name} must return a tuple with one cotangent "
+                f"for each of its {len(entries)} arguments, but it returned {found}."
+            )
+        flat: list[Any] = [Zero(tangent_aval(aval)) for aval in avals[: self.const_count]]
+        for i, (entry, value) in enumerate(zip(entries, result, strict=True)):
+            expected = avals[len(flat) : len(flat) + entry.num_leaves]
+            flat += self._checked(i, entry, value, expected)
+        return flat
+
+    def _argument(self, i: int) -> str:
+        """The name of the argument that is the ``i``-th without the static ones."""
+        signature = read_signature(self.custom.fun)
+        fixed = {position for position, _ in self.call.static}
+        names = [] if signature is None else list(signature.parameters)
+        names = [name for position, name in enumerate(names) if position not in fixed]
+        return names[i] if i < len(names) else str(i)
+
+    def _checked(self, i: int, entry: PyTreeDef, value: PyTree, avals: Sequence[Any]) -> list[Any]:
+        """The cotangents of one argument as leaves, checked against its structure and types."""
+        name = self.custom.name
+        if value is None:
+            return [Zero(tangent_aval(aval)) for aval in avals]
+        leaves, tree = tree_flatten(
+            value, is_leaf=lambda x: x is None or isinstance(x, SymbolicZero)
+        )
+        if len(leaves) != entry.num_leaves:  # some None stand where the argument has None, too
+            leaves = _flattened_like(entry, value)
+        if leaves is None:
+            raise TypeError(
+                f"the custom VJP backward rule of {name} must return, for argument "
+                f"{self._argument(i)}, a cotangent with the argument's tree structure:\n"
+                f"  expected {entry}\n"
+                f"  got      {tree}"
+            )
+        result = []
+        for aval, leaf in zip(avals, leaves, strict=True):
+            expected: Any = tangent_aval(aval)
+            if leaf is None or isinstance(leaf, SymbolicZero) or expected.dtype == float0:
+                result.append(Zero(expected))
+                continue
+            found: Any = get_aval(leaf)
+            fits = found.shape == expected.shape and found.dtype == expected.dtype
+            if not fits and not _disable_bwd_checks.value:
+                raise ValueError(
+                    f"the custom VJP backward rule of {name} must return cotangents of the shape "
+                    f"and dtype of the arguments: argument {self._argument(i)} needs "
+                    f"{expected.str_short()}, got {found.str_short()}."
+                )
+            further = varying(found) - varying(expected)
+            if further and not _disable_bwd_checks.value:
+                names = ", ".join(map(repr, sorted(map(str, further))))
+                raise ValueError(
+                    f"the custom VJP backward rule of {name} must return cotangents of the types "
+                    f"of the arguments: argument {i} has type {expected.str_short(True)}, the same "
+                    f"along the mesh axis {names}, but its cotangent has type "
+                    f"{found.str_short(True)}. Each device has a term of it: return "
+                    f"jax.lax.psum(ct, {names})."
+                )
+            result.append(leaf)
+        return result
+
+
+_disable_bwd_checks = config.state("jax_disable_bwd_checks")
+
+
+def _flattened_like(tree: PyTreeDef, value: PyTree) -> list[Any] | None:
+    """The parts of a pytree at the leaves of ``tree``; ``None`` if it has another structure."""
+    try:
+        return tree.flatten_up_to(value)
+    except ValueError:
+        return None
