@@ -41,7 +41,7 @@ def check(function, table, operands, rtol):
         assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.sampled(80)
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize(
     ("kind", "name"), [(kind, name) for kind in ("real", "binary") for name in TABLES[kind]]

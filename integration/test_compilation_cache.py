@@ -101,6 +101,7 @@ def test_the_next_process_finds_the_program(what, filled, tmp_path):
     assert events == HIT
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("what", OTHER)
 def test_another_program_is_compiled(what, filled, tmp_path):
     events, _ = run(filled, tmp_path / "script" / "first.py", **OTHER[what])

@@ -249,7 +249,7 @@ def named(cases):
     ]
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize(("prelude", "source", "inputs"), named(VALUES))
 def test_value(prelude, source, inputs):
     assert_same(f"{prelude}({source})({', '.join(inputs)})", **inputs)

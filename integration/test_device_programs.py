@@ -20,7 +20,7 @@ from device_cases.agreement import differences  # noqa: E402
 from device_cases.running import verdicts  # noqa: E402
 
 CASES = cases()
-SAMPLE = random.Random("devices").sample(CASES, 48)
+SAMPLE = random.Random("devices").sample(CASES, 28)
 
 
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")

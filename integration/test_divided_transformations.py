@@ -32,7 +32,7 @@ def observed(case, *probes):
     return {path: value for path, value in found.items() if "collectives" not in path}
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("first", ["eager", "compiled"])
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.title)
 def test_results_are_the_same_in_any_order(eight_devices, case, first):
@@ -69,6 +69,7 @@ BODIES = {
 }
 
 
+@pytest.mark.sampled(31)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("spec", [P("x", "y"), P(None, "x"), P()], ids=str)
 @pytest.mark.parametrize("name", BODIES)
