@@ -128,6 +128,45 @@ def test_jets_are_nested_jvp(name):
             np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
+A = np.array([[3.0, 0.4, -0.2], [0.5, 2.0, 0.3], [0.1, -0.6, 4.0]])
+B = np.array([[1.0, 0.5], [-2.0, 1.5], [0.3, -0.7]])
+
+
+def moved(x, matrix):
+    """A matrix that moves with a vector."""
+    return lax.mul(matrix, lax.broadcast(lax.add(lax.reduce_sum(lax.mul(x, x), [0]), 1.0), (3, 3)))
+
+
+def windows(x):
+    combine = lambda a, b: lax.add(lax.add(a, b), lax.mul(a, b))  # (1 + a) (1 + b) - 1
+    return lax.reduce_window(x, np.array(0.0, x.dtype), combine, (2,), padding="SAME")
+
+
+SYSTEMS = {
+    "left": lambda x: lax.linalg.triangular_solve(moved(x, A), B, left_side=True),
+    "right": lambda x: lax.linalg.triangular_solve(moved(x, A), B.T, lower=True, transpose_a=True),
+    "ones": lambda x: lax.linalg.triangular_solve(
+        moved(x, A), B, left_side=True, lower=True, unit_diagonal=True
+    ),
+    "cholesky": lambda x: lax.linalg.cholesky(moved(x, A + A.T)),
+    "lu": lambda x: lax.linalg.lu(moved(x, A))[0],
+    "windows": windows,
+}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_program_of_a_jet_grows_with_a_power_of_the_order(name):
+    fun = SYSTEMS[name]
+    with enable_x64(True):
+        value, terms = jet(fun, (X,), (SERIES,))
+        for k, expected in enumerate(nested(fun, X, SERIES)):
+            np.testing.assert_allclose(terms[k - 1] if k else value, expected, rtol=1e-6, atol=1e-9)
+        size = lambda order: len(
+            make_jaxpr(lambda x: jet(fun, (x,), ([1.0] * order,)))(X).jaxpr.eqns
+        )
+        assert size(8) < 5 * size(4)
+
+
 def test_a_custom_vjp_function_is_what_it_computes():
     squared = lax.custom_vjp(lambda x: lax.mul(x, x))
     squared.defvjp(lambda x: (squared(x), x), lambda x, ct: (lax.mul(ct, x),))

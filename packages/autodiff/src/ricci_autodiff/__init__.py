@@ -32,6 +32,7 @@ from ._jet_kinds import jet_table as jet_table
 from ._jet_kinds import linear_given as linear_given
 from ._jet_kinds import quotient as quotient
 from ._jet_kinds import series_of as series_of
+from ._jet_kinds import solution as solution
 from ._jet_kinds import square_rule as square_rule
 from ._jet_kinds import term_flags as term_flags
 from ._jvp import JVPTrace as JVPTrace
@@ -154,6 +155,7 @@ __all__ = [
     "quotient",
     "ruled_programs",
     "series_of",
+    "solution",
     "split_by_linearizing",
     "split_call",
     "split_jaxpr",

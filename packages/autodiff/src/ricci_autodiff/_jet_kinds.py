@@ -28,6 +28,8 @@ class JetWay(Enum):
     SQUARE = auto()
     # The result times the second operand is the first, by a product that is given.
     QUOTIENT = auto()
+    # The first operand times the result is the second, by a product that is given.
+    SOLUTION = auto()
     # All coefficients but the first are zero.
     CONSTANT = auto()
     # The primitive is what a function of other primitives computes.
@@ -84,6 +86,16 @@ def quotient(product: Callable[..., Any]) -> JetRule:
     The primitive must be linear in the dividend.
     """
     return JetRule(JetWay.QUOTIENT, product)
+
+
+def solution(product: Callable[..., Any]) -> JetRule:
+    """A rule for the solution of a linear system: ``product(matrix, result)`` is the other side.
+
+    The operands are the matrix and the other side, in which the primitive must be linear. The
+    product is taken with terms of the matrix beyond the first, which have zeros where the matrix
+    is known to be constant.
+    """
+    return JetRule(JetWay.SOLUTION, product)
 
 
 def square_rule(product: Callable[..., Any]) -> JetRule:

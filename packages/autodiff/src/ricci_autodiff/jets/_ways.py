@@ -159,20 +159,37 @@ def _square(trace, primitive, args, params, product) -> list[Any]:
 
 
 def _quotient(trace, primitive, args, params, product) -> list[Any]:
-    x, y = args
+    multiply = lambda result, divisor: product(result, divisor, **params)
+    bind = lambda dividend, divisor: primitive.bind(dividend, divisor, **params)
+    return _inverted(trace, bind, multiply, *args)
+
+
+def _solution(trace, primitive, args, params, product) -> list[Any]:
+    multiply = lambda result, matrix: product(matrix, result, **params)
+    bind = lambda side, matrix: primitive.bind(matrix, side, **params)
+    matrix, side = args
+    return _inverted(trace, bind, multiply, side, matrix)
+
+
+def _inverted(
+    trace: SeriesTrace,
+    divide: Callable[..., ArrayLike],
+    product: Callable[..., ArrayLike],
+    x: Any,
+    y: Any,
+) -> list[Any]:
+    """The result ``z`` with ``product(z, y) = x``, where ``divide(x, y)`` gives the first term."""
     divisor = trace.primal(y)
-    values = _values(trace, primitive, args, params)
-    multiply = lambda left, right: product(left, right, **params)
 
     def rest(k: int) -> list[Coefficient]:
-        # x = z y, of which the term with the coefficient wanted is taken to the other side.
-        known = _products(trace, multiply, result, y, k, start=1)
+        # Of the product, the term with the coefficient wanted stays, and the others change sides.
+        known = _products(trace, product, result, y, k, start=1)
         dividend = trace.coefficient(x, k)
         if known is not None:
             dividend = add([dividend, scale(known, -1)])
-        return [None if dividend is None else primitive.bind(dividend, divisor, **params)]
+        return [None if dividend is None else divide(dividend, divisor)]
 
-    (result,) = trace.results(values, rest)
+    (result,) = trace.results([divide(trace.primal(x), divisor)], rest)
     return [result]
 
 
@@ -268,6 +285,7 @@ _ways: dict[JetWay, Callable[..., list[Any]]] = {
     JetWay.PRODUCT: _product,
     JetWay.SQUARE: _square,
     JetWay.QUOTIENT: _quotient,
+    JetWay.SOLUTION: _solution,
     JetWay.CONSTANT: _constant,
     JetWay.COMPOSED: _composed,
     JetWay.BY_DERIVATIVE: _by_derivative,

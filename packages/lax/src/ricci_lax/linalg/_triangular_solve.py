@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, add_tangents, is_undefined_primal
+from ricci_autodiff import Zero, add_tangents, is_undefined_primal, solution
 from ricci_batching import batched_at, move_dim
 from ricci_ir import (
     Array,
@@ -84,21 +84,32 @@ def _triangular_solve_aval(a: ShapedArray, b: ShapedArray, *, left_side, **param
     return ShapedArray(b.shape, b.dtype, a.weak_type and b.weak_type)
 
 
-def _by_matrix(t: Array, a: Array, x: Array, params: dict[str, Any]) -> Array:
-    """The tangent of the solution ``x`` when the matrix ``a`` moves by ``t``: -a⁻¹ t x."""
+def _triangle(t: Array, params: dict[str, Any]) -> Array:
+    """A term of the matrix with zeros in what is not looked at."""
     skipped = int(params["unit_diagonal"])
-    t = lower_triangle(t, -skipped) if params["lower"] else upper_triangle(t, skipped)
-    t = neg(t)
+    return lower_triangle(t, -skipped) if params["lower"] else upper_triangle(t, skipped)
+
+
+def _op(t: Array, params: dict[str, Any]) -> Array:
     if params["transpose_a"]:
         t = matrix_transpose(t)
-    if params["conjugate_a"]:
-        t = conj(t)
+    return conj(t) if params["conjugate_a"] else t
+
+
+def _by_matrix(t: Array, a: Array, x: Array, params: dict[str, Any]) -> Array:
+    """The tangent of the solution ``x`` when the matrix ``a`` moves by ``t``: -a⁻¹ t x."""
+    t = _op(neg(_triangle(t, params)), params)
     solve = lambda rhs: triangular_solve_p.bind(a, rhs, **params)
     rows, columns = map(typical_size, shape_of(x)[-2:])
     # Solving for the smaller of the two: the matrices, or the right-hand sides.
     if params["left_side"]:
         return solve(matmul(t, x)) if rows > columns else matmul(solve(t), x)
     return solve(matmul(x, t)) if columns > rows else matmul(x, solve(t))
+
+
+def _jet_product(t: Array, x: Array, **params: Any) -> Array:
+    t = _op(_triangle(t, params), params)
+    return matmul(t, x) if params["left_side"] else matmul(x, t)
 
 
 def _triangular_solve_jvp(primals, tangents, **params):
@@ -164,6 +175,7 @@ triangular_solve_p: Primitive = define(
     sharding=unsharded_matrices,
     abstract_eval=_triangular_solve_aval,
     jvp=_triangular_solve_jvp,
+    jet=solution(_jet_product),
     transpose=_triangular_solve_transpose,
     batch=_triangular_solve_batch,
     lower=_triangular_solve_lower,

@@ -8,11 +8,14 @@ import numpy as np
 
 from ricci_autodiff import (
     Zero,
+    at_once,
+    has_tangent,
     instantiate,
     jvp_flat,
     linear,
     linearize_call,
     not_linear,
+    series_of,
 )
 from ricci_batching import batch_flat, batched_at
 from ricci_ir import (
@@ -276,6 +279,31 @@ def _reduce_window_linearize(tape, primals, tangents, *, jaxpr, consts, **window
     return linearize_call(tape, primals, tangents, jaxpr=program, name="reduce_window")
 
 
+def _reduce_window_series(push, primals, series, *, jaxpr, consts, **window):
+    """All coefficients are reduced together, as further operands."""
+    count, order = len(primals) // 2, len(series[0])
+    flags = [(has_tangent(v.aval),) * order for v in jaxpr.invars]
+    pushed, out_flags = push(jaxpr, flags, flags[:count])
+
+    def combine(*scalars):
+        halves = [(half[:count], half[count:]) for half in _halves(scalars)]
+        (x, x_terms), (y, y_terms) = halves
+        return eval_jaxpr(pushed, pushed.consts, *x, *y, *x_terms, *y_terms)
+
+    terms = [
+        instantiate(Zero.from_primal(x)) if term is None else term
+        for x, row in zip(primals, series, strict=True)
+        for term in row
+        if has_tangent(get_aval(x))
+    ]
+    (operands, inits), (operand_terms, init_terms) = _halves(primals), _halves(terms)
+    given = (*operands, *operand_terms, *inits, *init_terms)
+    scalars = [get_aval(x).update(shape=()) for x in given]
+    program = trace_to_jaxpr(combine, scalars)
+    outs = reduce_window_p.bind(*given, jaxpr=program, consts=(), **window)
+    return outs[:count], series_of(out_flags, outs[count:])
+
+
 def _reduce_window_batch(axis, args, dims, *, jaxpr, consts, **window):
     operands, inits = _halves(args)
     operand_dims, init_dims = _halves(dims)
@@ -307,6 +335,7 @@ reduce_window_p: Primitive = define(
     multiple_results=True,
     memo=False,
     jvp=_reduce_window_jvp,
+    jet=at_once(_reduce_window_series),
     linearize=_reduce_window_linearize,
     transpose=not_linear,
     batch=_reduce_window_batch,
