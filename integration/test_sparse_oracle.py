@@ -30,7 +30,6 @@ RTOL = {"float32": 1e-4, "float64": 1e-9, "float16": 1e-2}
 # Lines on which the two sides differ, and why.
 KEEPS_BOOL = "the elements of an array of booleans are booleans here, int32 in JAX"
 WORKS = "JAX has no rule for this"
-LATER_BATCHES = "batches after the first have their elements at other random places"
 FAILS = "a mistake of JAX's own: it fails while it compiles, or computes the wrong type"
 EXPECTED = {
     "sparse.BCOO.fromdense(D!=0)": KEEPS_BOOL,
@@ -57,8 +56,6 @@ EXPECTED = {
     "sparse.sparsify(lambda a:jnp.sin(a)+a,use_tracer=True)(M)": (
         "both operands are known to have the same indices here, as without use_tracer"
     ),
-    "sparse.random_bcoo(key,(2,3,4),n_batch=1)": LATER_BATCHES,
-    "sparse.random_bcoo(key,(2,3,4),n_batch=1,n_dense=1,nse=2)": LATER_BATCHES,
 }
 # Operands, and what is compared of a result. Padding may have any index outside of the array and
 # any value, and stand anywhere; explicit zeros count.

@@ -8,6 +8,7 @@ import numpy as np
 
 import ricci_numpy as jnp
 import ricci_random as random
+from ricci_batching import vmap
 from ricci_ir import Array, DTypeLike
 
 from .bcoo import BCOO
@@ -47,7 +48,8 @@ def random_bcoo(
       A BCOO array.
 
     Raises:
-      ValueError: if ``nse`` is negative, or larger than there are places.
+      ValueError: if ``nse`` is negative, larger than there are places, or a float from 1 on; if
+        ``indices_dtype`` is no integer type, or cannot number the places.
 
     Example:
       >>> import ricci
@@ -68,18 +70,32 @@ def random_bcoo(
         sizes[n_batch + n_sparse :],
     )
     places = prod(sparse)
-    count = ceil(nse * places) if 0 <= nse < 1 else int(nse)
+    count = ceil(nse * places) if 0 < nse < 1 else nse
     if not 0 <= count <= places:
         raise ValueError(f"random_bcoo: got nse={nse}, expected to be between 0 and {places}.")
-    of_data, of_indices = random.split(key)
-    if unique_indices:
-        numbers = jnp.broadcast_to(jnp.arange(places), (*batch, places))
-        flat = random.permutation(of_indices, numbers, len(batch), True)[..., :count]
-    else:
-        flat = random.randint(of_indices, (*batch, count), 0, places)
+    if count != int(count) or isinstance(nse, float) and nse >= 1:
+        raise ValueError(
+            f"random_bcoo: got nse={nse}; give an integer, or a part of the places below 1."
+        )
+    count = int(count)
+    index = jnp.dtype(int if indices_dtype is None else indices_dtype)
+    if not jnp.issubdtype(index, jnp.integer) or places > jnp.iinfo(index).max:
+        raise ValueError(
+            f"random_bcoo: indices of dtype {index} cannot number {places} places; give a larger "
+            "integer type."
+        )
+    # One key for the elements, and one for the places of each batch.
+    keys = random.split(key, 1 + prod(batch))
+
+    def places_of(key: Array) -> Array:
+        if unique_indices:
+            return random.permutation(key, places)[:count]
+        return random.randint(key, (count,), 0, places)
+
+    flat = jnp.reshape(vmap(places_of)(keys[1:]), (*batch, count))
     found = jnp.unravel_index(flat, sparse) if sparse else ()
     indices = jnp.stack(found, axis=-1) if sparse else jnp.zeros((*batch, count, 0), int)
-    indices = indices.astype(int if indices_dtype is None else indices_dtype)
-    data = generator(of_data, shape=(*batch, count, *dense), dtype=dtype, **kwds)
+    indices = indices.astype(int if indices_dtype is None else index)
+    data = generator(keys[0], shape=(*batch, count, *dense), dtype=dtype, **kwds)
     result = BCOO((data, indices), shape=sizes)
     return result.sort_indices() if sorted_indices else result
