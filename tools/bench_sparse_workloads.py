@@ -1,7 +1,9 @@
 """The work on sparse arrays that `bench.py` measures: products of a million elements, compiled."""
 
+import copy
 import importlib
 from collections.abc import Callable
+from itertools import product
 from types import ModuleType
 from typing import Any
 
@@ -15,24 +17,29 @@ def total(product: Any) -> Any:
     return (product**2).sum()
 
 
-# Functions of the module, a BCOO and a BCSR matrix, and a vector or a matrix of `WIDTH` columns.
-Function = Callable[[ModuleType, Any, Any, Any], Any]
+# The formats of a matrix, and functions of the module, a matrix and a vector or `WIDTH` columns.
+FORMATS: tuple[str, ...] = ("BCOO", "BCSR", "COO", "CSR")
+Function = Callable[[ModuleType, Any, Any], Any]
 PRODUCTS: dict[str, Function] = {
-    "BCOO @ x": lambda api, m, rows, x: m @ x,
-    "BCSR @ x": lambda api, m, rows, x: rows @ x,
-    "BCOO.T @ x": lambda api, m, rows, x: m.T @ x,
-    "the gradient by x of |BCOO @ x|²": lambda api, m, rows, x: api.grad(lambda x: total(m @ x))(x),
-    "the gradient by x of |BCSR @ x|²": lambda api, m, rows, x: api.grad(lambda x: total(rows @ x))(
-        x
-    ),
-    "the gradient by BCOO of |BCOO @ x|²": lambda api, m, rows, x: (
-        sparse_of(api).grad(lambda m: total(m @ x))(m).data
-    ),
+    "{} @ x": lambda api, m, x: m @ x,
+    "{}.T @ x": lambda api, m, x: m.T @ x,
+    "the gradient by x of |{} @ x|²": lambda api, m, x: api.grad(lambda x: total(m @ x))(x),
+    "the gradient by {0} of |{0} @ x|²": lambda api, m, x: api.grad(
+        lambda data: total(with_data(m, data) @ x)
+    )(m.data),
 }
 ORDERS: dict[str, Function] = {
-    "BCOO.T.sort_indices()": lambda api, m, rows, x: m.T.sort_indices().data,
-    "BCOO.sum_duplicates(nse)": lambda api, m, rows, x: m.sum_duplicates(nse=COUNT).data,
+    "BCOO.T.sort_indices()": lambda api, m, x: m.T.sort_indices().data,
+    "BCOO.sum_duplicates(nse)": lambda api, m, x: m.sum_duplicates(nse=COUNT).data,
 }
+NEITHER = "BCSR.T @ x"  # neither side has it
+
+
+def with_data(matrix: Any, data: Any) -> Any:
+    """A matrix with other elements at the same places."""
+    changed = copy.copy(matrix)
+    changed.data = data
+    return changed
 
 
 def sparse_of(api: ModuleType) -> ModuleType:
@@ -40,33 +47,43 @@ def sparse_of(api: ModuleType) -> ModuleType:
     return importlib.import_module(f"{api.__name__}.experimental.sparse")
 
 
-def matrices(api: ModuleType) -> tuple[Any, Any]:
-    """A random matrix in both formats."""
+def matrix_of(api: ModuleType, form: str) -> Any:
+    """A random matrix, its elements row by row."""
     sparse, random = sparse_of(api), np.random.default_rng(0)
     places = np.sort(random.choice(SIZE * SIZE, COUNT, replace=False))
     indices = np.stack([places // SIZE, places % SIZE], 1).astype(np.int32)
-    data = random.normal(size=COUNT).astype(np.float32)
-    known = {"shape": (SIZE, SIZE), "indices_sorted": True, "unique_indices": True}
-    mat = sparse.BCOO((api.numpy.asarray(data), api.numpy.asarray(indices)), **known)
-    return mat, sparse.BCSR.from_bcoo(mat)
+    data = api.numpy.asarray(random.normal(size=COUNT).astype(np.float32))
+    rows, columns = map(api.numpy.asarray, indices.T)
+    shape = (SIZE, SIZE)
+    if form == "COO":
+        return sparse.COO((data, rows, columns), shape=shape, rows_sorted=True)
+    known = {"shape": shape, "indices_sorted": True, "unique_indices": True}
+    mat = sparse.BCOO((data, api.numpy.asarray(indices)), **known)
+    if form == "BCOO":
+        return mat
+    compressed = sparse.BCSR.from_bcoo(mat)
+    if form == "BCSR":
+        return compressed
+    return sparse.CSR((data, compressed.indices, compressed.indptr), shape=shape)
 
 
-def sparse_workload(call: Function, shape: tuple[int, ...]) -> Workload:
+def sparse_workload(call: Function, form: str, shape: tuple[int, ...]) -> Workload:
     def measure(api: ModuleType) -> float:
-        mat, rows = matrices(api)
+        matrix = matrix_of(api, form)
         x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
-        compiled = api.jit(lambda mat, rows, x: call(api, mat, rows, x))
+        compiled = api.jit(lambda matrix, x: call(api, matrix, x))
         x = api.numpy.asarray(x)
-        return best(lambda: ready(compiled(mat, rows, x)), 7)
+        return best(lambda: ready(compiled(matrix, x)), 7)
 
     return measure
 
 
 SPARSE: list[str] = []
 for _kind, _shape in (("a vector", (SIZE,)), (f"{WIDTH} columns", (SIZE, WIDTH))):
-    for _name, _call in PRODUCTS.items():
-        SPARSE.append(f"run {_name}, {_kind}")
-        WORKLOADS[SPARSE[-1]] = sparse_workload(_call, _shape)
+    for _form, (_name, _call) in product(FORMATS, PRODUCTS.items()):
+        if _name.format(_form) != NEITHER:
+            SPARSE.append(f"run {_name.format(_form)}, {_kind}")
+            WORKLOADS[SPARSE[-1]] = sparse_workload(_call, _form, _shape)
 for _name, _call in ORDERS.items():
     SPARSE.append(f"run {_name}")
-    WORKLOADS[SPARSE[-1]] = sparse_workload(_call, (SIZE,))
+    WORKLOADS[SPARSE[-1]] = sparse_workload(_call, "BCOO", (SIZE,))
