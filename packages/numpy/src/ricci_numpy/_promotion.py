@@ -20,6 +20,7 @@ from ricci_ir import (
     Cache,
     DTypeLike,
     array_dtypes,
+    as_array,
     canonicalize_dtype,
     coerce_to_array_dtype,
     context,
@@ -122,8 +123,7 @@ def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Array:
     """``x`` as an array of the given dtype; an array that has it is returned as it is."""
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(type(x), "aval"):
-        array: Any = x
-        return array
+        return as_array(x)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 

@@ -13,6 +13,7 @@ from ricci_ir.types._aval import ShapedArray, get_aval
 from ricci_ir.types._dtypes import float0
 
 from ._primitive import Primitive
+from ._references import BracketedReference, refuse_reference
 from ._trace import context, eval_trace
 
 __all__ = [
@@ -195,8 +196,13 @@ def as_array(x: ArrayLike) -> Any:
     """``x`` as an array of the current backend if it is a NumPy array or a Python scalar.
 
     Inside a trace, and for values of dtype ``float0``, ``x`` itself.
+
+    Raises:
+      TypeError: if ``x`` is a reference.
     """
     if hasattr(type(x), "aval") or context.trace is not eval_trace:
+        if isinstance(x, BracketedReference):
+            refuse_reference(x)
         return x
     aval: Any = get_aval(x)
     if aval.dtype == float0:

@@ -8,13 +8,13 @@ arrays like all others, to which derivatives and batching need no rules of their
 
 from collections.abc import Callable, Iterable
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ricci_ir.types._aval import AbstractValue
 from ricci_ir.types._references import AbstractRef
 
 from ._primitive import Primitive, RuleTable, primitive_classes, rule_table
-from ._trace import Trace, Tracer, context
+from ._trace import Trace, Tracer, context, leaked_tracer
 
 __all__ = [
     "BracketedReference",
@@ -30,6 +30,7 @@ __all__ = [
     "recorded_reference",
     "Ref",
     "reference_methods",
+    "refuse_reference",
     "uses_references",
 ]
 
@@ -114,6 +115,13 @@ class BracketedReference:
 def is_reference(x: object) -> bool:
     """Whether a value is a reference, traced or not."""
     return isinstance(x, BracketedReference)
+
+
+def refuse_reference(ref: BracketedReference) -> NoReturn:
+    """Raise ``TypeError``: a reference stands where an array is expected."""
+    raise TypeError(
+        f"an array is expected, got a reference of type {ref.aval}. Read it first: ref[...]."
+    )
 
 
 def _no_operator(name: str) -> Any:
@@ -213,6 +221,7 @@ class Ref(BracketedReference, metaclass=_RefMeta):
 
         Raises:
           ValueError: if the reference was freed.
+          UnexpectedTracerError: if it belongs to a transformation that has ended.
         """
         recorded = recorded_reference(self, self._owner)
         return self._read(shared) if recorded is None else recorded.read(shared)
@@ -241,6 +250,8 @@ class Ref(BracketedReference, metaclass=_RefMeta):
                 f"a reference of type {self._aval} was used after free_ref. Read what is needed "
                 "before that, or make a new reference."
             )
+        if isinstance(self._value, Tracer) and not self._value._trace.alive:
+            raise leaked_tracer(self._value)
         if shared:
             self._owned = False
         return self._value

@@ -43,7 +43,8 @@ class ShapeDtypeStruct:
       sharding: how the array is laid out over devices; or a format, which says the order of the
         elements as well.
       weak_type: whether the dtype gives way to others in promotion, as Python scalars do.
-      manual_axis_type, is_ref: kept as they are.
+      manual_axis_type: kept as it is.
+      is_ref: whether it stands for a reference that holds such an array.
 
     Raises:
       ValueError: if ``dtype`` is ``None``.
@@ -215,21 +216,21 @@ def argument_aval(x: object) -> AbstractValue:
         raise
 
 
-def _described(x: Any) -> ShapedArray:
+def _described(x: Any) -> AbstractValue:
     dtype = x.dtype if isinstance(x.dtype, np.dtype | ExtendedDType) else np.dtype(x.dtype)
     if isinstance(x, ShapeDtypeStruct):
         return _struct_aval(x)
     if type(x) is AbstractRef:
-        return x  # pyright: ignore[reportReturnType]
+        return x
     return ShapedArray(x.shape, canonicalize_dtype(dtype), getattr(x, "weak_type", False))
 
 
-def _struct_aval(x: ShapeDtypeStruct) -> ShapedArray:
+def _struct_aval(x: ShapeDtypeStruct) -> AbstractValue:
     """The type that a ``ShapeDtypeStruct`` describes, with what its sharding says in types."""
     aval = shaped_like(x)
-    if x.sharding is None or sharding_forms.show is None:
-        return aval
-    return aval.with_sharding(sharding_forms.read(aval.ndim, x.sharding))
+    if x.sharding is not None and sharding_forms.show is not None:
+        aval = aval.with_sharding(sharding_forms.read(aval.ndim, x.sharding))
+    return AbstractRef(aval.strip_weak_type(), x._memory_space) if x.is_ref else aval
 
 
 def typeof(x: object) -> AbstractValue:

@@ -2,6 +2,8 @@
 
 from typing import Any, final
 
+import numpy as np
+
 from ricci_ir import (
     AbstractValue,
     Array,
@@ -14,6 +16,7 @@ from ricci_ir import (
     eval_trace,
     get_aval,
     is_reference,
+    issubdtype,
     reference_methods,
     typeof,
 )
@@ -250,12 +253,26 @@ def _fitting(
             f"{expected.shape} of a reference of type {ref.aval}. Values are not broadcast: use "
             f"jnp.full({expected.shape}, value)."
         )
-    if found.dtype != expected.dtype and not found.weak_type:
+    if found.dtype != expected.dtype and not _gives_way(found, expected.dtype):
         raise ValueError(
             f"a value of dtype {found.dtype} is written to a reference of type {ref.aval}. "
             f"Convert it with astype({str(expected.dtype)!r})."
         )
     return as_array(converted(x, expected.dtype))
+
+
+# Kinds of numbers, each of which holds those before it.
+_kinds: tuple[type[np.generic], ...] = (np.integer, np.floating, np.complexfloating)
+
+
+def _gives_way(found: Any, dtype: Any) -> bool:
+    """Whether a value that is weakly typed takes a dtype: an integer any, a float no integer's."""
+    if not found.weak_type:
+        return False
+    return any(
+        issubdtype(found.dtype, kind) and any(issubdtype(dtype, k) for k in _kinds[i:])
+        for i, kind in enumerate(_kinds)
+    )
 
 
 def new_ref(

@@ -11,6 +11,7 @@ from ricci_ir import (
     ArrayLike,
     NonConcreteBooleanIndexError,
     ShapedArray,
+    Tracer,
     context,
     eval_trace,
     get_aval,
@@ -92,6 +93,8 @@ def _read_part(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Pa
         return _read_window(part, size, axis, operands)
     if isinstance(part, list | tuple):
         part = np.asarray(part)
+    if isinstance(part, np.ndarray) and not part.shape:
+        part = part[()]
     if isinstance(part, bool | np.bool_ | float | complex | str | None):
         raise TypeError(
             f"dimension {axis} of a reference is indexed with {part!r} of type "
@@ -110,7 +113,11 @@ def _read_part(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Pa
                 f"{aval.str_short()}; positions are integers. Convert it with astype(int)."
             )
         operands.append(part)
-        return Part(ARRAY) if aval.shape else Part(ONE)
+        if aval.shape:
+            return Part(ARRAY)
+        if not isinstance(part, Tracer):
+            _checked(int(part), size, axis)
+        return Part(ONE)
     return Part(ONE, _checked(as_int(part), size, axis))
 
 
@@ -147,7 +154,13 @@ def _read_slice(part: slice, size: int, axis: int) -> Part:
 
 
 def _read_window(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Part:
-    start = part.start
+    start, span = part.start, (part.size - 1) * part.stride + 1 if part.size else 0
+    known = not isinstance(start, Tracer)
+    if known and not is_symbolic_dim(size) and not 0 <= int(start) <= size - span:
+        raise ValueError(
+            f"a window of {part.size} elements from {int(start)} on, with step {part.stride}, is "
+            f"out of bounds for dimension {axis} of a reference, of size {size}."
+        )
     if isinstance(start, int | np.integer):
         return Part(WINDOW, int(start), part.size, part.stride)
     operands.append(start)

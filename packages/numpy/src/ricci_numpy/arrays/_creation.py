@@ -15,6 +15,7 @@ from ricci_ir import (
     ShapedArray,
     Tracer,
     array_dtypes,
+    as_array,
     backend,
     canonicalize_dtype,
     coerce_to_array_dtype,
@@ -241,7 +242,7 @@ def _from_value(x: Any, dtype: DTypeLike | None, copy: bool, name: str) -> Array
         if dtype is None or x.aval.dtype == dtype:
             if dtype is not None and x.aval.weak_type:
                 return convert(x, dtype)
-            return lax.copy_p.bind(x) if copy else x
+            return lax.copy_p.bind(x) if copy else as_array(x)
         return convert(x, dtype)
     if type(x) in scalar_kinds:
         found = coerce_to_array_dtype(x) if dtype is None else dtype

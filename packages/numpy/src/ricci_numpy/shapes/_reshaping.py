@@ -332,7 +332,9 @@ def _at_least(step: Composite, rank: int, args: tuple[ArrayLike, ...]) -> Array 
     check_arraylike(step.name, *args)
     # An array that has them is returned as it is; traced programs show the call, as JAX's do.
     found = [
-        x if np.ndim(x) >= rank and hasattr(type(x), "aval") and not is_recording() else step(x)
+        as_array(x)
+        if np.ndim(x) >= rank and hasattr(type(x), "aval") and not is_recording()
+        else step(x)
         for x in operands(step.name, *args)
     ]
     return found[0] if len(found) == 1 else found

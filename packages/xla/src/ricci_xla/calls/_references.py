@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ricci_ir import (
     AbstractRef,
     Jaxpr,
+    ShapeDtypeStruct,
     check_distinct,
     described_type,
     discharged,
@@ -156,7 +157,9 @@ class HeldCall:
 
 
 def _array(ref: Any) -> Any:
-    """What a reference holds; for the type of one the description of an array."""
+    """What a reference holds; for the type of one, or a description, that of an array."""
+    if isinstance(ref, ShapeDtypeStruct):
+        return ref.update(is_ref=False)
     return described_type(ref.inner_aval) if isinstance(ref, AbstractRef) else ref.read()
 
 
@@ -164,8 +167,8 @@ def _several(ref: Any) -> Any:
     """The sharding of what a reference holds, if it lies on several devices."""
     if isinstance(ref, AbstractRef):
         return None
-    sharding = ref.read().sharding
-    return sharding if len(sharding.device_set) > 1 else None
+    sharding = _array(ref).sharding
+    return sharding if sharding is not None and len(sharding.device_set) > 1 else None
 
 
 def held_call(program: Program, leaves: Sequence[Any]) -> HeldCall | None:
