@@ -234,6 +234,7 @@ def oracle_full(session: nox.Session) -> None:
         "example_libraries",
         "sparse_oracle",
         "mutable_references",
+        "library_programs",
         "recomputation",
     )
     files = [f"integration/test_{name}.py" for name in names]

@@ -123,6 +123,32 @@ def test_a_generator_of_ones_own():
     assert np.asarray(found).tolist() == [[5, 5], [6, 6], [7, 7]]
 
 
+WRONG = jnp.zeros(5, "uint32")
+FUNCTIONS = {
+    "seed": (lambda key: random.key(1, impl=key), {"seed": lambda n: WRONG}),
+    "a dtype": (lambda key: random.key(1, impl=key), {"seed": lambda n: jnp.zeros(1)}),
+    "split": (lambda key: random.split(random.key(1, impl=key)), {"split": lambda k, shape: WRONG}),
+    "fold_in": (
+        lambda key: random.fold_in(random.key(1, impl=key), 2),
+        {"fold_in": lambda k, n: WRONG},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_words_of_another_shape_or_dtype_are_refused(name):
+    use, wrong = FUNCTIONS[name]
+    right = {
+        "seed": lambda n: n.astype("uint32")[None],
+        "split": lambda key, shape: key + jnp.zeros((*shape, 1), "uint32"),
+        "random_bits": lambda key, width, shape: jnp.broadcast_to(key, shape),
+        "fold_in": lambda key, n: key + n,
+    }
+    generator = define_prng_impl(key_shape=(1,), **{**right, **wrong})
+    with pytest.raises(TypeError, match=r"words of shape .* but gave"):
+        use(generator)
+
+
 def test_seeds_of_an_array_give_a_key_each():
     assert words(random_seed(np.arange(2), random.generators.threefry_prng_impl)) == [
         [0, 0],

@@ -363,6 +363,9 @@ class SettingsSwitch:
     Inside its ``with`` block, ``switch.to(key)`` overrides the held settings in which ``key``
     differs from what is in force outside, and ``switch.to(None)`` ends that.
 
+    Args:
+      first: what the block begins with, as for ``to``.
+
     Attributes:
       key: the settings that are in force; ``None`` for those from outside.
 
@@ -379,13 +382,16 @@ class SettingsSwitch:
       False
     """
 
-    __slots__ = ("_entered", "key")
+    __slots__ = ("_entered", "_first", "key")
 
-    def __init__(self):
+    def __init__(self, first: TraceKey | None = None):
         self.key: TraceKey | None = None
+        self._first: TraceKey | None = first
         self._entered: list[Override] = []
 
     def __enter__(self) -> "SettingsSwitch":
+        if self._first is not None:
+            self.to(self._first)
         return self
 
     def __exit__(self, *exception: object) -> None:

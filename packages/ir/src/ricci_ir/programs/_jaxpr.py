@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from ricci_ir._cache import Cache
-from ricci_ir._settings import TraceKey
+from ricci_ir._settings import SettingsSwitch, TraceKey
 from ricci_ir._source import Source, unknown_source
 from ricci_ir.traces._name_stack import NameStack
 from ricci_ir.traces._primitive import Primitive
@@ -111,6 +111,21 @@ class Printer:
 printer = Printer()
 
 
+class EqnContext(NamedTuple):
+    """The settings that an equation was applied under.
+
+    Attributes:
+      settings: the settings, ``None`` for those of its program.
+    """
+
+    settings: TraceKey | None
+
+    @property
+    def manager(self) -> SettingsSwitch:
+        """A context manager that puts the settings in force."""
+        return SettingsSwitch(self.settings)
+
+
 class JaxprEqn:
     """One equation: ``outvars = primitive[params] invars``.
 
@@ -152,6 +167,11 @@ class JaxprEqn:
         return Source(code, offset, NameStack(*names))
 
     source_info = source
+
+    @property
+    def ctx(self) -> "EqnContext":
+        """What the equation was applied under: ``with eqn.ctx.manager:`` puts it in force again."""
+        return EqnContext(self.settings)
 
     def replace(self, **changes: object) -> "JaxprEqn":
         """A copy with some of the fields replaced."""
@@ -308,10 +328,17 @@ class Jaxpr:
         if self._derived is not None:
             self._derived.clear()
 
-    def replace(self, **changes: object) -> "Jaxpr":
-        """A copy with some of the fields replaced."""
-        names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "consts")
-        return Jaxpr(**{**{name: getattr(self, name) for name in names}, **changes})
+    def replace(self, *, jaxpr: "Jaxpr | None" = None, **changes: object) -> "Jaxpr":
+        """A copy with some of the fields replaced.
+
+        Args:
+          jaxpr: a program to take all fields from but the constants, as of a closed jaxpr.
+          changes: the fields.
+        """
+        source = self if jaxpr is None else jaxpr
+        names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
+        fields = {name: getattr(source, name) for name in names}
+        return Jaxpr(**{**fields, "consts": self.consts, **changes})
 
     def with_consts(self, consts: Sequence[Any]) -> "Jaxpr":
         """The same program closed over other arrays."""

@@ -46,7 +46,8 @@ def define_prng_impl(
       tag: its name in printed programs.
 
     Returns:
-      A hashable object that ``key`` and ``wrap_key_data`` take as ``impl``.
+      A hashable object that ``key`` and ``wrap_key_data`` take as ``impl``. Making keys with it
+      raises ``TypeError`` if a function gives words of another shape or dtype.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -65,8 +66,23 @@ def define_prng_impl(
     """
     rank = len(key_shape)
 
+    def words(what: str, found: Array, shape: Shape = ()) -> Array:
+        expected = (*shape, *key_shape)
+        if np.shape(found) != expected or found.dtype != np.uint32:
+            raise TypeError(
+                f"the generator {name!r}: {what} must give words of shape {expected} and dtype "
+                f"uint32, but gave shape {np.shape(found)} and dtype {found.dtype}."
+            )
+        return found
+
+    def seeded(number):
+        return words("seed", seed(number))
+
+    def folded(key, number):
+        return words("fold_in", fold_in(key, number))
+
     def split_all(keys, shape):
-        return _for_each(lambda key: split(key, shape), (rank,), keys)
+        return _for_each(lambda key: words("split", split(key, shape), shape), (rank,), keys)
 
     def bits_of_all(keys, bit_width, shape):
         return _for_each(lambda key: random_bits(key, bit_width, shape), (rank,), keys)
@@ -75,9 +91,9 @@ def define_prng_impl(
         name=name,
         tag=tag,
         key_shape=tuple(key_shape),
-        seed=partial(_for_each, seed, (0,)),
+        seed=partial(_for_each, seeded, (0,)),
         split=split_all,
-        fold_in=partial(_for_each, fold_in, (rank, 0)),
+        fold_in=partial(_for_each, folded, (rank, 0)),
         bits=bits_of_all,
     )
     return GeneratorSpec(impl)
