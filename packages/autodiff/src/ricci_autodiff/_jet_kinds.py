@@ -84,6 +84,17 @@ def quotient(product: Callable[..., Any]) -> JetRule:
     """A rule for a quotient: ``product(result, divisor)`` is the dividend.
 
     The primitive must be linear in the dividend.
+
+    Args:
+      product: ``product(result, divisor, **params)`` multiplies a term of each.
+
+    Returns:
+      The rule, for ``define(..., jet=...)``.
+
+    Example:
+      >>> from ricci_autodiff import quotient
+      >>> quotient(lambda result, divisor: result * divisor).way.name
+      'QUOTIENT'
     """
     return JetRule(JetWay.QUOTIENT, product)
 
@@ -91,9 +102,19 @@ def quotient(product: Callable[..., Any]) -> JetRule:
 def solution(product: Callable[..., Any]) -> JetRule:
     """A rule for the solution of a linear system: ``product(matrix, result)`` is the other side.
 
-    The operands are the matrix and the other side, in which the primitive must be linear. The
-    product is taken with terms of the matrix beyond the first, which have zeros where the matrix
-    is known to be constant.
+    The operands are the matrix and the other side, in which the primitive must be linear.
+
+    Args:
+      product: ``product(term, result, **params)`` multiplies a term of the matrix, beyond the
+        first, with a term of the result. It takes as zero what the primitive does not look at.
+
+    Returns:
+      The rule, for ``define(..., jet=...)``.
+
+    Example:
+      >>> from ricci_autodiff import solution
+      >>> solution(lambda term, result: term @ result).way.name
+      'SOLUTION'
     """
     return JetRule(JetWay.SOLUTION, product)
 
