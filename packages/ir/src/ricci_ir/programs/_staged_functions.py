@@ -18,6 +18,7 @@ from ricci_ir.traces._backend import Applied, Backend, backend
 from ricci_ir.traces._trace import context, eval_trace
 from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import get_aval
+from ricci_ir.types._references import AbstractRef
 
 from ._jaxpr import DebugInfo, Jaxpr, convert_constvars
 from ._staged_call import staged_call
@@ -112,6 +113,12 @@ class Composite[R](Applied):
             return [out] if single else out
 
         known = [aval for aval in avals if aval is not None]
+        for aval in known:
+            if type(aval) is AbstractRef:
+                raise TypeError(
+                    f"{self.name} takes arrays, but an argument is a reference of type {aval}. "
+                    "Read it first: ref[...]."
+                )
         jaxpr = trace_to_jaxpr(flat, known, DebugInfo("jit", self.name), no_origin)
         return Step(jaxpr, convert_constvars(jaxpr), single)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, issubdtype
+from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, as_array, issubdtype
 from ricci_lax.authoring import UnaryFunction
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
@@ -297,7 +297,7 @@ logical_not: UnaryFunction = publish(
 
 def _imag(x: ArrayLike) -> Array:
     (x,) = operands("imag", x)
-    return lax.imag(x) if np.iscomplexobj(x) else lax.full_like(x, 0)
+    return lax.imag(x) if np.iscomplexobj(x) else lax.full_like(as_array(x), 0)
 
 
 imag: UnaryFunction = publish(
