@@ -156,7 +156,9 @@ class Side(NamedTuple):
         log = SOURCES / f"{suite.distribution}-{self.name}.jsonl"
         log.unlink(missing_ok=True)
         options = [*settings(folder), "--report-log", str(log), *suite.options]
-        command = [self.python, "-m", "pytest", "-q", *options]
+        # One line for each test, whatever the library's own options ask for.
+        plain = ["--verbosity=-1", "--color=no"]
+        command = [self.python, "-m", "pytest", *plain, *options]
         ours = {"JAX_PLATFORMS": "cpu", **dict(suite.variables)}
         with open(SOURCES / f"{suite.distribution}-{self.name}.txt", "w") as output:
             subprocess.run(
