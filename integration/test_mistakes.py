@@ -36,6 +36,8 @@ def test_class_and_text(name, tmp_path):
     assert found.shows_line(measured.marked_line(mistake))
     lines = [x for x in found.message.splitlines() if x and not x.startswith(f"({NOTE}")]
     assert len(lines) <= 13  # a dozen, and a note
+    files = [line for line in found.text.splitlines() if line.startswith('  File "')]
+    assert [file for file in files if "/ricci" in file] == []
 
 
 def test_the_process_goes_on(tmp_path):

@@ -1,4 +1,12 @@
-"""A user's traceback through a transformation: the user's frames and the call's, and a note."""
+"""A user's traceback: the user's frames, and a note; none of Ricci's own."""
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,3 +102,123 @@ def test_only_the_users_frames_are_shown(call):
     assert frames == ["test_only_the_users_frames_are_shown", "<lambda>", "user"]
     (note,) = caught.value.__notes__
     assert "jax_traceback_filtering" in note
+
+
+# What a program is made of has no boundaries: tracing makes it all the time, and only those who
+# extend Ricci make it themselves.
+WITHOUT_BOUNDARIES = {
+    "ricci.core.Jaxpr",
+    "ricci.core.ShapedArray",
+    "ricci.experimental.jet.JetTracer",
+    "ricci.extend.core.primitives.register_call_primitive_rules",
+    "ricci.extend.linear_util.WrappedFun",
+    "ricci.extend.source_info_util.SourceInfo",
+    "ricci.interpreters.ad.JVPTracer",
+    "ricci.random.KeyArray",
+    "ricci.ref.AbstractRef",
+}
+
+
+def test_wrong_calls_of_public_functions_show_no_frames_of_ricci(tmp_path):
+    program = Path(__file__).with_name("wrong_calls.py")
+    packages = [*filter(None, sys.path)]
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(packages)},
+    )
+    frames = json.loads(done.stdout)
+    assert len(frames) > 1400
+    shown = {name: found for name, found in frames.items() if found}
+    assert shown.keys() <= WITHOUT_BOUNDARIES, shown
+
+
+def escaped():
+    kept = []
+    ricci.jit(lambda x: kept.append(x))(1.0)
+    return kept[0]
+
+
+# Calls that fail, and are no calls of a function of a namespace.
+UNUSUAL = {
+    "option": (lambda: ricci.config.update("jax_enable_x46", True), AttributeError),
+    "option read": (lambda: ricci.config.jax_enable_x46, AttributeError),
+    "option set": (lambda: setattr(ricci.config, "jax_enable_x64", True), AttributeError),
+    "option as a block": (lambda: ricci.default_matmul_precision("fine"), ValueError),
+    "module": (lambda: jnp.sine, AttributeError),
+    "sharding": (lambda: ricci.NamedSharding(mesh(), ricci.P("column")), ValueError),
+    "place": (lambda: ricci.device_put(np.ones(2), "cpu"), ValueError),
+    "update": (lambda: jnp.ones(2).at[0].set("a"), TypeError),
+    "update of many": (lambda: jnp.ones(2).at[:].mul(jnp.ones(3)), ValueError),
+    "length": (lambda: len(jnp.float32(1)), TypeError),
+    "number": (lambda: float(MANY), TypeError),
+    "truth": (lambda: bool(MANY), ValueError),
+    "index": (lambda: range(MANY), TypeError),
+    "dtype": (lambda: jnp.float32("a"), ValueError),
+    "truth of an escaped array": (lambda: bool(escaped()), ricci.errors.TracerBoolConversionError),
+    "number of an escaped array": (
+        lambda: float(escaped()),
+        ricci.errors.ConcretizationTypeError,
+    ),
+    "escaped array in NumPy": (
+        lambda: np.asarray(escaped()),
+        ricci.errors.TracerArrayConversionError,
+    ),
+    "trees": (lambda: ricci.tree.map(lambda a, b: a, [1], [1, 2]), ValueError),
+    "too few leaves": (
+        lambda: ricci.tree.unflatten(ricci.tree.structure([1, 2]), [1]),
+        ValueError,
+    ),
+    "keys without an order": (lambda: ricci.tree.leaves({1: 0, "a": 0}), ValueError),
+    "grid": (lambda: jnp.mgrid["a"], TypeError),
+}
+
+
+def mesh():
+    return ricci.make_mesh((1,), ("row",), devices=ricci.devices()[:1])
+
+
+@pytest.mark.parametrize("call", UNUSUAL)
+def test_other_calls_show_no_frames_of_ricci(call):
+    function, error = UNUSUAL[call]
+    with pytest.raises(error) as caught:
+        function()
+    assert [entry.name for entry in caught.traceback] == [
+        "test_other_calls_show_no_frames_of_ricci",
+        "<lambda>",
+    ]
+    np.testing.assert_array_equal(ricci.tree.map(lambda x: x + 1, [MANY])[0], 2 * np.ones(2))
+
+
+@pytest.mark.parametrize("over", ["map", "map_with_path", "reduce"])
+def test_the_function_of_a_tree_fails(over):
+    with pytest.raises(ValueError, match="^mine$") as caught:
+        getattr(ricci.tree, over)(user, [1, 2])
+    assert [entry.name for entry in caught.traceback][1:] == ["user"]
+
+
+def test_a_cyclic_tree():
+    cycle = []
+    cycle.append(cycle)
+    for function in (ricci.tree.leaves, ricci.tree.structure, ricci.tree.flatten):
+        with pytest.raises(RecursionError, match="contains itself") as caught:
+            function(cycle)
+        assert len(caught.traceback) == 1
+
+
+@pytest.mark.parametrize(
+    "function", [ricci.jit, ricci.device_put, ricci.tree.map, ricci.tree.reduce, ricci.remat]
+)
+def test_public_functions_stay_what_they_were(function):
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert copy.deepcopy(function) is function
+    assert function.__doc__
+
+
+def test_two_names_of_one_function():
+    assert ricci.remat is ricci.checkpoint
+    assert ricci.jacobian is ricci.jacrev
+    assert ricci.reshard is ricci.sharding.reshard

@@ -4,6 +4,7 @@ import traceback
 
 import pytest
 
+from ricci_ir import _boundaries as boundaries
 from ricci_ir import _errors as errors
 from ricci_ir import register_internal_module
 from ricci_ir._config import traceback_filtering
@@ -101,27 +102,27 @@ def user():
 @pytest.mark.parametrize("mode", ["auto", "remove_frames", "quiet_remove_frames"])
 def test_only_user_frames_remain(library, mode):
     with traceback_filtering(mode):
-        assert _frames(errors.api_boundary(library["outer"]), user) == ["user"]
+        assert _frames(boundaries.api_boundary(library["outer"]), user) == ["user"]
 
 
 @pytest.mark.parametrize("mode", ["off", "tracebackhide"])
 def test_all_frames_remain(library, mode):
     with traceback_filtering(mode):
-        frames = _frames(errors.api_boundary(library["outer"]), user)
+        frames = _frames(boundaries.api_boundary(library["outer"]), user)
     assert frames == ["boundary", "outer", "middle", "user"]
 
 
 def test_user_code_between_boundaries_remains(library):
-    inner = errors.api_boundary(library["fail"])
+    inner = boundaries.api_boundary(library["fail"])
 
     def middle_of_user():
         inner(None)
 
-    assert _frames(errors.api_boundary(library["outer"]), middle_of_user) == ["middle_of_user"]
+    assert _frames(boundaries.api_boundary(library["outer"]), middle_of_user) == ["middle_of_user"]
 
 
 def test_boundary_called_by_internal_code_leaves_the_work(library):
-    inner = errors.api_boundary(library["fail"])
+    inner = boundaries.api_boundary(library["fail"])
     seen = []
     library["inner"], library["seen"] = inner, seen
     code = (
@@ -130,7 +131,7 @@ def test_boundary_called_by_internal_code_leaves_the_work(library):
         "    except ValueError as e:\n        seen.append(e.__traceback__.tb_next)\n        raise\n"
     )
     exec(compile(code, library["outer"].__code__.co_filename, "exec"), library)
-    assert _frames(errors.api_boundary(library["call"]), None) == []
+    assert _frames(boundaries.api_boundary(library["call"]), None) == []
     assert seen[0] is not None  # the inner boundary's frame was still there
 
 
@@ -143,12 +144,12 @@ def test_cause_and_notes_are_untouched(library):
         raise error from cause
 
     with pytest.raises(ValueError, match="mine") as info:
-        errors.api_boundary(library["outer"])(fails)
+        boundaries.api_boundary(library["outer"])(fails)
     assert info.value.__cause__ is cause and info.value.__notes__[0] == "a note"
 
 
 def test_boundary_keeps_name_and_result():
-    @errors.api_boundary
+    @boundaries.api_boundary
     def double(x: int) -> int:
         """Twice."""
         return 2 * x
@@ -174,11 +175,11 @@ def _notes(fun, *args):
 )
 def test_a_note_says_that_frames_are_left_out(library, mode, count):
     with traceback_filtering(mode):
-        notes = _notes(errors.api_boundary(library["outer"]), user)
+        notes = _notes(boundaries.api_boundary(library["outer"]), user)
         assert len(notes) == count
         assert all("jax_traceback_filtering" in note for note in notes)
-        twice = lambda: errors.api_boundary(library["outer"])(user)
-        assert len(_notes(errors.api_boundary(twice))) == count
+        twice = lambda: boundaries.api_boundary(library["outer"])(user)
+        assert len(_notes(boundaries.api_boundary(twice))) == count
 
 
 def test_no_note_where_nothing_is_left_out():

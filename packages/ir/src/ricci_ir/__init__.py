@@ -1,5 +1,6 @@
 """The intermediate representation: types, primitives, traces and traced programs."""
 
+from ._boundaries import *
 from ._cache import *
 from ._config import *
 from ._current_mesh import *
@@ -17,6 +18,7 @@ from ._records import *
 from ._settings import *
 from ._source import *
 from ._source_info import *
+from ._tracebacks import *
 from ._unregistered import *
 from ._wrapping import *
 from .dimensions import *

@@ -87,6 +87,9 @@ class Config:
         Raises:
           AttributeError: if no option is called that; the message lists similar names.
         """
+        return self._state(name)
+
+    def _state(self, name: str) -> State:
         try:
             return self._states[name]
         except KeyError:
@@ -99,7 +102,7 @@ class Config:
           AttributeError: if no option is called that.
           ValueError: if the option does not take this value (``TypeError`` for a wrong type).
         """
-        self.state(name).set_global(val)
+        self._state(name).set_global(val)
 
     def read(self, name: str) -> Any:
         """The value of an option as this thread sees it."""
@@ -184,7 +187,7 @@ class Config:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # a copy has no attributes until it is filled
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self.state(name).value
+        return self._state(name).value
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"options are set with config.update({name!r}, {value!r})")

@@ -1,40 +1,23 @@
-"""Errors of traced programs, and the tracebacks that users see of them."""
+"""Errors of traced programs."""
 
-import inspect
-import re
-import sys
-from collections.abc import Callable, Iterator
-from difflib import get_close_matches
-from functools import wraps
-from types import FrameType, FunctionType, TracebackType
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ._config import traceback_filtering
 from ._error_pages import explained
-from ._namespaces import export_names
-from ._source import is_internal_module
 
 __all__ = [
-    "api_boundary",
-    "boundary",
     "CallbackError",
     "ConcretizationTypeError",
-    "guard_public",
-    "hide_frames",
     "InconclusiveDimensionOperation",
-    "is_boundary",
     "JAXIndexError",
     "JaxprTypeError",
     "JAXTypeError",
     "KeyReuseError",
-    "leave",
     "NonConcreteBooleanIndexError",
     "ShardingTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
     "UnexpectedTracerError",
-    "unguarded",
 ]
 
 
@@ -241,200 +224,3 @@ class InconclusiveDimensionOperation(_Explained):
     """A question about symbolic dimensions has no answer that holds for all their values."""
 
     page: ClassVar[str] = "symbolic-sizes"
-
-
-def _is_internal(frame: FrameType) -> bool:
-    return is_internal_module(frame.f_globals.get("__name__"))
-
-
-def _user_frames(tb: TracebackType | None) -> TracebackType | None:
-    frames = []
-    while tb is not None:
-        if not _is_internal(tb.tb_frame):
-            frames.append(tb)
-        tb = tb.tb_next
-    kept = None
-    for entry in reversed(frames):
-        kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return kept
-
-
-def _mark_hidden(tb: TracebackType | None) -> None:
-    while tb is not None:
-        if _is_internal(tb.tb_frame):
-            # IPython and pytest leave out frames that have this local variable.
-            tb.tb_frame.f_locals["__tracebackhide__"] = True
-        tb = tb.tb_next
-
-
-def hide_frames(exc: BaseException) -> BaseException:
-    """``exc`` with the internal frames left out of its traceback.
-
-    The option ``jax_traceback_filtering`` says how: ``"off"`` leaves them, ``"tracebackhide"``
-    only marks them for IPython and pytest, everything else removes them. A note says so, unless
-    it is ``"quiet_remove_frames"``.
-    """
-    mode = traceback_filtering.value
-    if mode == "tracebackhide":
-        _mark_hidden(exc.__traceback__)
-    elif mode != "off":
-        whole = exc.__traceback__
-        _suggest_keyword(exc, whole)
-        exc.__traceback__ = _user_frames(whole)
-        _leave_out_own_context(exc)
-        quiet = mode == "quiet_remove_frames" or _note in getattr(exc, "__notes__", ())
-        if not quiet and _length(whole) > _length(exc.__traceback__):
-            exc.add_note(_note)
-    return exc
-
-
-_note = "(Ricci's own frames are left out: jax_traceback_filtering='off' shows them.)"
-
-
-def _leave_out_own_context(exc: BaseException) -> None:
-    """Forget the exceptions behind this one that Ricci raised and caught itself.
-
-    Python would print them with "During handling of the above exception, another exception
-    occurred". One that passed through the user's code stays.
-    """
-    context = exc.__context__
-    while context is not None and context is not exc.__cause__ and _is_own(context.__traceback__):
-        context = exc.__context__ = context.__context__
-
-
-def _is_own(tb: TracebackType | None) -> bool:
-    """Whether a traceback has frames, and all of them are internal."""
-    return tb is not None and _user_frames(tb) is None
-
-
-_unknown_keyword = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'$")
-
-
-def _suggest_keyword(exc: BaseException, tb: TracebackType | None) -> None:
-    """Put the nearest keyword behind Python's message on one that a function does not take.
-
-    Only where Ricci calls the function, so that its frame has it among its variables; in the user's
-    own calls Python's message stays as it is.
-    """
-    if type(exc) is not TypeError or len(exc.args) != 1 or tb is None:
-        return
-    found = _unknown_keyword.search(str(exc.args[0]))
-    while tb.tb_next is not None:
-        tb = tb.tb_next
-    if found is None or not _is_internal(tb.tb_frame):
-        return
-    for fun in _functions_called(tb.tb_frame, found[1]):
-        names = [
-            p.name
-            for p in inspect.signature(fun).parameters.values()
-            if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-        ]
-        near = get_close_matches(found[2], names, 1)
-        advice = f"Did you mean {near[0]!r}? " if near else ""
-        exc.args = (f"{exc.args[0]}. {advice}It takes: {', '.join(names) or 'none'}.",)
-        return
-
-
-def _functions_called(frame: FrameType, name: str) -> Iterator[FunctionType]:
-    """The functions of a name among a frame's variables, inside of their wrappers."""
-    for value in frame.f_locals.values():
-        fun = inspect.unwrap(value) if callable(value) else None
-        if type(fun) is FunctionType and fun.__code__.co_name == name:
-            yield fun
-
-
-def _length(tb: TracebackType | None) -> int:
-    count = 0
-    while tb is not None:
-        count, tb = count + 1, tb.tb_next
-    return count
-
-
-def _name_function(exc: Exception, name: str) -> None:
-    """Put a public function's name before a message that does not mention it.
-
-    Only errors raised by Ricci's own code are changed; those of a user's callback are not.
-    """
-    if type(exc) not in _named or len(exc.args) != 1 or not isinstance(exc.args[0], str):
-        return
-    tb = exc.__traceback__
-    while tb is not None and tb.tb_next is not None:
-        tb = tb.tb_next
-    if tb is not None and _is_internal(tb.tb_frame) and name not in exc.args[0]:
-        exc.args = (f"{name}: {exc.args[0]}",)
-
-
-_named = (TypeError, ValueError, NotImplementedError, RuntimeError, ZeroDivisionError)
-
-
-def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
-    """Wrap a public function so that tracebacks of its errors show only the user's frames.
-
-    Of nested boundaries only the outermost acts, the one that the user's code calls.
-
-    Args:
-      fun: the function.
-      name: if given, error messages begin with it.
-    """
-
-    @wraps(fun)
-    def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return fun(*args, **kwargs)
-        except Exception as e:
-            if not _is_internal(sys._getframe(1)):
-                if name:
-                    _name_function(e, name)
-                hide_frames(e)
-            raise
-
-    return boundary
-
-
-def leave(exc: BaseException) -> None:
-    """Hide internal frames of an exception that a public function is about to raise again.
-
-    A function that is its own boundary, without the cost of a wrapper, calls this in an ``except``
-    clause and is marked with ``boundary``. Frames are hidden only if the user's code called it.
-    """
-    if not _is_internal(sys._getframe(2)):
-        hide_frames(exc)
-
-
-def boundary[F: Callable[..., Any]](fun: F) -> F:
-    """Mark a function that calls ``leave`` itself, so that no boundary is put around it."""
-    fun.__dict__["is_boundary"] = True
-    return fun
-
-
-def guard_public(namespace: dict[str, Any], *modules: str) -> None:
-    """Export a namespace's public names, and wrap its functions in boundaries with their names.
-
-    The packages that define these functions call them without the boundaries.
-
-    Args:
-      namespace: the ``globals()`` of a module.
-      modules: the modules in it that are public; see ``export_names``.
-    """
-    export_names(namespace, *modules)
-    for name in namespace["__all__"]:
-        value = namespace[name]
-        if type(value) is FunctionType and not is_boundary(value):
-            public = namespace[name] = api_boundary(value, name)
-            # So that it is pickled by the name that it is found by.
-            public.__module__ = namespace["__name__"]
-            public.__name__ = public.__qualname__ = name
-
-
-def is_boundary(fun: Callable[..., Any]) -> bool:
-    """Whether a function was made by ``api_boundary``."""
-    return fun.__code__ is _boundary_code or "is_boundary" in fun.__dict__
-
-
-def unguarded(fun: Any) -> Any:
-    """The function that ``api_boundary`` wrapped, where it made ``fun``; otherwise ``fun``."""
-    made_here = getattr(fun, "__code__", None) is _boundary_code
-    return fun.__wrapped__ if made_here else fun
-
-
-_boundary_code = api_boundary(lambda: None).__code__  # pyright: ignore[reportFunctionMemberAccess]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import ricci
 from ricci import *
-from ricci_ir import public_names
+from ricci_ir import api_boundary, public_names, register_internal_module
 
 from . import _installation
 from . import _src as _src
@@ -62,10 +62,12 @@ if TYPE_CHECKING:
 _FOLDER = str(Path(__file__).parent)
 
 _installation.warn_of_others()
+register_internal_module(__name__)
 
 
 if not TYPE_CHECKING:  # it would tell checkers that every name is there
 
+    @api_boundary
     def __getattr__(name: str) -> Any:
         if not name.startswith("__") and find_spec(f"jax.{name}") is not None:
             return import_module(f"jax.{name}")

@@ -15,10 +15,12 @@ from ricci_ir import (
     Tracer,
     TypeSharding,
     Var,
+    boundary,
     context,
     current_mesh,
     define,
     eval_trace,
+    leave,
     makes_sharding,
     own_sharding,
 )
@@ -243,6 +245,7 @@ def _place(where: Any) -> _Place:
     return as_sharding(where)
 
 
+@boundary
 def device_put(
     x: PyTree,
     device: PyTree = None,
@@ -302,17 +305,21 @@ def device_put(
       ``reshard`` and ``with_sharding_constraint``, inside of programs; ``device_get``;
       ``make_array_from_process_local_data``, for several hosts.
     """
-    leaves, tree = tree_flatten(x)
-    if context.trace is eval_trace and not any(isinstance(leaf, Tracer) for leaf in leaves):
-        return put_arrays(x, device, src=src, donate=donate, may_alias=may_alias)
-    places = tuple(flatten_axes("device_put: device", tree, device))
-    places = tuple(map(_place, places))
-    for (path, leaf), place in zip(tree_flatten_with_path(x)[0], places, strict=True):
-        if is_typed(place):
-            check_fits(place, np.shape(leaf), f"device_put: x{keystr(path)}")  # pyright: ignore
-    donated = flatten_axes("device_put: donate", tree, donate)
-    aliased = flatten_axes("device_put: may_alias", tree, may_alias)
-    how = tuple(map(copy_semantics, donated, aliased))
-    srcs = tuple(flatten_axes("device_put: src", tree, src))
-    results = device_put_p.bind(*leaves, devices=places, srcs=srcs, copy_semantics=how)
-    return tree_unflatten(tree, results)
+    try:
+        leaves, tree = tree_flatten(x)
+        if context.trace is eval_trace and not any(isinstance(leaf, Tracer) for leaf in leaves):
+            return put_arrays(x, device, src=src, donate=donate, may_alias=may_alias)
+        places = tuple(flatten_axes("device_put: device", tree, device))
+        places = tuple(map(_place, places))
+        for (path, leaf), place in zip(tree_flatten_with_path(x)[0], places, strict=True):
+            if is_typed(place):
+                check_fits(place, np.shape(leaf), f"device_put: x{keystr(path)}")  # pyright: ignore
+        donated = flatten_axes("device_put: donate", tree, donate)
+        aliased = flatten_axes("device_put: may_alias", tree, may_alias)
+        how = tuple(map(copy_semantics, donated, aliased))
+        srcs = tuple(flatten_axes("device_put: src", tree, src))
+        results = device_put_p.bind(*leaves, devices=places, srcs=srcs, copy_semantics=how)
+        return tree_unflatten(tree, results)
+    except Exception as error:
+        leave(error)
+        raise

@@ -10,6 +10,7 @@ from ._engine import PyTreeDef as PyTreeDef
 from ._engine import PyTreeRegistry as PyTreeRegistry
 from ._engine import SequenceKey as SequenceKey
 from ._engine import engine_name as engine_name
+from ._errors import on_errors as on_errors
 from ._flattening import all_leaves as all_leaves
 from ._flattening import build_tree as build_tree
 from ._flattening import flatten_one_level as flatten_one_level
@@ -82,6 +83,7 @@ __all__ = [
     "is_tree_node",
     "keystr",
     "none_leaf_registry",
+    "on_errors",
     "prefix_errors",
     "read_signature",
     "register_dataclass",

@@ -3,28 +3,23 @@
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from . import _engine
+from . import _engine, _errors
 from ._engine import PyTreeDef
+from ._errors import cyclic, passes_errors
 from ._keys import KeyPath
 from ._registry import default_registry
 
 type IsLeaf = Callable[[Any], bool] | None
+
+# Functions that programs call all the time pass their errors to ``_errors.leave`` themselves; the
+# others get a wrapper where ``ricci`` exports them.
 
 # Looked up once, since every transformation calls them.
 _flatten = default_registry.flatten
 _flatten_with_path = default_registry.flatten_with_path
 
 
-def cyclic(error: SystemError) -> Exception:
-    """The error for a tree that is too deep, where jaxlib's says only that one was set."""
-    if not isinstance(error.__cause__, RecursionError):
-        return error
-    return RecursionError(
-        "the pytree contains itself, or is nested too deeply: flattening it does not come to an "
-        "end. Take the reference to the outer container out of the inner one."
-    )
-
-
+@passes_errors
 def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """Flatten a tree into its leaves and its structure.
 
@@ -50,11 +45,16 @@ def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTre
     Source: ``jax.tree_util.tree_flatten``.
     """
     try:
-        return _flatten(tree, is_leaf)
-    except SystemError as error:
-        raise cyclic(error) from None
+        try:
+            return _flatten(tree, is_leaf)
+        except SystemError as error:
+            raise cyclic(error) from None
+    except Exception as error:
+        _errors.leave(error)
+        raise
 
 
+@passes_errors
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """Build the tree with this structure and these leaves.
 
@@ -76,9 +76,14 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
     Source: ``jax.tree_util.tree_unflatten``.
     """
-    return treedef.unflatten(leaves)
+    try:
+        return treedef.unflatten(leaves)
+    except Exception as error:
+        _errors.leave(error)
+        raise
 
 
+@passes_errors
 def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree.
 
@@ -97,11 +102,16 @@ def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
     Source: ``jax.tree_util.tree_leaves``.
     """
     try:
-        return _flatten(tree, is_leaf)[0]
-    except SystemError as error:
-        raise cyclic(error) from None
+        try:
+            return _flatten(tree, is_leaf)[0]
+        except SystemError as error:
+            raise cyclic(error) from None
+    except Exception as error:
+        _errors.leave(error)
+        raise
 
 
+@passes_errors
 def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a tree.
 
@@ -122,11 +132,16 @@ def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
     Source: ``jax.tree_util.tree_structure``.
     """
     try:
-        return _flatten(tree, is_leaf)[1]
-    except SystemError as error:
-        raise cyclic(error) from None
+        try:
+            return _flatten(tree, is_leaf)[1]
+        except SystemError as error:
+            raise cyclic(error) from None
+    except Exception as error:
+        _errors.leave(error)
+        raise
 
 
+@passes_errors
 def tree_flatten_with_path(
     tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
@@ -152,16 +167,21 @@ def tree_flatten_with_path(
 
     Source: ``jax.tree_util.tree_flatten_with_path``.
     """
-    if is_leaf is None or is_leaf_takes_path:
-        predicate = is_leaf
-    else:
-        predicate = lambda _, node: is_leaf(node)
     try:
-        return _flatten_with_path(tree, predicate)
-    except SystemError as error:
-        raise cyclic(error) from None
+        if is_leaf is None or is_leaf_takes_path:
+            predicate = is_leaf
+        else:
+            predicate = lambda _, node: is_leaf(node)
+        try:
+            return _flatten_with_path(tree, predicate)
+        except SystemError as error:
+            raise cyclic(error) from None
+    except Exception as error:
+        _errors.leave(error)
+        raise
 
 
+@passes_errors
 def tree_leaves_with_path(
     tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath[Any], Any]]:
@@ -182,7 +202,11 @@ def tree_leaves_with_path(
 
     Source: ``jax.tree_util.tree_leaves_with_path``.
     """
-    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+    try:
+        return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+    except Exception as error:
+        _errors.leave(error)
+        raise
 
 
 def generate_key_paths(tree: object) -> list[tuple[KeyPath[Any], Any]]:

@@ -4,8 +4,10 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final, overload
 
+from . import _errors
 from ._engine import PyTreeDef
-from ._flattening import IsLeaf, cyclic, tree_flatten_with_path
+from ._errors import cyclic, passes_errors
+from ._flattening import IsLeaf, tree_flatten_with_path
 from ._prefix import broadcast_prefix, raise_first_difference
 from ._registry import default_registry
 
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     ) -> Any: ...
 
 
+@passes_errors
 def tree_map(f: Callable[..., Any], tree: object, *rest: object, is_leaf: IsLeaf = None) -> Any:
     """Apply a function to every leaf.
 
@@ -96,12 +99,16 @@ def tree_map(f: Callable[..., Any], tree: object, *rest: object, is_leaf: IsLeaf
     Source: ``jax.tree_util.tree_map``.
     """
     try:
-        leaves, treedef = _flatten(tree, is_leaf)
-    except SystemError as error:
-        raise cyclic(error) from None
-    if not rest:
-        return treedef.unflatten(list(map(f, leaves)))
-    return treedef.unflatten(list(map(f, leaves, *_columns(treedef, tree, rest, is_leaf))))
+        try:
+            leaves, treedef = _flatten(tree, is_leaf)
+        except SystemError as error:
+            raise cyclic(error) from None
+        if not rest:
+            return treedef.unflatten(list(map(f, leaves)))
+        return treedef.unflatten(list(map(f, leaves, *_columns(treedef, tree, rest, is_leaf))))
+    except Exception as error:
+        _errors.leave(error)
+        raise
 
 
 def _columns(
@@ -117,6 +124,7 @@ def _columns(
     return columns
 
 
+@passes_errors
 def tree_reduce(
     function: Callable[[Any, Any], Any],
     tree: object,
@@ -151,14 +159,18 @@ def tree_reduce(
     Source: ``jax.tree_util.tree_reduce``, `functools.reduce`.
     """
     try:
-        leaves = _flatten(tree, is_leaf)[0]
-    except SystemError as error:
-        raise cyclic(error) from None
-    if initializer is not _unspecified:
-        return functools.reduce(function, leaves, initializer)
-    if not leaves:
-        raise TypeError("tree_reduce of a tree without leaves needs an initializer")
-    return functools.reduce(function, leaves)
+        try:
+            leaves = _flatten(tree, is_leaf)[0]
+        except SystemError as error:
+            raise cyclic(error) from None
+        if initializer is not _unspecified:
+            return functools.reduce(function, leaves, initializer)
+        if not leaves:
+            raise TypeError("tree_reduce of a tree without leaves needs an initializer")
+        return functools.reduce(function, leaves)
+    except Exception as error:
+        _errors.leave(error)
+        raise
 
 
 def tree_reduce_associative(
@@ -307,6 +319,7 @@ def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = Non
     return _flatten(full_tree)[1].unflatten(leaves)
 
 
+@passes_errors
 def tree_map_with_path(
     f: Callable[..., Any],
     tree: object,
@@ -342,8 +355,12 @@ def tree_map_with_path(
 
     Source: ``jax.tree_util.tree_map_with_path``.
     """
-    keyed_leaves, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    paths, leaves = [path for path, _ in keyed_leaves], [leaf for _, leaf in keyed_leaves]
-    # The search for differences calls is_leaf with the node alone.
-    columns = _columns(treedef, tree, rest, None if is_leaf_takes_path else is_leaf)
-    return treedef.unflatten(list(map(f, paths, leaves, *columns)))
+    try:
+        keyed_leaves, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+        paths, leaves = [path for path, _ in keyed_leaves], [leaf for _, leaf in keyed_leaves]
+        # The search for differences calls is_leaf with the node alone.
+        columns = _columns(treedef, tree, rest, None if is_leaf_takes_path else is_leaf)
+        return treedef.unflatten(list(map(f, paths, leaves, *columns)))
+    except Exception as error:
+        _errors.leave(error)
+        raise

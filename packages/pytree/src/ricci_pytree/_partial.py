@@ -4,6 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, final
 
+from . import _errors
+from ._errors import passes_errors
 from ._registry import register_pytree_node
 
 
@@ -60,12 +62,17 @@ class Partial(functools.partial[Any]):
     Source: ``jax.tree_util.Partial``.
     """
 
+    @passes_errors
     def __new__(cls, func: Callable[..., Any], /, *args: object, **kw: object) -> "Partial":
         # functools.partial would merge the arguments of a partial `func` into its own, and make
         # them children. They belong to the function, which is static.
         if isinstance(func, functools.partial):
             func = _Opaque(func)
-        return super().__new__(cls, func, *args, **kw)
+        try:
+            return super().__new__(cls, func, *args, **kw)
+        except TypeError as error:
+            _errors.leave(error)
+            raise
 
 
 register_pytree_node(

@@ -5,7 +5,7 @@ import typing as _typing
 from . import _command  # before the others: the launcher of processes runs in it, without them
 
 # isort: split
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 
 from . import _collector  # before the others: it waits while they are imported
 
@@ -71,7 +71,6 @@ from ricci_lax import custom_vjp as custom_vjp
 from ricci_lax import fwd_and_bwd as fwd_and_bwd
 from ricci_lax import hessian as hessian
 from ricci_lax import jacfwd as jacfwd
-from ricci_lax import jacobian as jacobian
 from ricci_lax import jacrev as jacrev
 from ricci_lax import pure_callback as pure_callback
 from ricci_lax.refs import empty_ref as empty_ref
@@ -168,8 +167,10 @@ if _typing.TYPE_CHECKING:
 
 
 remat = checkpoint
+jacobian = jacrev
 
-_export_names(globals())
+_guard_public(globals())
+remat, jacobian = checkpoint, jacrev  # each one function under two names, as in JAX
 
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
     _load, __dir__ = _lazy_names(

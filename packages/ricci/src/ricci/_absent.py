@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from ricci_ir import explained
+from ricci_ir import api_boundary, explained, hide_frames
 
 _KERNELS = (
     "kernels written in Python are not supported. Write the operation with lax or numpy, which XLA "
@@ -70,10 +70,14 @@ class AbsentModules:
             return
         found = next((m for m in MODULES if inside == m or inside.startswith(f"{m}.")), None)
         if found is not None:
-            # Without a name, or ``from`` would drop the error and say only that a name is missing.
-            raise ModuleNotFoundError(
-                explained(f"{name} is not there: {MODULES[found]}.", "modules")
-            ) from None
+            try:
+                # Without a name, or ``from`` would drop the error and say only that one is missing.
+                raise ModuleNotFoundError(
+                    explained(f"{name} is not there: {MODULES[found]}.", "modules")
+                ) from None
+            except ModuleNotFoundError as error:
+                hide_frames(error)  # that of this function; Python leaves out those of importlib
+                raise
 
 
 def _elsewhere(name: str) -> str | None:
@@ -98,6 +102,7 @@ def or_advise(module: str, load: Callable[[str], Any] | None = None) -> Callable
       load: finds the names that are imported at first use, or raises ``AttributeError``.
     """
 
+    @api_boundary
     def __getattr__(name: str) -> object:
         if load is not None:
             try:

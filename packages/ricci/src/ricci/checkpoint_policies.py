@@ -1,6 +1,6 @@
 """What ``checkpoint`` may keep. See ``ricci_lax``."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_lax.checkpoint_policies import *
 
-_export_names(globals())
+_guard_public(globals(), classes=False)

@@ -17,10 +17,10 @@ from ricci_ir import check_jaxpr as check_jaxpr
 from ricci_ir import ensure_compile_time_eval as ensure_compile_time_eval
 from ricci_ir import eval_context as eval_context
 from ricci_ir import eval_jaxpr as eval_jaxpr
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_ir import max_dim as max_dim
 from ricci_ir import min_dim as min_dim
 
 pytype_aval_mappings = _aval_rules
 
-_export_names(globals())
+_guard_public(globals(), classes=False)

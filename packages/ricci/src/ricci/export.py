@@ -14,10 +14,10 @@ from ricci_export import (
 from ricci_export import register_namedtuple_serialization as register_namedtuple_serialization
 from ricci_export import register_pytree_node_serialization as register_pytree_node_serialization
 from ricci_ir import SymbolicScope as SymbolicScope
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_ir import is_symbolic_dim as is_symbolic_dim
 from ricci_ir import symbolic_args_specs as symbolic_args_specs
 from ricci_ir import symbolic_dim_bounds as symbolic_dim_bounds
 from ricci_ir import symbolic_shape as symbolic_shape
 
-_export_names(globals())
+_guard_public(globals())

@@ -1,7 +1,7 @@
 """Calls of compiled functions from programs: registering them, and calling them by name."""
 
 from ricci_ir import abstract_token as abstract_token
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_lax.ffi import ffi_call as ffi_call
 from ricci_xla.ffi import TypeRegistration as TypeRegistration
 from ricci_xla.ffi import build_ffi_lowering_function as build_ffi_lowering_function
@@ -15,4 +15,4 @@ from ricci_xla.ffi import (
 from ricci_xla.ffi import register_ffi_type as register_ffi_type
 from ricci_xla.ffi import register_ffi_type_id as register_ffi_type_id
 
-_export_names(globals())
+_guard_public(globals())

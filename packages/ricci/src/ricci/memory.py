@@ -1,8 +1,8 @@
 """The memories in which devices hold arrays."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_xla import MemorySpace as _MemorySpace
 
 Space = _MemorySpace
 
-_export_names(globals())
+_guard_public(globals())

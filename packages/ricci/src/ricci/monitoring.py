@@ -1,7 +1,7 @@
 """Telling listeners of events, and how long things take."""
 
 from ricci_ir import clear_event_listeners as clear_event_listeners
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_ir import record_event as record_event
 from ricci_ir import record_event_duration_secs as record_event_duration_secs
 from ricci_ir import record_event_time_span as record_event_time_span
@@ -15,4 +15,4 @@ from ricci_ir import unregister_event_listener as unregister_event_listener
 from ricci_ir import unregister_event_time_span_listener as unregister_event_time_span_listener
 from ricci_ir import unregister_scalar_listener as unregister_scalar_listener
 
-_export_names(globals())
+_guard_public(globals())

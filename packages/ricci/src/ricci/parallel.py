@@ -1,6 +1,6 @@
 """What the compiler makes of programs on several devices."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_parallel.planning import Chip as Chip
 from ricci_parallel.planning import LiveBuffer as LiveBuffer
 from ricci_parallel.planning import Memory as Memory
@@ -17,4 +17,4 @@ from ricci_parallel.reports import Collective as Collective
 from ricci_parallel.reports import Communication as Communication
 from ricci_parallel.reports import communication as communication
 
-_export_names(globals())
+_guard_public(globals())

@@ -1,6 +1,6 @@
 """Profiles of what runs, on the host and on devices."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_xla.profiler import ProfileData as ProfileData
 from ricci_xla.profiler import ProfileEvent as ProfileEvent
 from ricci_xla.profiler import ProfileOptions as ProfileOptions
@@ -17,4 +17,4 @@ from ricci_xla.profiler import stop_server as stop_server
 from ricci_xla.profiler import stop_trace as stop_trace
 from ricci_xla.profiler import trace as trace
 
-_export_names(globals())
+_guard_public(globals())

@@ -2,7 +2,7 @@
 
 from ricci_ir import ManualAxisType as ManualAxisType
 from ricci_ir import UnreducedKind as UnreducedKind
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_parallel import auto_axes as auto_axes
 from ricci_parallel import explicit_axes as explicit_axes
 from ricci_parallel import get_abstract_mesh as get_abstract_mesh
@@ -20,4 +20,4 @@ from ricci_xla import Sharding as Sharding
 from ricci_xla import SingleDeviceSharding as SingleDeviceSharding
 from ricci_xla import make_single_device_sharding as make_single_device_sharding
 
-_export_names(globals())
+_guard_public(globals())

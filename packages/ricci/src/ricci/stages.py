@@ -1,6 +1,6 @@
 """The stages that ``jit`` goes through."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_xla import ArgInfo as ArgInfo
 from ricci_xla import Compiled as Compiled
 from ricci_xla import CompilerOptions as CompilerOptions
@@ -8,4 +8,4 @@ from ricci_xla import Lowered as Lowered
 from ricci_xla import Traced as Traced
 from ricci_xla import Wrapped as Wrapped
 
-_export_names(globals())
+_guard_public(globals())

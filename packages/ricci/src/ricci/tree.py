@@ -1,6 +1,6 @@
 """Pytrees under short names. See ``ricci_pytree``."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_pytree.tree import all as all
 from ricci_pytree.tree import broadcast as broadcast
 from ricci_pytree.tree import flatten as flatten
@@ -16,4 +16,4 @@ from ricci_pytree.tree import structure as structure
 from ricci_pytree.tree import transpose as transpose
 from ricci_pytree.tree import unflatten as unflatten
 
-_export_names(globals())
+_guard_public(globals())

@@ -1,6 +1,6 @@
 """Pytrees: nested containers of arrays. See ``ricci_pytree``."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_pytree import DictKey as DictKey
 from ricci_pytree import FlattenedIndexKey as FlattenedIndexKey
 from ricci_pytree import GetAttrKey as GetAttrKey
@@ -38,4 +38,4 @@ from ricci_pytree import treedef_children as treedef_children
 from ricci_pytree import treedef_is_leaf as treedef_is_leaf
 from ricci_pytree import treedef_tuple as treedef_tuple
 
-_export_names(globals())
+_guard_public(globals())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
+from ricci_ir._boundaries import without_boundaries
 from ricci_ir._cache import Cache
 from ricci_ir._current_mesh import lenient_sharding
 from ricci_ir.types._aval import AbstractValue
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 
+@without_boundaries
 class Primitive:
     """An operation that transformations know by its rules.
 

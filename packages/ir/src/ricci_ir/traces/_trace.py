@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
+from ricci_ir._boundaries import api_boundary, without_boundaries
 from ricci_ir._current_mesh import current_mesh
 from ricci_ir._errors import (
     ConcretizationTypeError,
@@ -53,6 +54,7 @@ class Named(Protocol):
     name: str
 
 
+@without_boundaries
 class Trace:
     """An interpretation of primitives. ``parent`` is the one it is built on.
 
@@ -121,6 +123,7 @@ class Trace:
         return other is self
 
 
+@without_boundaries
 class Tracer(_Base):
     """A placeholder for an array while a function is traced; ``aval`` is its type.
 
@@ -245,6 +248,10 @@ class Tracer(_Base):
         return f"Traced<{self.aval}>with<{type(self._trace).__name__}>"
 
 
+# What Python, and NumPy, call without a function of Ricci's around them.
+for _name in ("len", "bool", "int", "float", "complex", "index", "array", "setitem", "format"):
+    _method = f"__{_name}__"
+    setattr(Tracer, _method, api_boundary(getattr(Tracer, _method)))
 register_array_type(Tracer)
 
 

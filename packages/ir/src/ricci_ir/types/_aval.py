@@ -8,6 +8,7 @@ from typing import Any, Protocol, overload
 
 import numpy as np
 
+from ricci_ir._boundaries import without_boundaries
 from ricci_ir._cache import Cache
 from ricci_ir._unregistered import described_value, registering
 from ricci_ir.dimensions import SymbolicDimension, to_sizes
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 
+@without_boundaries
 class AbstractValue:
     """The type of a value in a traced program."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ricci_ir._boundaries import boundary, leave
 from ricci_ir._config import enable_x64, explicit_x64_dtypes
 from ricci_ir._option_kinds import ExplicitX64Mode
 from ricci_ir._source import warn_user
@@ -371,6 +372,7 @@ def dtype(x: Any) -> Any:
     return canonicalize_dtype(x, allow_extended_dtype=True)
 
 
+@boundary
 def issubdtype(a: object, b: object) -> bool:
     """Whether dtype ``a`` is ``b``, or belongs to the family ``b``.
 
@@ -391,7 +393,11 @@ def issubdtype(a: object, b: object) -> bool:
       >>> dtypes.issubdtype(np.float32, np.integer)
       False
     """
-    return _issubdtype(a, b)
+    try:
+        return _issubdtype(a, b)
+    except Exception as error:
+        leave(error)
+        raise
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
+from ricci_ir._boundaries import boundary, leave
 from ricci_ir._current_mesh import current_mesh
 
 from ._aval import AbstractValue, ShapedArray, get_aval, shaped_like, sharding_forms
@@ -233,6 +234,7 @@ def _struct_aval(x: ShapeDtypeStruct) -> AbstractValue:
     return AbstractRef(aval.strip_weak_type(), x._memory_space) if x.is_ref else aval
 
 
+@boundary
 def typeof(x: object) -> AbstractValue:
     """The type of an array as a traced program sees it.
 
@@ -251,7 +253,11 @@ def typeof(x: object) -> AbstractValue:
       >>> ricci.typeof(np.ones((2, 3)))
       ShapedArray(float32[2,3])
     """
-    return _struct_aval(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)
+    try:
+        return _struct_aval(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)
+    except Exception as error:
+        leave(error)
+        raise
 
 
 def result_aval(x: object) -> AbstractValue:

@@ -27,6 +27,7 @@ from ricci_ir import (
     set_trace,
     trace_key,
     trace_to_jaxpr,
+    without_boundaries,
 )
 from ricci_pytree import (
     PyTreeDef,
@@ -66,6 +67,7 @@ class Call(NamedTuple):
         return tuple(args)
 
 
+@without_boundaries  # calls of its objects have their own
 class CustomFunction[**P, R]:
     """A function with a rule of its own; each subclass is for one kind of rule.
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import ml_dtypes
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, DTypeLike
+from ricci_ir import Array, ArrayLike, DTypeLike, leave
 from ricci_ir import issubdtype as _is_in_family
 from ricci_ir import result_type as _common_type
 
@@ -66,7 +66,11 @@ class ScalarType(type):
     dtype: np.dtype
 
     def __call__(cls, x: ArrayLike | Sequence[Any]) -> Array:
-        return asarray(x, dtype=cls.dtype)
+        try:
+            return asarray(x, dtype=cls.dtype)
+        except Exception as error:
+            leave(error)
+            raise
 
     def __eq__(cls, other: object) -> bool:
         if isinstance(other, ScalarType):

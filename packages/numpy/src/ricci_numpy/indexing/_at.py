@@ -12,6 +12,7 @@ from ricci_ir import (
     ArrayLike,
     ExtendedDType,
     Index,
+    api_boundary,
     composite,
     get_aval,
     is_recording,
@@ -293,16 +294,19 @@ def _update(
     return _scatter_step(x, values, *operands, **settings)
 
 
-def _introduce_updates() -> None:
-    """Replace ``**options`` in the signatures of the methods that update by the keywords."""
+def _introduce_methods() -> None:
+    """Put boundaries around the methods; in signatures, replace ``**options`` by the keywords."""
     options = list(signature(_update).parameters.values())[3:]
     kind = Parameter.POSITIONAL_OR_KEYWORD
     own = [Parameter("self", kind), Parameter("values", kind)]
-    for name in (*_SCATTERS, "divide", "power"):
-        getattr(IndexUpdateRef, name).__signature__ = Signature([*own, *options])
+    for name in ("get", "apply", "mul", *_SCATTERS, "divide", "power"):
+        method = api_boundary(getattr(IndexUpdateRef, name))
+        if name not in ("get", "apply"):
+            setattr(method, "__signature__", Signature([*own, *options]))  # noqa: B010
+        setattr(IndexUpdateRef, name, method)
 
 
-_introduce_updates()
+_introduce_methods()
 
 
 def _check_dtypes(x: Array, values: ArrayLike) -> None:

@@ -17,6 +17,7 @@ from ricci_ir import (
     get_aval,
     is_recording,
     register_array_type,
+    without_boundaries,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class _Keys(_Array):
 register_array_type(_Keys)
 
 
+@without_boundaries
 class KeyArray(_Keys):
     """An array of keys, as ``key`` and ``split`` return it.
 

@@ -1,6 +1,6 @@
 """Functions that are computed elsewhere than on a device's main cores."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_parallel import compute_on as compute_on
 
-_export_names(globals())
+_guard_public(globals())

@@ -1,6 +1,6 @@
 """Operations that are divided over devices by a function of the user's. See ``ricci_parallel``."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_parallel.partitioning import BATCHING as BATCHING
 from ricci_parallel.partitioning import ArrayMapping as ArrayMapping
 from ricci_parallel.partitioning import CompoundFactor as CompoundFactor
@@ -8,4 +8,4 @@ from ricci_parallel.partitioning import SdyShardingRule as SdyShardingRule
 from ricci_parallel.partitioning import custom_partitioning as custom_partitioning
 from ricci_parallel.partitioning import custom_partitioning_p as custom_partitioning_p
 
-_export_names(globals())
+_guard_public(globals())

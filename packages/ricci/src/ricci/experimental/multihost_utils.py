@@ -1,6 +1,6 @@
 """What processes tell each other."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_parallel import global_array_to_host_local_array as global_array_to_host_local_array
 from ricci_parallel import (
     global_array_to_host_local_array_impl as global_array_to_host_local_array_impl,
@@ -22,4 +22,4 @@ from ricci_parallel.processes import process_allgather as process_allgather
 from ricci_parallel.processes import reached_preemption_sync_point as reached_preemption_sync_point
 from ricci_parallel.processes import sync_global_devices as sync_global_devices
 
-_export_names(globals())
+_guard_public(globals())

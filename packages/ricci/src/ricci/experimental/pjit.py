@@ -1,6 +1,6 @@
 """``jit`` under its earlier name."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_xla import pjit as pjit
 
-_export_names(globals())
+_guard_public(globals())

@@ -1,7 +1,7 @@
 """Clients of the runtime, and devices."""
 
 from ricci_ir import clear_caches as clear_in_memory_compilation_cache
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_xla import backend_xla_version as backend_xla_version
 from ricci_xla import backends as backends
 from ricci_xla import clear_backends as clear_backends
@@ -11,4 +11,4 @@ from ricci_xla import get_default_device as get_default_device
 from ricci_xla import register_backend_cache as register_backend_cache
 from ricci_xla import register_backend_factory as register_backend_factory
 
-_export_names(globals())
+_guard_public(globals())

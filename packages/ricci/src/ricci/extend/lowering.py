@@ -2,10 +2,10 @@
 
 import typing as _typing
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_ir import lazy_names as _lazy_names
 
-_export_names(globals())
+_guard_public(globals())
 
 if _typing.TYPE_CHECKING:
     from ricci_xla.mlir import LoweringRuleContext as LoweringRuleContext

@@ -3,9 +3,7 @@
 import typing as _typing
 from collections.abc import Callable as _Callable
 
-from ricci_ir import public_names as _public_names
-
-__all__ = ["GridMapping", "register_lowering_rule"]
+from ricci_ir import guard_public as _guard_public
 
 _ADVICE = (
     "kernels written in Python (Pallas) are not supported. Write the operation with lax or numpy, "
@@ -38,5 +36,4 @@ def register_lowering_rule(
     raise NotImplementedError(f"register_lowering_rule: {_ADVICE}")
 
 
-def __dir__() -> list[str]:
-    return _public_names(globals())
+_guard_public(globals())

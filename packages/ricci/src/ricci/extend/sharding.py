@@ -1,6 +1,6 @@
 """Shardings in XLA's own form."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_xla import GSPMDSharding as GSPMDSharding
 from ricci_xla import (
     get_hlo_sharding_from_serialized_proto as get_hlo_sharding_from_serialized_proto,
@@ -12,4 +12,4 @@ from ricci_xla import (
     get_serialized_proto_from_hlo_sharding as get_serialized_proto_from_hlo_sharding,
 )
 
-_export_names(globals())
+_guard_public(globals())

@@ -4,8 +4,8 @@ from ricci_ir import NameStack as NameStack
 from ricci_ir import SourceInfo as SourceInfo
 from ricci_ir import current_name_stack as current_name_stack
 from ricci_ir import current_source_info as _current_source_info
-from ricci_ir import export_names as _export_names
 from ricci_ir import extend_name_stack as extend_name_stack
+from ricci_ir import guard_public as _guard_public
 from ricci_ir import new_name_stack as new_name_stack
 from ricci_ir import new_source_info as new_source_info
 from ricci_ir import register_exclusion as register_exclusion
@@ -18,4 +18,4 @@ from ricci_ir import user_context as user_context
 current = _current_source_info
 summarize = _summarize_source
 
-_export_names(globals())
+_guard_public(globals(), classes=False)

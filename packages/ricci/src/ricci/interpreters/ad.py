@@ -20,11 +20,11 @@ from ricci_autodiff import jvp_jaxpr as jvp_jaxpr
 from ricci_autodiff import primitive_jvps as primitive_jvps
 from ricci_autodiff import primitive_transposes as primitive_transposes
 from ricci_autodiff import zeros_like_aval as zeros_like_aval
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_lax import add_any_p as _add_any_p
 
 instantiate_zeros = _instantiate
 jvp = _jvp_fun
 add_jaxvals_p = _add_any_p
 
-_export_names(globals())
+_guard_public(globals(), classes=False)

@@ -12,8 +12,8 @@ from ricci_batching import primitive_batchers as primitive_batchers
 from ricci_batching import register_vmappable as register_vmappable
 from ricci_batching import unregister_vmappable as unregister_vmappable
 from ricci_batching import zero_if_mapped as zero_if_mapped
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 
 defbroadcasting = defvectorized
 
-_export_names(globals())
+_guard_public(globals(), classes=False)

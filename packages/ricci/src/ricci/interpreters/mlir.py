@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_ir import lazy_names as _lazy_names
 from ricci_ir import lowerable_effects as lowerable_effects
 from ricci_lax import emit_python_callback as emit_python_callback
@@ -32,7 +32,7 @@ _BUILDING = (
     "register_constant_handler shape_tensor token_type unflatten_ir_values_like_types"
 ).split()
 
-_export_names(globals())
+_guard_public(globals(), classes=False)
 
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
     # Most libraries register rules that need no MLIR objects.

@@ -15,7 +15,7 @@ from ricci_ir import dce_called_jaxpr as _dce_called_jaxpr
 from ricci_ir import dce_jaxpr as dce_jaxpr
 from ricci_ir import dce_jaxpr_consts as dce_jaxpr_consts
 from ricci_ir import dce_rules as dce_rules
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_ir import lower_jaxpr_types as _lower_jaxpr_types
 from ricci_ir import move_binders_to_back as move_binders_to_back
 from ricci_ir import prune_outputs as _prune_outputs
@@ -29,4 +29,4 @@ dce_jaxpr_closed_call_rule = _dce_called_jaxpr
 lower_jaxpr2 = _lower_jaxpr_types
 prune_closed_jaxpr_outputs = _prune_outputs
 
-_export_names(globals())
+_guard_public(globals(), classes=False)

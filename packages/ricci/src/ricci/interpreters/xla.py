@@ -2,9 +2,9 @@
 
 from ricci_ir import apply_primitive as apply_primitive
 from ricci_ir import canonicalize_dtype_handlers as canonicalize_dtype_handlers
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_xla import Client as _Client
 
 Backend = _Client
 
-_export_names(globals())
+_guard_public(globals(), classes=False)

@@ -1,6 +1,6 @@
 """The TPUs of a notebook on Google Colab."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_xla import setup_tpu as setup_tpu
 
-_export_names(globals())
+_guard_public(globals())

@@ -3,7 +3,7 @@
 ``ricci_numpy`` adds those that compute: operators, indexing, reductions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ from ricci_ir import (
     Index,
     ShapedArray,
     api_boundary,
+    boundary,
     check_index,
     check_item,
     check_number,
     check_truth,
     describe_arrays,
+    leave,
 )
 from ricci_xla.devices import _state as _state
 from ricci_xla.devices._jaxlib import runtime
@@ -193,10 +195,14 @@ def _format(self: ArrayImpl, format_spec: str) -> str:
 
 
 def _len(self: ArrayImpl) -> int:
-    shape = self.aval.shape
-    if not shape:
-        raise TypeError("a scalar (an array of rank 0) has no length.")
-    return shape[0]
+    try:
+        shape = self.aval.shape
+        if not shape:
+            raise TypeError("a scalar (an array of rank 0) has no length.")
+        return shape[0]
+    except Exception as error:
+        leave(error)
+        raise
 
 
 def _iter(self: ArrayImpl) -> Iterator[Array]:
@@ -213,26 +219,47 @@ def _reversed(self: ArrayImpl) -> Iterator[Array]:
     return (self[i] for i in reversed(range(shape[0])))
 
 
-def _scalar(self: ArrayImpl) -> np.ndarray:
-    check_number(self.aval)
-    return self._value
+def _conversion(convert: Callable[[np.ndarray], Any]) -> Callable[[ArrayImpl], Any]:
+    """The method by which Python makes a number of an array."""
+
+    def number(self: ArrayImpl) -> Any:
+        try:
+            check_number(self.aval)
+            return convert(self._value)
+        except Exception as error:
+            leave(error)
+            raise
+
+    return boundary(number)
 
 
 def _bool(self: ArrayImpl) -> bool:
-    if not self.aval.shape:
-        return bool(self._value)
-    check_truth(self.aval)
-    return bool(self._value.reshape(()))
+    try:
+        if not self.aval.shape:
+            return bool(self._value)
+        check_truth(self.aval)
+        return bool(self._value.reshape(()))
+    except Exception as error:
+        leave(error)
+        raise
 
 
 def _index(self: ArrayImpl) -> int:
-    check_index(self.aval)
-    return int(self._value)
+    try:
+        check_index(self.aval)
+        return int(self._value)
+    except Exception as error:
+        leave(error)
+        raise
 
 
 def _item(self: ArrayImpl, *args: Any) -> bool | int | float | complex:
-    check_item(self.aval, args)
-    return self._value.item(*args)
+    try:
+        check_item(self.aval, args)
+        return self._value.item(*args)
+    except Exception as error:
+        leave(error)
+        raise
 
 
 @api_boundary
@@ -370,9 +397,9 @@ _attributes: dict[str, Any] = {
     "__iter__": _iter,
     "__reversed__": _reversed,
     "__bool__": _bool,
-    "__int__": lambda self: int(_scalar(self)),
-    "__float__": lambda self: float(_scalar(self)),
-    "__complex__": lambda self: complex(_scalar(self)),
+    "__int__": _conversion(int),
+    "__float__": _conversion(float),
+    "__complex__": _conversion(complex),
     "__index__": _index,
     "__hex__": lambda self: hex(_index(self)),
     "__oct__": lambda self: oct(_index(self)),

@@ -10,8 +10,10 @@ from ricci_ir import (
     PyTree,
     ShapedArray,
     Tracer,
+    boundary,
     get_aval,
     is_extended,
+    leave,
 )
 from ricci_pytree import (
     PyTreeDef,
@@ -415,6 +417,7 @@ def _named(error: Exception, path: tuple[object, ...], leaf: object) -> Exceptio
     return type(error)(f"device_put{which}: {text}")
 
 
+@boundary
 def device_get(x: PyTree) -> PyTree:
     """Copy the arrays of a pytree to the host, as NumPy arrays.
 
@@ -444,6 +447,9 @@ def device_get(x: PyTree) -> PyTree:
                 if isinstance(leaf, ArrayImpl):
                     leaf.copy_to_host_async()
         return treedef.unflatten([np.asarray(x) if _has_numbers(x) else x for x in leaves])
+    except Exception as error:
+        leave(error)
+        raise
     finally:
         if mark is not None:
             end_explicit(mark)
@@ -453,6 +459,7 @@ def _has_numbers(leaf: object) -> bool:
     return hasattr(leaf, "__array__") and not is_extended(getattr(leaf, "dtype", None))
 
 
+@boundary
 def block_until_ready[T](x: T) -> T:
     """Wait until all arrays in a pytree are computed, and return the pytree.
 
@@ -478,16 +485,20 @@ def block_until_ready[T](x: T) -> T:
       >>> _ = ricci.block_until_ready(product(x))
       >>> seconds = time.perf_counter() - start
     """
-    leaves, _ = tree_flatten(x)
-    arrays = [leaf for leaf in leaves if isinstance(leaf, ArrayImpl)]
-    if len(arrays) == 1:
-        arrays[0].block_until_ready()
-    elif arrays:
-        runtime.batched_block_until_ready(arrays)
-    for leaf in leaves:
-        if not isinstance(leaf, ArrayImpl) and hasattr(leaf, "block_until_ready"):
-            leaf.block_until_ready()
-    return x
+    try:
+        leaves, _ = tree_flatten(x)
+        arrays = [leaf for leaf in leaves if isinstance(leaf, ArrayImpl)]
+        if len(arrays) == 1:
+            arrays[0].block_until_ready()
+        elif arrays:
+            runtime.batched_block_until_ready(arrays)
+        for leaf in leaves:
+            if not isinstance(leaf, ArrayImpl) and hasattr(leaf, "block_until_ready"):
+                leaf.block_until_ready()
+        return x
+    except Exception as error:
+        leave(error)
+        raise
 
 
 def copy_to_host_async[T](x: T) -> T:

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from ricci_ir import leave
 from ricci_xla.devices._errors import DuplicateSpecError
 from ricci_xla.devices._registration import introduce_spec_check
 from ricci_xla.devices._runtime_types import Device, DeviceList
@@ -81,8 +82,17 @@ def _named_with_memory_kind(self: NamedSharding, kind: str) -> NamedSharding:
     return NamedSharding(self.mesh, self.spec, kind)
 
 
+def _check_new(mesh: Mesh | AbstractMesh, spec: object) -> None:
+    """Check a new ``NamedSharding``: jaxlib calls this, as if the user's code did."""
+    try:
+        _check_spec(mesh, spec)
+    except Exception as error:
+        leave(error)
+        raise
+
+
 def _check_spec(mesh: Mesh | AbstractMesh, spec: object) -> None:
-    """Check that a spec fits a mesh. jaxlib calls this for every new ``NamedSharding``."""
+    """Check that a spec fits a mesh."""
     if not isinstance(spec, PartitionSpec):
         raise TypeError(
             f"NamedSharding: expected spec to be a PartitionSpec, got {spec!r} of type "
@@ -343,7 +353,7 @@ _members: dict[type, dict[str, Any]] = {
 for _class, _named in _members.items():
     for _name, _member in _named.items():
         setattr(_class, _name, _member)
-introduce_spec_check(_check_spec, PartitionSpec())
+introduce_spec_check(_check_new, PartitionSpec())
 
 
 _single: dict[Device, SingleDeviceSharding] = {}  # grows to the number of devices

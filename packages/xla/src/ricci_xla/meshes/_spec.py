@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from typing import Any, SupportsIndex
 
-from ricci_ir import UnreducedKind
+from ricci_ir import UnreducedKind, leave, without_boundaries
 from ricci_xla.devices._jaxlib import runtime
 
 __all__ = [
@@ -36,6 +36,7 @@ type Partition = Hashable | Sequence[Hashable]
 """How one dimension is divided: a mesh axis, several, ``None`` or ``UNCONSTRAINED``."""
 
 
+@without_boundaries
 class PartitionSpec:
     """For each dimension of an array, the mesh axis or axes that divide it.
 
@@ -90,10 +91,14 @@ class PartitionSpec:
         reduced: Set[Hashable] = _none,
         unreduced_kind: UnreducedKind | None = None,
     ):
-        parts = runtime.canonicalize_partitions(partitions)
-        if unreduced is not _none or reduced is not _none or unreduced_kind is not None:
-            unreduced, reduced = _checked_axes(parts, unreduced, reduced)
-            unreduced_kind = _checked_kind(unreduced_kind, unreduced)
+        try:
+            parts = runtime.canonicalize_partitions(partitions)
+            if unreduced is not _none or reduced is not _none or unreduced_kind is not None:
+                unreduced, reduced = _checked_axes(parts, unreduced, reduced)
+                unreduced_kind = _checked_kind(unreduced_kind, unreduced)
+        except Exception as error:
+            leave(error)
+            raise
         _set(self, "partitions", parts)
         _set(self, "unreduced", unreduced)
         _set(self, "reduced", reduced)

@@ -1,7 +1,7 @@
 """The folder of compiled programs. Importing this costs nothing that a program needs later."""
 
-from ricci_ir import export_names as _export_names
+from ricci_ir import guard_public as _guard_public
 from ricci_xla.cache import reset_cache as reset_cache
 from ricci_xla.cache import set_cache_dir as set_cache_dir
 
-_export_names(globals())
+_guard_public(globals())

@@ -21,10 +21,10 @@ from ricci_ir import array_types as array_types
 from ricci_ir import axis_names as _axis_names
 from ricci_ir import check_jaxpr as check_jaxpr
 from ricci_ir import concrete_or_error as concrete_or_error
-from ricci_ir import export_names as _export_names
 from ricci_ir import find_top_trace as find_top_trace
 from ricci_ir import gensym as gensym
 from ricci_ir import get_opaque_trace_state as get_opaque_trace_state
+from ricci_ir import guard_public as _guard_public
 from ricci_ir import is_recording as _is_recording
 from ricci_ir import jaxpr_function as jaxpr_as_fun
 from ricci_ir import jaxprs_in_params as jaxprs_in_params
@@ -53,7 +53,7 @@ primal_dtype_to_tangent_dtype = _to_tangent_dtype
 if _typing.TYPE_CHECKING:
     from . import primitives as primitives
 
-_export_names(globals())
+_guard_public(globals(), classes=False)
 
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
     __getattr__, __dir__ = _lazy_names(globals(), {"primitives": ".primitives"})

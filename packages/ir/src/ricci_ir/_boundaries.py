@@ -1,0 +1,187 @@
+"""The calls by which user code enters Ricci, where errors leave without Ricci's own frames."""
+
+import sys
+from collections.abc import Callable
+from enum import Enum
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+from ricci_pytree import on_errors
+
+from ._namespaces import export_names
+from ._tracebacks import hide_frames, is_own_frame
+
+__all__ = [
+    "api_boundary",
+    "boundary",
+    "guard_class",
+    "guard_public",
+    "is_boundary",
+    "leave",
+    "unguarded",
+    "without_boundaries",
+]
+
+
+def _name_function(exc: Exception, name: str) -> None:
+    """Put a public function's name before a message that does not mention it.
+
+    Only errors raised by Ricci's own code are changed; those of a user's callback are not.
+    """
+    if type(exc) not in _named or len(exc.args) != 1 or not isinstance(exc.args[0], str):
+        return
+    tb = exc.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    if tb is not None and is_own_frame(tb.tb_frame) and name not in exc.args[0]:
+        exc.args = (f"{name}: {exc.args[0]}",)
+
+
+_named = (TypeError, ValueError, NotImplementedError, RuntimeError, ZeroDivisionError)
+
+
+def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
+    """Wrap a public function so that tracebacks of its errors show only the user's frames.
+
+    Of nested boundaries only the outermost acts, the one that the user's code calls.
+
+    Args:
+      fun: the function.
+      name: if given, error messages begin with it.
+    """
+
+    @wraps(fun)
+    def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return fun(*args, **kwargs)
+        except Exception as e:
+            if not is_own_frame(sys._getframe(1)):
+                if name:
+                    _name_function(e, name)
+                hide_frames(e)
+            raise
+
+    return boundary
+
+
+def leave(exc: BaseException) -> None:
+    """Hide internal frames of an exception that a public function is about to raise again.
+
+    A function that is its own boundary, without the cost of a wrapper, calls this in an ``except``
+    clause and is marked with ``boundary``. Frames are hidden only if the user's code called it.
+    """
+    if not is_own_frame(sys._getframe(2)):
+        hide_frames(exc)
+
+
+def boundary[F: Callable[..., Any]](fun: F) -> F:
+    """Mark a function that calls ``leave`` itself, so that no boundary is put around it."""
+    fun.__dict__["is_boundary"] = True
+    return fun
+
+
+def without_boundaries[C: type](cls: C) -> C:
+    """Mark a class that is made or called at every operation: it and its subclasses get none."""
+    _without_boundaries.add(cls)
+    return cls
+
+
+_without_boundaries: set[type] = set()
+
+
+def guard_public(namespace: dict[str, Any], *modules: str, classes: bool = True) -> None:
+    """Export a namespace's public names, and put boundaries around what users call there.
+
+    Functions are wrapped, under the names that they have there; the packages that define them call
+    them without the wrappers. Classes, and those of objects that are called, get boundaries around
+    their methods; see ``guard_class``.
+
+    Args:
+      namespace: the ``globals()`` of a module.
+      modules: the modules in it that are public; see ``export_names``.
+      classes: whether classes get boundaries. Those that programs are made of are left as they are:
+        only who extends Ricci calls them, and tracing does all the time.
+    """
+    export_names(namespace, *modules)
+    for name in namespace["__all__"]:
+        namespace[name] = _guarded(namespace[name], name, namespace["__name__"], classes)
+
+
+def _guarded(value: Any, name: str, module: str, classes: bool) -> Any:
+    """A public value as its namespace exports it."""
+    if type(value) is FunctionType:
+        if is_boundary(value):
+            return value
+        public = _public.get((value, name))
+        if public is None:
+            public = _public[value, name] = api_boundary(value, name)
+            # So that it is pickled by the name that it is found by.
+            public.__module__ = module
+            public.__name__ = public.__qualname__ = name
+        return public
+    if classes:
+        guard_class(value if isinstance(value, type) else type(value))
+    return value
+
+
+# What a function is in all the namespaces that export it under one name.
+_public: dict[tuple[FunctionType, str], Any] = {}
+
+
+def guard_class(cls: type) -> None:
+    """Put boundaries around the methods of a class of Ricci by which user code enters it.
+
+    These are its constructors, its public methods, and the calls, indexing and beginnings as
+    contexts of its instances. Calls from within Ricci go through them too, which is too much for
+    what is made at every operation; see ``without_boundaries``.
+    """
+    if cls in _guarded_classes or not _is_entered(cls):
+        return
+    _guarded_classes.add(cls)
+    found: set[str] = set()
+    for base in filter(_is_own, cls.__mro__):
+        for name, member in list(vars(base).items()):
+            if name in found or (name.startswith("_") and name not in _ENTRIES):
+                continue
+            found.add(name)
+            kind = type(member)
+            fun = member.__func__ if kind in (staticmethod, classmethod) else member
+            if type(fun) is FunctionType and not is_boundary(fun):
+                public = api_boundary(fun)
+                setattr(base, name, public if fun is member else kind(public))
+
+
+_guarded_classes: set[type] = set()
+# What a class is entered by besides its public methods.
+_ENTRIES = frozenset(
+    f"__{name}__"
+    for name in ("new", "init", "call", "enter", "getattr", "setattr", "getitem", "setitem")
+)
+
+
+def _is_entered(cls: type) -> bool:
+    """Whether users enter Ricci by a class: not by errors, enumerations and named tuples."""
+    named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
+    plain = issubclass(cls, BaseException | Enum) or named_tuple
+    return not plain and _without_boundaries.isdisjoint(cls.__mro__)
+
+
+def _is_own(cls: type) -> bool:
+    root = cls.__module__.partition(".")[0]
+    return root == "ricci" or root.startswith("ricci_")
+
+
+def is_boundary(fun: Callable[..., Any]) -> bool:
+    """Whether a function was made by ``api_boundary``."""
+    return fun.__code__ is _boundary_code or "is_boundary" in fun.__dict__
+
+
+def unguarded(fun: Any) -> Any:
+    """The function that ``api_boundary`` wrapped, where it made ``fun``; otherwise ``fun``."""
+    made_here = getattr(fun, "__code__", None) is _boundary_code
+    return fun.__wrapped__ if made_here else fun
+
+
+_boundary_code = api_boundary(lambda: None).__code__  # pyright: ignore[reportFunctionMemberAccess]
+on_errors(leave)
