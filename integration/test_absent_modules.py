@@ -2,8 +2,11 @@
 
 import importlib
 import importlib.util
+import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +71,82 @@ def test_the_drop_in_has_the_advice_behind_its_own_table():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert "jax.experimental.fused is not there: XLA fuses" in done.stderr
+
+
+MODULES_OF_JAX = """
+import importlib, json, pkgutil, sys, warnings
+import jax
+
+def walk(path, prefix):
+    for info in pkgutil.iter_modules(path, prefix):
+        last = info.name.rpartition(".")[2]
+        if not last.startswith("_"):
+            yield info.name
+            if info.ispkg:
+                yield from walk([f"{folder}/{last}" for folder in path], f"{info.name}.")
+
+json.dump(list(walk(list(jax.__path__), "jax.")), sys.stdout)
+"""
+IMPORT_ALL = """
+import importlib, json, sys, warnings
+
+warnings.simplefilter("ignore")
+bare = {}
+for name in json.load(sys.stdin):
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        if "python -m ricci.errors modules" not in str(error):
+            bare[name] = str(error)
+json.dump(bare, sys.stdout)
+"""
+
+
+@pytest.mark.skipif("RICCI_ORACLE_PYTHON" not in os.environ, reason="no oracle is made")
+@pytest.mark.parametrize("root", ["ricci", "jax"])
+def test_every_module_of_jax_is_there_or_says_what_to_use(root):
+    oracle = os.environ["RICCI_ORACLE_PYTHON"]
+    listed = subprocess.run([oracle, "-c", MODULES_OF_JAX], capture_output=True, text=True)
+    names = [root + name.removeprefix("jax") for name in json.loads(listed.stdout)]
+    assert len(names) > 200
+    drop_in = Path(__file__).resolve().parent.parent / "packages" / "jax" / "src"
+    path = os.pathsep.join([str(drop_in), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL],
+        input=json.dumps(names),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert json.loads(done.stdout) == {}, done.stderr
+
+
+IMPORTS = {
+    "import ricci.experimental.host_callback": "pure_callback",
+    "from ricci.experimental.maps import xmap": "shard_map",
+    "from ricci.config import config": "from ricci import config",
+    "import ricci.numpy.ndarray": "from ricci.numpy import ndarray",
+    "from ricci.numpy import softmax": "ricci.nn.softmax",
+    "from ricci.experimental import enable_x64": "ricci.enable_x64",
+    "import ricci.experimental.multihost": "ricci.experimental.multihost_utils",
+}
+
+
+@pytest.mark.parametrize("line", IMPORTS)
+def test_an_import_that_fails_says_what_there_is(line):
+    with pytest.raises(ModuleNotFoundError) as caught:
+        exec(line)
+    assert IMPORTS[line] in str(caught.value)
+    assert [entry.name for entry in caught.traceback][-1] == "<module>"
+
+
+def test_modules_of_jaxlib_under_names_of_jax():
+    namespace: dict = {}
+    exec("import ricci.extend.mlir.dialects.stablehlo as written", namespace)
+    exec("from ricci.extend.mlir.dialects import stablehlo, func", namespace)
+    exec("import ricci.extend.mlir.ir as ir", namespace)
+    assert namespace["written"] is namespace["stablehlo"] is ricci.extend.mlir.dialects.stablehlo
+    assert namespace["stablehlo"].__name__ == "jaxlib.mlir.dialects.stablehlo"
+    assert namespace["ir"] is ricci.extend.mlir.ir
+    with pytest.raises(ImportError, match="cannot import name 'stable_hlo'"):
+        exec("from ricci.extend.mlir.dialects import stable_hlo")

@@ -84,6 +84,8 @@ def content(module: ModuleType) -> str:
         lines += [f"from {name} import *{made}"]
         # Where names are loaded late, checkers are shown the names instead of the hooks.
         hidden = "  # pyright: ignore"
+        if getattr(module, "__path__", None) == []:  # a finder has the modules inside of it
+            hooks = (*hooks, "__path__")
         lines += [f"from {name} import {hook} as {hook}{hidden}" for hook in hooks] + ours
     else:
         others = [n for n in module.__all__ if n in vars(module) and n not in inside]

@@ -2,48 +2,71 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
 from ricci_ir import api_boundary, explained, hide_frames
 
+from . import _borrowed as _borrowed  # its finder comes before the one of this module
+
 _KERNELS = (
     "kernels written in Python are not supported. Write the operation with lax or numpy, which XLA "
     "fuses, or call a compiled kernel with ffi.ffi_call"
 )
-_BINDINGS = (
-    "programs are StableHLO text here, with no objects of MLIR: jit(f).lower(...).as_text() gives "
-    "it, .compiler_ir() the module that jaxlib parses from it"
-)
-# What to use instead of a module, and of all modules inside of it.
+# What to use instead of a module, and of all modules inside of it. Programs written for earlier
+# versions of JAX import some that it has no longer.
 MODULES = {
+    "abstract_arrays": "use core.ShapedArray",
+    "api": "use the package itself",
     "collect_profile": "use profiler.trace(folder), or the command `python -m ricci.profile`",
+    "experimental.ann": "use lax.approx_max_k and lax.approx_min_k",
+    "experimental.array_api": "numpy follows the array API itself",
     "experimental.buffer_callback": "use pure_callback or io_callback, or ffi.ffi_call for buffers",
+    "experimental.callback": "use pure_callback, io_callback, or debug.callback",
     "experimental.colocated_python": (
         "Python functions run in the process that drives the devices: use pure_callback"
     ),
+    "experimental.export": "use export",
     "experimental.fused": "XLA fuses what is in one jit; there is no annotation for it",
+    "experimental.gda_serialization": "use experimental.array_serialization",
+    "experimental.global_device_array": "an array may span devices: use make_array_from_callback",
     "experimental.hijax": (
         "values made of several arrays are pytrees here: tree_util.register_dataclass"
     ),
+    "experimental.host_callback": "use pure_callback, io_callback, or debug.callback",
     "experimental.jax2tf": (
         "use export.export(jit(f))(...), whose mlir_module() is StableHLO, which TensorFlow calls "
         "with XlaCallModule"
     ),
     "experimental.key_reuse": "use the option jax_debug_key_reuse, or ricci.check",
+    "experimental.loops": "use lax.fori_loop, lax.while_loop and lax.cond",
+    "experimental.maps": "use shard_map, or jit with shardings; set_mesh sets a mesh",
     "experimental.mosaic": _KERNELS,
+    "experimental.optimizers": "use example_libraries.optimizers",
     "experimental.overlap": "XLA schedules communication: compiler options of jit steer it",
     "experimental.pallas": _KERNELS,
     "experimental.roofline": "use memory_plan and jit(f).lower(...).compile().cost_analysis()",
     "experimental.scheduling_groups": "use experimental.xla_metadata.set_xla_metadata",
     "experimental.source_mapper": "use jit(f).lower(...).as_text(debug_info=True)",
     "experimental.sparse.test_util": "it is made for the tests of JAX itself",
+    "experimental.stax": "use example_libraries.stax",
     "experimental.transfer": "use device_put, or distributed for several processes",
+    "experimental.vectorize": "use numpy.vectorize",
     "extend.ifrt_programs": "programs for proxies are not supported",
-    "extend.mlir.ir": _BINDINGS,
-    "extend.mlir.passmanager": _BINDINGS,
+    "interpreters.masking": "use export.symbolic_shape, or ricci.bucketed",
+    "interpreters.sharded_jit": "use jit with shardings",
+    "lax.control_flow": "use lax, which has its names",
+    "lax.lax": "use lax, which has its names",
+    "lax.parallel": "use lax, which has its names",
+    "lax_linalg": "use lax.linalg",
     "lib": "use extend.backend, and the package jaxlib for what belongs to it",
+    "linear_util": "use extend.linear_util",
+    "numpy.lax_numpy": "use numpy, which has its names",
+    "prng": "use random.key, and extend.random to define generators",
+    "scipy.misc": "use scipy.special.logsumexp",
     "tools.jax_to_ir": "use jit(f).lower(...).as_text()",
     "tools.pgo_nsys_converter": "it converts profiles for a compiler flag, and needs JAX alone",
     "version": "ricci.__version__ is Ricci's version",
@@ -68,16 +91,40 @@ class AbsentModules:
             return
         if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":  # the import statement's
             return
-        found = next((m for m in MODULES if inside == m or inside.startswith(f"{m}.")), None)
-        if found is not None:
+        error = _of_absent(name, inside)
+        if error is not None:
             try:
-                # Without a name, or ``from`` would drop the error and say only that one is missing.
-                raise ModuleNotFoundError(
-                    explained(f"{name} is not there: {MODULES[found]}.", "modules")
-                ) from None
-            except ModuleNotFoundError as error:
+                raise error from None
+            except ImportError:
                 hide_frames(error)  # that of this function; Python leaves out those of importlib
                 raise
+
+
+def _of_absent(name: str, inside: str) -> ImportError | None:
+    """The error for the import of an absent module, if there is something to say about it."""
+    found = next((m for m in MODULES if inside == m or inside.startswith(f"{m}.")), None)
+    if found is not None:
+        # Without a name, or ``from`` would drop the error and say only that a name is missing.
+        return ModuleNotFoundError(explained(f"{name} is not there: {MODULES[found]}.", "modules"))
+    parent, _, last = name.rpartition(".")
+    package = sys.modules.get(parent)
+    if package is None or last.startswith("_"):
+        return None
+    if last in dir(package):
+        text = f"{name} is not a module. Write `from {parent} import {last}`."
+        return ModuleNotFoundError(explained(text, "modules"), name=name)
+    home = _elsewhere(last)
+    if home is not None:
+        home = home.replace("ricci", name.partition(".")[0], 1)
+        text = f"{parent} has no {last}; there is {home}."
+        return ModuleNotFoundError(explained(text, "modules"))
+    there = [info.name for info in iter_modules(package.__path__)]
+    near = get_close_matches(last, [n for n in there if not n.startswith("_")], 1)
+    if not near:
+        return None
+    # With the name, so that ``from`` says in its own way which name is missing.
+    text = f"No module named {name!r}; there is {parent}.{near[0]}."
+    return ModuleNotFoundError(explained(text, "modules"), name=name)
 
 
 def _elsewhere(name: str) -> str | None:

@@ -27,7 +27,8 @@ class TableModules:
         inside = name.removeprefix(f"{PACKAGE}.")
         if inside == name or inside not in TABLE:
             return None
-        return ModuleSpec(name, self, is_package=any(n.startswith(f"{inside}.") for n in TABLE))  # pyright: ignore[reportArgumentType]
+        # As packages, so that an absent module inside of one gets the advice of Ricci's finder.
+        return ModuleSpec(name, self, is_package=True)  # pyright: ignore[reportArgumentType]
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Let Python make the module."""

@@ -6,6 +6,8 @@ Written by tools/drop_in.py.
 import typing as _typing
 
 from ricci.lax import *
+from ricci.lax import __dir__ as __dir__  # pyright: ignore
+from ricci.lax import __getattr__ as __getattr__  # pyright: ignore
 from ricci_ir import export_names as _export_names
 
 # isort: split

@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from ricci._borrowed import SOURCES as _SOURCES
 from ricci_ir import export_names as _export_names
 from ricci_ir import lazy_names as _lazy_names
 
@@ -23,8 +24,8 @@ else:  # MLIR is loaded when something asks for it
     __getattr__, __dir__ = _lazy_names(
         globals(),
         {
-            "ir": "jaxlib.mlir.ir",
-            "passmanager": "jaxlib.mlir.passmanager",
+            "ir": _SOURCES["extend.mlir.ir"],
+            "passmanager": _SOURCES["extend.mlir.passmanager"],
             **{name: f"jaxlib._jax.mlir:{name}" for name in _FUNCTIONS},
         },
     )

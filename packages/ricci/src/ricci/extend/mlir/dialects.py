@@ -2,29 +2,25 @@
 
 import typing as _typing
 
+from ricci._borrowed import SOURCES as _SOURCES
 from ricci_ir import export_names as _export_names
 from ricci_ir import lazy_names as _lazy_names
 
-_DIALECTS = (
-    "arith",
-    "builtin",
-    "chlo",
-    "func",
-    "math",
-    "memref",
-    "mpmd",
-    "scf",
-    "sdy",
-    "sparse_tensor",
-    "stablehlo",
-    "vector",
-)
+# So that its modules can be imported: ``ricci._borrowed`` finds them.
+__path__: list[str] = []
+
+_INSIDE = __name__.removeprefix("ricci.")
 
 _export_names(globals())
 
 if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _lazy_names(
-        globals(), {name: f"jaxlib.mlir.dialects.{name}" for name in _DIALECTS}
+        globals(),
+        {
+            name.rpartition(".")[2]: source
+            for name, source in _SOURCES.items()
+            if name.startswith(f"{_INSIDE}.")
+        },
     )
 else:
 
