@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from ._error_pages import explained
+from ._holders import called_in_frames
 
 __all__ = [
     "CallbackError",
@@ -14,6 +15,7 @@ __all__ = [
     "KeyReuseError",
     "NonConcreteBooleanIndexError",
     "ShardingTypeError",
+    "tracer_message",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
@@ -61,9 +63,10 @@ _ESCAPED = (
 )
 
 
-def _message(what: str, tracer: object, *advice: str) -> str:
+def tracer_message(what: str, tracer: object, *advice: str) -> str:
     """A message in at most a dozen lines: the problem, the value's origin, and advice."""
-    origin = getattr(tracer, "_origin_message", str)().strip().splitlines()
+    origin = getattr(tracer, "_origin_message", str)() or called_in_frames(tracer)
+    origin = origin.strip().splitlines()
     if not getattr(getattr(tracer, "_trace", None), "alive", True):
         advice = (_ESCAPED,)
     if what.startswith("a traced"):
@@ -87,7 +90,7 @@ class ConcretizationTypeError(_Explained, JAXTypeError):
             "and a dtype."
         )
         super().__init__(
-            _message(
+            tracer_message(
                 f"{what} {context}".rstrip(),
                 tracer,
                 "Keep to operations on arrays. An argument that is known before the call can be "
@@ -106,7 +109,7 @@ class ConcretizationTypeError(_Explained, JAXTypeError):
         error = cls.__new__(cls)
         JAXTypeError.__init__(
             error,
-            _message(
+            tracer_message(
                 f"{asked} was called on {_describe(tracer)} that is being differentiated: a Python "
                 "number has no derivative, so what is computed with it would be missing from the "
                 "gradient.",
@@ -126,7 +129,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     def __init__(self, tracer: object):
         JAXTypeError.__init__(
             self,
-            _message(
+            tracer_message(
                 f"{_describe(tracer)} is used as a condition, but it is a tracer: its concrete "
                 "value is not known while tracing.",
                 tracer,
@@ -144,7 +147,7 @@ class TracerArrayConversionError(_Explained, JAXTypeError):
 
     def __init__(self, tracer: object):
         super().__init__(
-            _message(
+            tracer_message(
                 f"{_describe(tracer)} is needed as a NumPy array, but it is a tracer, which has no "
                 "concrete values.",
                 tracer,
@@ -161,7 +164,7 @@ class TracerIntegerConversionError(_Explained, JAXTypeError):
 
     def __init__(self, tracer: object):
         super().__init__(
-            _message(
+            tracer_message(
                 f"{_describe(tracer)} is needed as an integer, but it is a tracer: its concrete "
                 "value is not known while tracing.",
                 tracer,
@@ -179,7 +182,7 @@ class NonConcreteBooleanIndexError(_Explained, JAXIndexError):
 
     def __init__(self, tracer: object):
         super().__init__(
-            _message(
+            tracer_message(
                 f"An array is indexed with a mask, {_describe(tracer)}, which is not concrete: the "
                 "size of the result would depend on values that are not known while tracing.",
                 tracer,
