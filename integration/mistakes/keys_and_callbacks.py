@@ -150,6 +150,22 @@ import ricci.experimental.pallas as pl  # here
         ("pallas", "ffi"),
     ),
     Mistake(
+        "a module that was removed",
+        """
+from ricci.experimental import host_callback  # here
+""",
+        "ModuleNotFoundError",
+        ("host_callback", "pure_callback"),
+    ),
+    Mistake(
+        "a name of another module",
+        """
+from ricci.numpy import softmax  # here
+""",
+        "ModuleNotFoundError",
+        ("softmax", "nn.softmax"),
+    ),
+    Mistake(
         "a function that was removed",
         """
 ricci.tree_map(lambda x: x, 1.0)  # here

@@ -129,6 +129,31 @@ ricci.lax.switch(0, [])  # here
         ("branch",),
     ),
     Mistake(
+        "if on what scan carries",
+        """
+def body(total, x):
+    if x > 0:  # here
+        total = total + x
+    return total, x
+
+ricci.lax.scan(body, 0.0, jnp.ones(3))
+""",
+        "TracerBoolConversionError",
+        ("bool[]", "lax.cond", "body", "scan"),
+    ),
+    Mistake(
+        "range() of a branch's operand",
+        """
+def power(n):
+    return sum(range(n))  # here
+
+ricci.lax.cond(True, power, lambda n: n, 3)
+""",
+        "TracerIntegerConversionError",
+        ("int32[]", "fori_loop", "power"),
+        "n",
+    ),
+    Mistake(
         "trees of other structures",
         """
 params = {"w": 1.0, "b": 2.0}

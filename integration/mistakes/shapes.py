@@ -182,6 +182,22 @@ scale(1.0, facter=2.0)  # here
         "facter",
     ),
     Mistake(
+        "a misspelt keyword of a method",
+        """
+jnp.ones(3).astype(dtyp=int)  # here
+""",
+        "TypeError",
+        ("dtyp", "astype", "dtype"),
+    ),
+    Mistake(
+        "a misspelt keyword of an update",
+        """
+jnp.ones(3).at[5].set(1.0, mod="drop")  # here
+""",
+        "TypeError",
+        ("mod", "set", "mode"),
+    ),
+    Mistake(
         "a misspelt function",
         """
 jnp.softmax(jnp.ones(3))  # here

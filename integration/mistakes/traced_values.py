@@ -52,6 +52,7 @@ ricci.grad(loss)(3.0)
 """,
         "ConcretizationTypeError",
         ("float32[]", "float"),
+        "weight",
     ),
     Mistake(
         "range() of a traced array",
@@ -255,5 +256,108 @@ places(jnp.arange(3))
 """,
         "ConcretizationTypeError",
         ("nonzero", "size"),
+    ),
+    Mistake(
+        "a traced array as a key",
+        """
+WEIGHTS = {1: 0.5, 2: 0.25}
+
+@ricci.jit
+def weighted(x, kind):
+    return x * WEIGHTS[kind]  # here
+
+weighted(1.0, 2)
+""",
+        "TypeError",
+        ("unhashable type", "dict", "jnp.asarray", "static"),
+        "kind",
+    ),
+    Mistake(
+        "a mapped array in a set",
+        """
+def seen(label):
+    return len({label, 0})  # here
+
+ricci.vmap(seen)(jnp.arange(3))
+""",
+        "TypeError",
+        ("unhashable type", "set", "traced"),
+        "label",
+    ),
+    Mistake(
+        "a traced array as a static argument",
+        """
+from functools import partial
+
+@partial(ricci.jit, static_argnames="length")
+def ramp(x, length):
+    return x * jnp.arange(length)
+
+@ricci.jit
+def twice(x, count):
+    return 2 * ramp(x, count)  # here
+
+twice(1.0, 3)
+""",
+        "ValueError",
+        ("static", "hashed", "int32[]", "count"),
+        "length",
+    ),
+    Mistake(
+        "a traced array written into one of NumPy",
+        """
+import numpy as np
+
+@ricci.jit
+def padded(x):
+    result = np.zeros(4, np.float32)
+    result[0] = x  # here
+    return result
+
+padded(1.0)
+""",
+        "ValueError",
+        ("setting an array element", "float32[]", "jnp", ".at["),
+        "x",
+    ),
+    Mistake(
+        "if on a mapped array",
+        """
+def absolute(value):
+    if value > 0:  # here
+        return value
+    return -value
+
+ricci.vmap(absolute)(jnp.arange(3.0))
+""",
+        "TracerBoolConversionError",
+        ("bool[]", "jnp.where", "absolute"),
+        "value",
+    ),
+    Mistake(
+        "a list indexed by a mapped array",
+        """
+def choose(place):
+    return [1.0, 2.0, 3.0][place["row"]]  # here
+
+ricci.vmap(choose)({"row": jnp.arange(3)})
+""",
+        "TracerIntegerConversionError",
+        ("int32[]", "jnp.asarray", "['row']"),
+        "place",
+    ),
+    Mistake(
+        "a function of NumPy on a differentiated array",
+        """
+import numpy as np
+
+def loss(weight):
+    return np.sin(weight)  # here
+
+ricci.grad(loss)(1.0)
+""",
+        "TracerArrayConversionError",
+        ("float32[]", "jnp"),
+        "weight",
     ),
 ]

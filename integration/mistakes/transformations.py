@@ -143,6 +143,18 @@ ricci.jit(power, static_argnames="m")  # here
         ("static_argnames", "m", "power"),
     ),
     Mistake(
+        "static_argnames that are misspelt",
+        """
+def ramp(x, length):
+    return x * jnp.arange(length)
+
+ricci.jit(ramp, static_argnames="lenght")  # here
+""",
+        "ValueError",
+        ("static_argnames", "lenght", "ramp"),
+        "length",
+    ),
+    Mistake(
         "static_argnums out of range",
         """
 def power(x, n):

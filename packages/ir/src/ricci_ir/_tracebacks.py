@@ -1,12 +1,9 @@
 """The tracebacks that users see: their own frames, and what Python's messages leave out."""
 
-import inspect
-import re
-from collections.abc import Iterator
-from difflib import get_close_matches
-from types import FrameType, FunctionType, TracebackType
+from types import FrameType, TracebackType
 
 from ._config import traceback_filtering
+from ._hints import add_hint
 from ._source import is_internal_module
 
 __all__ = ["hide_frames"]
@@ -48,7 +45,7 @@ def hide_frames(exc: BaseException) -> BaseException:
         _mark_hidden(exc.__traceback__)
     elif mode != "off":
         whole = exc.__traceback__
-        _suggest_keyword(exc, whole)
+        add_hint(exc, whole)
         exc.__traceback__ = _user_frames(whole)
         _leave_out_own_context(exc)
         quiet = mode == "quiet_remove_frames" or _note in getattr(exc, "__notes__", ())
@@ -76,42 +73,6 @@ def _leave_out_own_context(exc: BaseException) -> None:
 def _is_own(tb: TracebackType | None) -> bool:
     """Whether a traceback has frames, and all of them are internal."""
     return tb is not None and _user_frames(tb) is None
-
-
-_unknown_keyword = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'$")
-
-
-def _suggest_keyword(exc: BaseException, tb: TracebackType | None) -> None:
-    """Put the nearest keyword behind Python's message on one that a function does not take.
-
-    Only where Ricci calls the function, so that its frame has it among its variables; in the user's
-    own calls Python's message stays as it is.
-    """
-    if type(exc) is not TypeError or len(exc.args) != 1 or tb is None:
-        return
-    found = _unknown_keyword.search(str(exc.args[0]))
-    while tb.tb_next is not None:
-        tb = tb.tb_next
-    if found is None or not is_own_frame(tb.tb_frame):
-        return
-    for fun in _functions_called(tb.tb_frame, found[1]):
-        names = [
-            p.name
-            for p in inspect.signature(fun).parameters.values()
-            if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-        ]
-        near = get_close_matches(found[2], names, 1)
-        advice = f"Did you mean {near[0]!r}? " if near else ""
-        exc.args = (f"{exc.args[0]}. {advice}It takes: {', '.join(names) or 'none'}.",)
-        return
-
-
-def _functions_called(frame: FrameType, name: str) -> Iterator[FunctionType]:
-    """The functions of a name among a frame's variables, inside of their wrappers."""
-    for value in frame.f_locals.values():
-        fun = inspect.unwrap(value) if callable(value) else None
-        if type(fun) is FunctionType and fun.__code__.co_name == name:
-            yield fun
 
 
 def _length(tb: TracebackType | None) -> int:

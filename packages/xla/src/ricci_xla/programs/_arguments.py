@@ -2,8 +2,10 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from ricci_ir import Tracer, explained, tracer_message
 from ricci_pytree import PyTreeDef, read_signature, tree_flatten
 
 
@@ -74,9 +76,11 @@ def _resolve(
         keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
         unknown = [name for name in names if name not in known]
         if unknown and not keywords:
+            near = [n for name in unknown for n in get_close_matches(name, known, 1)]
             raise ValueError(
                 f"{kind}_argnames names {unknown}, but {_name(fun)} has no such argument; it takes "
                 f"{', '.join(p.name for p in parameters) or 'none'}."
+                f"{f' Did you mean {near[0]!r}?' if near else ''}"
             )
         unnamed = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in names]
         if unnamed:
@@ -154,16 +158,31 @@ def split_static(
         try:
             hash(value)
         except TypeError:
-            raise ValueError(
-                f"argument {where if isinstance(where, str) else position_name(fun, where)} of "
-                f"{_name(fun)} is static, but its type {type(value).__name__} cannot be hashed. "
-                "Static arguments are part of the compilation cache's key: pass a hashable "
-                "equivalent (a tuple instead of a list)."
-            ) from None
+            name = where if isinstance(where, str) else position_name(fun, where)
+            raise ValueError(_unhashable(f"argument {name} of {_name(fun)}", value)) from None
     dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
     dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in names}
     leaves, tree = tree_flatten((dynamic, dynamic_kwargs))
     return Split(leaves, tree, (by_position, by_name))
+
+
+def _unhashable(argument: str, value: object) -> str:
+    """What to say of a static argument that has no hash."""
+    if isinstance(value, Tracer):
+        text = tracer_message(
+            f"{argument} is static, but what was passed cannot be hashed: it is a traced array of "
+            f"type {value.aval.str_short()}.",
+            value,
+            "A static argument must be known while tracing: pass a Python value, or take it out of "
+            "static_argnums and static_argnames.",
+        )
+    else:
+        text = (
+            f"{argument} is static, but its type {type(value).__name__} cannot be hashed. Static "
+            "arguments are part of the compilation cache's key: pass a hashable equivalent (a "
+            "tuple instead of a list)."
+        )
+    return explained(text, "static-arguments")
 
 
 def position_name(fun: Callable[..., Any], position: int) -> str:

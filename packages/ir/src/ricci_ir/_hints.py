@@ -1,0 +1,163 @@
+"""What messages of Python and NumPy leave out: the nearest keyword, the traced value's name."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from types import FrameType, FunctionType, TracebackType
+
+from ._error_pages import explained
+from ._errors import ConcretizationTypeError
+from ._holders import called_in_frames, expression, is_traced
+from ._source import is_internal_module
+
+__all__ = ["add_hint"]
+
+
+def add_hint(exc: BaseException, tb: TracebackType | None) -> None:
+    """Say in an error's message what Python leaves out of it, if that is known.
+
+    Args:
+      exc: the error, whose class stays.
+      tb: its traceback, with Ricci's own frames.
+    """
+    if tb is None or type(exc) not in (TypeError, ValueError) or len(exc.args) != 1:
+        return
+    message = exc.args[0]
+    if not isinstance(message, str):
+        return
+    for hint in (_keyword, _unhashable, _element):
+        found = hint(exc, message, tb)
+        if found is not None:
+            exc.args = (found,)
+            return
+
+
+_unknown_keyword = re.compile(r"^(.*?)([\w.<>]+)(\(\) got an unexpected keyword argument '(\w+)')$")
+
+
+def _keyword(exc: BaseException, message: str, tb: TracebackType) -> str | None:
+    """The nearest keyword behind Python's message on one that a function does not take.
+
+    Only where Ricci calls the function, so that its frame knows it; in the user's own calls
+    Python's message stays as it is.
+    """
+    found = _unknown_keyword.match(message)
+    *_, frame = _frames(tb)
+    if type(exc) is not TypeError or found is None or not _is_own(frame):
+        return None
+    before, name, rest, given = found.groups()
+    for fun in _functions_called(frame, name):
+        # A method may pass its keywords on to a function with a private name.
+        passed_on = name.startswith("_") and not _is_boundary(frame)
+        kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        names = [
+            p.name
+            for p in inspect.signature(fun).parameters.values()
+            if p.kind in kinds[: 1 if passed_on else 2]
+            and not p.name.startswith("_")
+            and p.name not in ("self", "cls")
+        ]
+        near = get_close_matches(given, names, 1)
+        advice = f"Did you mean {near[0]!r}? " if near else ""
+        shown = frame.f_code.co_name if passed_on else name.lstrip("_")
+        return f"{before}{shown}{rest}. {advice}It takes: {', '.join(names) or 'none'}."
+    return None
+
+
+def _is_boundary(frame: FrameType) -> bool:
+    """Whether a frame is that of a boundary, whose name says nothing."""
+    return "fun" in frame.f_locals
+
+
+def _functions_called(frame: FrameType, name: str) -> Iterator[FunctionType]:
+    """The functions of a name among a frame's variables, inside of their wrappers."""
+    for value in (*frame.f_locals.values(), frame.f_globals.get(name)):
+        fun = inspect.unwrap(value) if callable(value) else None
+        if type(fun) is FunctionType and name in (fun.__qualname__, fun.__code__.co_name):
+            yield fun
+
+
+_no_hash = re.compile(r"unhashable type: '(\w+)'\s*$")
+
+
+def _unhashable(exc: BaseException, message: str, tb: TracebackType) -> str | None:
+    """Which value is traced, behind Python's message on one that has no hash."""
+    found = _no_hash.search(message)
+    if found is None:
+        return None
+    for entry in reversed(list(_entries(tb))):
+        frame = entry.tb_frame
+        if _is_own(frame):
+            continue
+        values = {n: x for n, x in frame.f_locals.items() if type(x).__name__ == found[1]}
+        traced = {name: value for name, value in values.items() if is_traced(value)}
+        hashed = _hashed_names(expression(frame, entry.tb_lasti))
+        traced = {name: value for name, value in traced.items() if name in hashed} or traced
+        if not traced:
+            continue
+        frames = [frame for frame in reversed(_frames(tb)) if not _is_own(frame)]
+        origins = (
+            value._origin_message() or called_in_frames(value, frames) for value in traced.values()
+        )
+        text = (
+            f"{message.rstrip()}: {' or '.join(traced)} is a traced array, which has no value to "
+            "hash, so that it cannot be a key of a dict, a member of a set or a static argument.",
+            *(origin.strip() for origin in origins),
+            "To choose by its value index an array, jnp.asarray(table)[i]. An argument that is "
+            "known before the call can be static (static_argnums, static_argnames).",
+        )
+        return explained("\n".join(text), "tracer-value")
+    return None
+
+
+def _hashed_names(text: str) -> set[str]:
+    """The variables in what an expression hashes: the keys of a dict, what indexes, or anything."""
+    try:
+        top: ast.AST | None = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return set(re.findall(r"\w+", text))
+    parts = [top]
+    if isinstance(top, ast.Dict):
+        parts = [*top.keys]
+    elif isinstance(top, ast.Subscript):
+        parts = [top.slice]
+    nodes = (node for part in parts if part is not None for node in ast.walk(part))
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+_SEQUENCE = "setting an array element with a sequence."
+
+
+def _element(exc: BaseException, message: str, tb: TracebackType) -> str | None:
+    """That the element is traced, behind NumPy's message on one that is no number."""
+    cause = exc.__cause__
+    if message != _SEQUENCE or not isinstance(cause, ConcretizationTypeError):
+        return None
+    what, *origin = cause.args[0].splitlines()[:-1]
+    kind = re.search(r"a traced array of type \S+", what)
+    if kind is None:
+        return None
+    exc.__cause__ = None
+    text = (
+        f"{_SEQUENCE} The element is {kind[0]}, and an np.ndarray holds numbers.",
+        *origin,
+        "Use jnp: jnp.asarray(a).at[index].set(value) is an updated copy, and jnp.stack makes an "
+        "array of several.",
+    )
+    return explained("\n".join(text), "tracer-array")
+
+
+def _entries(tb: TracebackType | None) -> Iterator[TracebackType]:
+    while tb is not None:
+        yield tb
+        tb = tb.tb_next
+
+
+def _frames(tb: TracebackType) -> list[FrameType]:
+    return [entry.tb_frame for entry in _entries(tb)]
+
+
+def _is_own(frame: FrameType) -> bool:
+    return is_internal_module(frame.f_globals.get("__name__"))
