@@ -20,7 +20,7 @@ import ricci
 
 # What starts processes or servers, ends the use of devices, or stops and asks.
 LEFT_OUT = {
-    *("breakpoint", "clear_backends", "initialize", "main", "register_exclusion", "run"),
+    *("breakpoint", "clear_backends", "initialize", "main", "run"),
     *("register_subprocess", "setup_tpu", "shutdown", "start_server"),
 }
 

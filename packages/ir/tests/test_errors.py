@@ -6,7 +6,7 @@ import pytest
 
 from ricci_ir import _boundaries as boundaries
 from ricci_ir import _errors as errors
-from ricci_ir import register_internal_module
+from ricci_ir import register_exclusion, register_internal_module
 from ricci_ir._config import traceback_filtering
 
 # Base classes as in JAX 0.11.2.
@@ -185,3 +185,10 @@ def test_a_note_says_that_frames_are_left_out(library, mode, count):
 def test_no_note_where_nothing_is_left_out():
     with traceback_filtering("auto"):
         assert _notes(user) == []
+
+
+def test_only_text_is_a_path_of_frames_to_leave_out():
+    with pytest.raises(TypeError, match="is a str, got 3"):
+        register_exclusion(3)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="mine"):
+        boundaries.api_boundary(lambda: (_ for _ in ()).throw(ValueError("mine")))()

@@ -108,7 +108,9 @@ class ExcludedPaths(list[str]):
     """Paths, or beginnings of paths, of files whose frames do not count as the user's code."""
 
     def append(self, path: str) -> None:
-        """Add a path."""
+        """Add a path; one that is no text would make every later error fail."""
+        if not isinstance(path, str):
+            raise TypeError(f"a path of frames to leave out is a str, got {path!r}")
         super().append(path)
         _internal_modules.clear()
 
