@@ -284,6 +284,34 @@ def test_what_tracing_runs_in_a_thread_of_its_own_is_seen(tmp_path):
     assert "generated, whose code was generated" in call.reason
 
 
+SESSION = """
+import sys
+import ricci
+SCALE = 2.0
+def f(x):
+    return x * SCALE
+
+with ricci.warm_start(sys.argv[1]) as start:
+    _ = ricci.jit(f)(1.0)
+
+print([(call.outcome, call.reason) for call in start.calls])
+"""
+
+
+def test_an_interactive_session_is_answered(tmp_path):
+    told = []
+    for text in (SESSION, SESSION, SESSION.replace("2.0", "3.0"), SESSION.replace("*", "+")):
+        command = [sys.executable, "-i", "-", str(tmp_path / "bundle")]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+        told += done.stdout.splitlines()
+    assert told == [
+        "[('kept', 'it is new')]",
+        "[('warm', '')]",
+        "[('kept', '__main__.SCALE has changed')]",
+        "[('kept', 'the function, or a value that it closes over changed')]",
+    ]
+
+
 def test_the_file_stays_as_it_is_when_it_is_only_read(tmp_path):
     path = tmp_path / "bundle"
     assert outcome(path, ricci.jit(triple), 2.0, mode="read")[0].outcome == "kept"

@@ -226,10 +226,13 @@ def _read_names(code: CodeType, module: str, known: dict[str, Any]) -> Iterator[
 
 
 def _digest(module: str) -> bytes:
-    """The digest of a module's source file."""
+    """The digest of a module's source file, empty where there is none, as in an interactive session.
+
+    There all code that ran is that of functions that are known by themselves: see ``_check``.
+    """
     path = file_of(module)
     if path is None:
-        raise NoFingerprint(f"{module} has no source file, by which it could be known again")
+        return b""
     try:
         return file_digest(path)
     except OSError as error:
