@@ -226,7 +226,7 @@ def _read_names(code: CodeType, module: str, known: dict[str, Any]) -> Iterator[
 
 
 def _digest(module: str) -> bytes:
-    """The digest of a module's source file, empty where there is none, as in an interactive session.
+    """The digest of a module's source file; empty where there is none, as for interactive code.
 
     There all code that ran is that of functions that are known by themselves: see ``_check``.
     """
