@@ -1,5 +1,7 @@
 """Promotion of dtypes, weak types and ranks by operators, as JAX's programs show it."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,11 @@ def test_a_known_integer_exponent_keeps_the_dtype(exponent, backend):
 
 def test_arrays_of_nothing_are_filled():
     assert jnp.zeros(2, float0).dtype == float0
+
+
+@pytest.mark.parametrize("kind", [jnp.float64, jnp.int64, jnp.complex128, jnp.double, jnp.uint])
+def test_a_scalar_type_asks_for_nothing_that_is_not_there(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = jnp.result_type(kind, kind(1))
+    assert found == kind(1).dtype

@@ -234,8 +234,11 @@ def dtype_and_weak_type(x: object) -> tuple[Any, bool]:
 def _described_dtype(x: Any) -> Any:
     if isinstance(x, np.dtype) and x in array_dtypes and not is_wide(x):
         return x
-    if isinstance(x, (np.ndarray, np.generic)) and x.dtype in array_dtypes:
-        return canonicalize_dtype(x.dtype)
+    own = getattr(x, "dtype", None)
+    if isinstance(own, np.dtype) and own in array_dtypes:
+        # An array of NumPy's or another's, a description, or a scalar type of ``ricci.numpy``: no
+        # dtype was asked for that may be unavailable.
+        return canonicalize_dtype(own)
     if x is None or isinstance(x, str | np.dtype | type) or is_extended(x):
         found = explicit_dtype(x, "result_type")
     elif hasattr(x, "dtype"):

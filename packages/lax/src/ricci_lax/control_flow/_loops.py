@@ -7,6 +7,7 @@ import numpy as np
 
 from ricci_batching import Axis, batch_jaxpr
 from ricci_ir import (
+    BOOL,
     AbstractValue,
     Array,
     ArrayLike,
@@ -21,11 +22,13 @@ from ricci_ir import (
     disable_jit_state,
     eval_jaxpr,
     get_aval,
+    is_extended,
     is_symbolic_dim,
     issubdtype,
     lattice_result_type,
     max_dim,
     min_dim,
+    python_scalar_dtype,
 )
 from ricci_lax.elementwise._addition import add_p
 from ricci_lax.elementwise._comparison import lt_p
@@ -329,8 +332,8 @@ def _without_forwarding(
 
 
 def fori_loop[T](
-    lower: IntegerScalar,
-    upper: IntegerScalar,
+    lower: IntegerScalar | float,
+    upper: IntegerScalar | float,
     body_fun: Callable[[Any, T], T],
     init_val: T,
     *,
@@ -342,7 +345,8 @@ def fori_loop[T](
     otherwise it is a ``while_loop``.
 
     Args:
-      lower, upper: integer scalars.
+      lower, upper: integer scalars, or floats of one dtype. Floats that are known while tracing are
+        rounded towards zero, and the index is an integer; else the index is a float.
       body_fun: from the index and the carry to the next carry, of the same structure, shapes and
         dtypes.
       init_val: the carry to start from, a pytree of arrays.
@@ -353,7 +357,7 @@ def fori_loop[T](
       The carry at the end, a pytree like ``init_val``; ``init_val`` itself if ``upper <= lower``.
 
     Raises:
-      TypeError: if a bound is no integer scalar, their dtypes differ, or ``body_fun`` changes the
+      TypeError: if a bound is no real scalar, their dtypes differ, or ``body_fun`` changes the
         structure or a type of the carry.
       ValueError: if ``unroll`` is given and a bound is traced.
 
@@ -379,8 +383,14 @@ def fori_loop[T](
     """
     if not callable(body_fun):
         raise TypeError("fori_loop: body_fun must be a function of the index and the carry.")
-    dtype, weak = _index_dtype(lower, upper)
     known = not (isinstance(lower, Tracer) or isinstance(upper, Tracer))
+    dtype, weak = _index_dtype(lower, upper)
+    if not issubdtype(dtype, np.integer):
+        if known:
+            lower, upper = int(lower), int(upper)
+            dtype, weak = python_scalar_dtype(int), True
+        elif dtype == BOOL:
+            raise TypeError("fori_loop: booleans as bounds must be known while tracing.")
     if unroll is not None:
         _unroll("fori_loop", unroll)
         if not known:
@@ -431,10 +441,14 @@ def _bound(x: IntegerScalar, dtype: np.dtype, weak: bool) -> ArrayLike:
         return converted(x, dtype, weak)
     if is_symbolic_dim(x):
         return converted(x, dtype, weak)
-    return int(x) if weak else dtype.type(x)
+    if weak:
+        return int(x) if issubdtype(dtype, np.integer) else float(x)
+    return dtype.type(x)
 
 
-def _index_dtype(lower: IntegerScalar, upper: IntegerScalar) -> tuple[np.dtype, bool]:
+def _index_dtype(
+    lower: IntegerScalar | float, upper: IntegerScalar | float
+) -> tuple[np.dtype, bool]:
     """The dtype of a loop's index, and whether it is weak."""
     pairs = []
     for name, bound in (("lower", lower), ("upper", upper)):
@@ -442,19 +456,20 @@ def _index_dtype(lower: IntegerScalar, upper: IntegerScalar) -> tuple[np.dtype, 
             aval = get_aval(bound)
         except TypeError:
             raise TypeError(
-                f"fori_loop: {name} must be an integer scalar, got {bound!r:.60} of type "
+                f"fori_loop: {name} must be a real scalar, got {bound!r:.60} of type "
                 f"{type(bound).__name__}."
             ) from None
-        if aval.shape or not issubdtype(aval.dtype, np.integer):
-            raise TypeError(f"fori_loop: {name} must be an integer scalar, got {aval.str_short()}.")
+        if aval.shape or is_extended(aval.dtype) or issubdtype(aval.dtype, np.complexfloating):
+            raise TypeError(f"fori_loop: {name} must be a real scalar, got {aval.str_short()}.")
         pairs.append((aval.dtype, aval.weak_type))
-    strong = {dtype for dtype, weak in pairs if not weak}
-    if len(strong) > 1:
+    integers = all(issubdtype(dtype, np.integer) for dtype, _ in pairs)
+    compared = {dtype for dtype, weak in pairs if not (weak and integers)}
+    if len(compared) > 1:
         raise TypeError(
             f"fori_loop: lower and upper must have one dtype, got {pairs[0][0]} and {pairs[1][0]}; "
             "convert one of them."
         )
-    return lattice_result_type(*pairs)
+    return lattice_result_type(*pairs) if integers else pairs[0]
 
 
 def _counting(body: Body, counter: AbstractValue) -> Jaxpr:

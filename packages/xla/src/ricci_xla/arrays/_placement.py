@@ -422,7 +422,8 @@ def device_get(x: PyTree) -> PyTree:
     """Copy the arrays of a pytree to the host, as NumPy arrays.
 
     Leaves without ``__array__`` are returned as they are, and so are random keys, which NumPy
-    cannot hold. All transfers are started before the first is waited for.
+    cannot hold, and traced arrays, whose values are not known. All transfers are started before the
+    first is waited for.
 
     Args:
       x: the pytree.
@@ -456,7 +457,9 @@ def device_get(x: PyTree) -> PyTree:
 
 
 def _has_numbers(leaf: object) -> bool:
-    return hasattr(leaf, "__array__") and not is_extended(getattr(leaf, "dtype", None))
+    if isinstance(leaf, Tracer) or not hasattr(leaf, "__array__"):
+        return False
+    return not is_extended(getattr(leaf, "dtype", None))
 
 
 @boundary
