@@ -295,7 +295,7 @@ ERRORS = [
     # fori_loop
     (lambda: fori_loop(0.5, 3, lambda i, c: c, X), TypeError, "must have one dtype"),
     (lambda: fori_loop(0, ROWS, lambda i, c: c, X), TypeError, "upper must be a real scalar"),
-    (lambda: fori_loop("a", 3, lambda i, c: c, X), TypeError, "lower must be an integer scalar"),
+    (lambda: fori_loop("a", 3, lambda i, c: c, X), TypeError, "lower must be a real scalar"),
     (lambda: fori_loop(np.int8(0), np.int16(3), lambda i, c: c, X), TypeError, "int8 and int16"),
     (lambda: fori_loop(0, 3, 1, X), TypeError, "body_fun must be a function"),
     (lambda: fori_loop(0, 3, lambda i, c: (c, c), X), TypeError, "carry of the pytree structure"),
