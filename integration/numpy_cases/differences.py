@@ -90,6 +90,7 @@ NUMPY: list[Numpy] = [
     Numpy("linalg.matrix_rank", "rtol=0.5", "relative to the size, too"),
     Numpy("linalg.eigh linalg.eigvalsh", "float32[2,3,3]", "a matrix is made symmetric first"),
     Numpy("fft.*", "float16", "NumPy transforms in half precision"),
+    Numpy("kaiser fft.*freq", "x0=float32[], 64-bit", "NumPy computes with doubles throughout"),
     Numpy("roots", "-3", "zeros at the end are put first"),
     Numpy("result_type promote_types", "NumPy", "32 bits by default; Python scalars are weak"),
     Numpy("isscalar", "float32[]", "arrays of rank 0 count as scalars"),
