@@ -3,7 +3,17 @@
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Axis, DTypeLike, composite, get_aval, inlined
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Axis,
+    DTypeLike,
+    composite,
+    get_aval,
+    inlined,
+    issubdtype,
+    python_scalar_dtype,
+)
 from ricci_numpy._axes import canonical_axes
 from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact
 from ricci_numpy.reductions._axis_reductions import max, min, sum
@@ -160,7 +170,8 @@ def vector_norm(
       keepdims, ord: see ``norm``.
 
     Returns:
-      A float array of the shape of ``x`` without the dimensions.
+      A float array of the shape of ``x`` without the dimensions; of integers of any width it is
+      float64 if there are 64-bit types.
 
     Raises:
       ValueError: if there is no such norm.
@@ -183,7 +194,8 @@ def vector_norm(
 def _norm_of_vectors(
     x: Array, *, ord: float | Array | str, axes: tuple[int, ...], keepdims: bool
 ) -> Array:
-    (x,) = promote_dtypes_inexact(x)
+    if not issubdtype(get_aval(x).dtype, np.inexact):
+        x = lax.convert_element_type(x, python_scalar_dtype(float))  # as wide as floats are here
     return _vector_norm(x, ord, axes, keepdims)
 
 
