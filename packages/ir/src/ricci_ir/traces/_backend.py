@@ -18,6 +18,7 @@ from ._trace import context, eval_trace
 
 __all__ = [
     "as_array",
+    "as_result",
     "Backend",
     "backend",
     "has_backend",
@@ -204,6 +205,23 @@ def as_array(x: ArrayLike) -> Any:
         if isinstance(x, BracketedReference):
             refuse_reference(x)
         return x
+    aval: Any = get_aval(x)
+    if aval.dtype == float0:
+        return x
+    return backend().array(np.asarray(x, aval.dtype), aval)
+
+
+def as_result(x: ArrayLike) -> Any:
+    """``x``, which a public function returns as it is, as an array inside of a trace too.
+
+    There literals are handed on as they are; but what the user gets has the methods of arrays.
+    Without a backend it is ``x`` itself.
+
+    Raises:
+      TypeError: if ``x`` is a reference.
+    """
+    if hasattr(type(x), "aval") or context.trace is eval_trace or not has_backend():
+        return as_array(x)
     aval: Any = get_aval(x)
     if aval.dtype == float0:
         return x

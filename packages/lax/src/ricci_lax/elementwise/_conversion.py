@@ -15,7 +15,7 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     SumsRule,
-    as_array,
+    as_result,
     by_element,
     converted_scalar,
     define,
@@ -168,7 +168,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
             "to say so",
             np.exceptions.ComplexWarning,
         )
-    return as_array(converted(operand, dtype))
+    return as_result(converted(operand, dtype))
 
 
 # bitcast_convert_type

@@ -13,7 +13,7 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
-    as_array,
+    as_result,
     define,
     factors,
     linear_in_all,
@@ -146,7 +146,7 @@ def concatenate(operands: ArrayLike | Sequence[ArrayLike], dimension: int) -> Ar
     if not operands:
         raise ValueError("concatenate: there are no arrays to join; give at least one.")
     if len(operands) == 1 and shape_of(operands[0]):
-        return as_array(operands[0])
+        return as_result(operands[0])
     return concatenate_p.bind(*operands, dimension=index(dimension))
 
 

@@ -16,6 +16,7 @@ from ricci_ir import (
     Shape,
     ShapedArray,
     as_array,
+    as_result,
     cast_varying,
     define,
     factors,
@@ -183,7 +184,7 @@ def broadcast_in_dim(
     """
     shape, dims = as_sizes(shape), tuple(map(index, broadcast_dimensions))
     if shape_of(operand) == shape and dims == tuple(range(len(shape))) and out_sharding is None:
-        return as_array(operand)
+        return as_result(operand)
     if out_sharding is None:
         return broadcast_in_dim_p.bind(
             operand, shape=shape, broadcast_dimensions=dims, sharding=None
@@ -239,7 +240,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     if len(inserted) != ndim - len(shape):
         raise ValueError(f"expand_dims: dimensions {dimensions} name one place twice.")
     if not inserted:
-        return as_array(array)
+        return as_result(array)
     sizes = iter(shape)
     new_shape = tuple(1 if d in inserted else next(sizes) for d in range(ndim))
     kept = tuple(d for d in range(ndim) if d not in inserted)

@@ -12,7 +12,7 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
-    as_array,
+    as_result,
     define,
     factors,
     linear_in_all,
@@ -164,7 +164,7 @@ def reshape(
         if dimensions == tuple(range(len(shape))):
             dimensions = None
     if sizes == shape and dimensions is None and out_sharding is None:
-        return as_array(operand)
+        return as_result(operand)
     if out_sharding is None:
         return reshape_p.bind(operand, new_sizes=sizes, dimensions=dimensions, sharding=None)
     params = {"new_sizes": sizes, "dimensions": dimensions}
@@ -235,7 +235,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
             "which cannot be left out."
         )
     if not dims:
-        return as_array(array)
+        return as_result(array)
     return squeeze_p.bind(array, dimensions=dims)
 
 

@@ -13,7 +13,7 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
-    as_array,
+    as_result,
     define,
     factors,
     linear_in_all,
@@ -89,5 +89,5 @@ def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Ar
     """
     order = tuple(map(index, permutation))
     if order == tuple(range(len(order))) and len(order) == len(shape_of(operand)):
-        return as_array(operand)
+        return as_result(operand)
     return transpose_p.bind(operand, permutation=order)

@@ -14,7 +14,7 @@ from ricci_ir import (
     ArrayLike,
     Axis,
     ShapeLike,
-    as_array,
+    as_result,
     as_size,
     composite,
     is_symbolic_dim,
@@ -77,7 +77,7 @@ def tile(A: ArrayLike, reps: ShapeLike) -> Array:
     rank = max(np.ndim(A), len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     A = lax.expand_dims(A, range(rank - np.ndim(A)))
-    return lax.tile(A, counts) if rank else as_array(A)
+    return lax.tile(A, counts) if rank else as_result(A)
 
 
 def repeat(
@@ -149,7 +149,7 @@ def repeat(
             )
             known = np.broadcast_to(known.ravel(), (shape[axis],))
             places = np.repeat(np.arange(shape[axis], dtype=np.int32), known)
-            result = take(a, places, axis=axis, mode="clip") if shape[axis] else as_array(a)
+            result = take(a, places, axis=axis, mode="clip") if shape[axis] else as_result(a)
         else:
             counts = broadcast(counts, (shape[axis],))
             result = _repeat_to(a, counts, axis=axis, total=as_int(total_repeat_length))

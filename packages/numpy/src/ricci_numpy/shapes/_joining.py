@@ -10,7 +10,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
-    as_array,
+    as_result,
     composite,
     explicit_dtype,
     get_aval,
@@ -105,7 +105,7 @@ def concatenate(
             f"{', '.join(str(np.shape(x)) for x in given)}. Reshape them to one rank first."
         )
     if len(given) == 1:
-        return as_array(given[0])
+        return as_result(given[0])
     return lax.concatenate(given, axis)
 
 

@@ -14,7 +14,7 @@ from ricci_ir import (
     Composite,
     Shape,
     ShapeLike,
-    as_array,
+    as_result,
     composite,
     is_recording,
 )
@@ -280,7 +280,7 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     args = tuple(operands("broadcast_arrays", *args))
     shape = broadcast_shape("broadcast_arrays", *map(np.shape, args))
     sharding = common_sharding(len(shape), *args)
-    return tuple(as_array(broadcast(x, shape, sharding)) for x in args)
+    return tuple(as_result(broadcast(x, shape, sharding)) for x in args)
 
 
 def broadcast_shapes(*shapes: ShapeLike) -> Shape:
@@ -332,7 +332,7 @@ def _at_least(step: Composite, rank: int, args: tuple[ArrayLike, ...]) -> Array 
     check_arraylike(step.name, *args)
     # An array that has them is returned as it is; traced programs show the call, as JAX's do.
     found = [
-        as_array(x)
+        as_result(x)
         if np.ndim(x) >= rank and hasattr(type(x), "aval") and not is_recording()
         else step(x)
         for x in operands(step.name, *args)

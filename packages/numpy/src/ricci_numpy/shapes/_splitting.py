@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, as_array, as_size, is_symbolic_dim, max_dim, min_dim
+from ricci_ir import Array, ArrayLike, as_result, as_size, is_symbolic_dim, max_dim, min_dim
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import check_arraylike, operands
 
@@ -101,7 +101,7 @@ def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Array]:
             )
         sizes = _nearly_equal(part, rest, count)
     if len(sizes) == 1:
-        return [as_array(ary)]
+        return [as_result(ary)]
     # The sizes are NumPy integers, so that programs print as JAX's do.
     return list(
         lax.split_p.bind(

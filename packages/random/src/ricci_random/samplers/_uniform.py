@@ -194,10 +194,10 @@ def randint_of(key: Array, minval: Array, maxval: Array, shape: Shape, dtype: np
     width = dtype.itemsize * 8
     unsigned = np.dtype(f"uint{width}")
     minval, maxval = _as_integer(minval), _as_integer(maxval)
+    minval, maxval = with_rank(minval, len(shape)), with_rank(maxval, len(shape))
     top = np.array(_limits(dtype)[1], dtype)[()]
     past_top = lax.gt(maxval, _clamped(top, maxval.dtype))  # pyright: ignore[reportArgumentType]
     minval, maxval = _clamped(minval, dtype), _clamped(maxval, dtype)
-    minval, maxval = with_rank(minval, len(shape)), with_rank(maxval, len(shape))
     upper, lower = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(key))
     one = unsigned.type(1)
     span = lax.convert_element_type(lax.sub(maxval, minval), unsigned)
