@@ -7,6 +7,7 @@ and on JAX 0.11.2; the class of an error is compared, too.
 import numpy as np
 import pytest
 
+import ricci
 from ricci_testing import assert_same
 from ricci_testing.pytest_plugin import oracle as oracle
 
@@ -319,3 +320,38 @@ def run(fun, *args):
 )
 def test_nothing_traced_is_kept(source):
     assert_same(f"{KEPT}\nx = jnp.asarray(x)\nrun({source})", x=TWO)
+
+
+PREFIXES = {
+    "of a list": ([1.0, 1.0], 5.0, [5.0, 5.0]),
+    "of a part": ({"a": [1.0, 1.0], "b": 1.0}, {"a": 5.0, "b": 6.0}, {"a": [5.0, 5.0], "b": 6.0}),
+    "zeros of a part": ({"a": [1.0, 1.0], "b": 1.0}, {"a": None, "b": 6.0}, {"a": [0, 0], "b": 6}),
+    "of nothing": ([1.0, None], [5.0, 6.0], [5.0, None]),
+    "of an empty list": (([], 1.0), (3.0, 5.0), ([], 5.0)),
+}
+OTHERS = {
+    "a tuple": ([1.0, 1.0], (5.0, 6.0)),
+    "another key": ({"a": 1.0}, {"b": 5.0}),
+    "too deep": ([1.0], [[5.0]]),
+    "too short": ([1.0, 1.0], [5.0]),
+}
+
+
+def _with_cotangent(cotangent):
+    f = ricci.custom_vjp(lambda x: 1.0)
+    f.defvjp(lambda x: (1.0, None), lambda _, ct: (cotangent,))
+    return f
+
+
+@pytest.mark.parametrize("name", PREFIXES)
+def test_a_rule_may_return_a_prefix_of_an_arguments_tree(name):
+    x, cotangent, expected = PREFIXES[name]
+    for transform in (ricci.grad, lambda f: ricci.jit(ricci.grad(f))):
+        assert transform(_with_cotangent(cotangent))(x) == expected
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_rule_that_returns_another_tree_is_an_error(name):
+    x, cotangent = OTHERS[name]
+    with pytest.raises(TypeError, match=r"argument x, a cotangent with the argument's tree"):
+        ricci.grad(_with_cotangent(cotangent))(x)

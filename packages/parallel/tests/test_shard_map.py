@@ -34,6 +34,16 @@ def test_shards_are_computed_with(mesh):
         assert out.sharding.spec == P("x", "y")
 
 
+@pytest.mark.parametrize("spec", [P(None), P(None, None), P("x", None), P("one"), P(None, "one")])
+def test_a_result_names_the_spec_as_it_is_written(spec):
+    mesh = Mesh(np.array(devices("cpu")[:2]).reshape(2, 1), ("x", "one"))
+    fun = shard_map(lambda s: add(s, s), mesh=mesh, in_specs=spec, out_specs=spec)
+    for _ in range(2):
+        out = fun(x)
+        assert out.sharding.spec == spec
+        np.testing.assert_array_equal(out, 2 * x)
+
+
 def test_operands_vary_alike(mesh):
     fun = shard_map(mul, mesh=mesh, in_specs=(P("x"), P()), out_specs=P("x"))
     assert types(fun, x, x[:4]) == ["f32[4,4]{V:x}", "f32[4,4]{V:x}"]

@@ -5,7 +5,13 @@ from typing import Any, Protocol
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_ir import ArrayLike, PyTree, Record, config, float0, get_aval, varying
-from ricci_pytree import PyTreeDef, read_signature, tree_flatten, tree_unflatten
+from ricci_pytree import (
+    PyTreeDef,
+    broadcast_prefix,
+    read_signature,
+    tree_flatten,
+    tree_unflatten,
+)
 
 from ._call import Call, array_operand, call_rule
 from ._open_call import OpenCall
@@ -146,11 +152,9 @@ class Rules:
         name = self.custom.name
         if value is None:
             return [Zero(tangent_aval(aval)) for aval in avals]
-        leaves, tree = tree_flatten(
-            value, is_leaf=lambda x: x is None or isinstance(x, SymbolicZero)
-        )
-        if len(leaves) != entry.num_leaves:  # some None stand where the argument has None, too
-            leaves = _flattened_like(entry, value)
+        leaves, tree = tree_flatten(value)
+        if tree != entry:
+            leaves = _leaves_of_prefix(entry, value)
         if leaves is None:
             raise TypeError(
                 f"the custom VJP backward rule of {name} must return, for argument "
@@ -189,9 +193,14 @@ class Rules:
 _disable_bwd_checks = config.state("jax_disable_bwd_checks")
 
 
-def _flattened_like(tree: PyTreeDef, value: PyTree) -> list[Any] | None:
-    """The parts of a pytree at the leaves of ``tree``; ``None`` if it has another structure."""
+def _leaves_of_prefix(tree: PyTreeDef, value: PyTree) -> list[Any] | None:
+    """For each leaf of ``tree`` what stands there in a prefix; ``None`` if ``value`` is none.
+
+    A ``None`` in the prefix stands for zeros.
+    """
+    whole = tree_unflatten(tree, [object() for _ in range(tree.num_leaves)])
+    is_leaf = lambda x: x is None or isinstance(x, SymbolicZero)
     try:
-        return tree.flatten_up_to(value)
+        return broadcast_prefix(value, whole, is_leaf)
     except ValueError:
         return None

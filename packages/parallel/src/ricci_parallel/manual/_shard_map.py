@@ -18,6 +18,7 @@ from ricci_ir import (
     convert_constvars,
     current_mesh,
     get_aval,
+    is_extended,
     is_recording,
     looks_like,
     no_axes,
@@ -35,7 +36,13 @@ from ricci_pytree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
-from ricci_xla import AxisType, PartitionSpec
+from ricci_xla import (
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    make_array_from_single_device_arrays,
+)
 
 from ._primitive import shard_map_p
 from ._scope import in_scope
@@ -195,9 +202,25 @@ def shard_map(
             newly_manual_axes=manual,
             out_specs=results,
         )
+        if isinstance(where, Mesh):
+            outs = [_as_written(x, where, spec) for x, spec in zip(outs, results, strict=True)]
         return tree_unflatten(out_tree, outs)
 
     return on_mesh
+
+
+def _as_written(x: Any, mesh: Mesh, spec: PartitionSpec) -> Array:
+    """A result; if it is computed already, its sharding has the spec as the user wrote it.
+
+    The compiled program gives an equivalent one, without axes of size one or ``None`` at the end.
+    """
+    if isinstance(x, Tracer) or is_extended(x.dtype) or x.weak_type:
+        return x
+    wanted = NamedSharding(mesh, spec, memory_kind=x.sharding.memory_kind)
+    if x.sharding == wanted or not x.sharding.is_equivalent_to(wanted, x.ndim):
+        return x
+    parts = [shard.data for shard in x.addressable_shards]
+    return make_array_from_single_device_arrays(x.shape, wanted, parts)
 
 
 def _types_of(
