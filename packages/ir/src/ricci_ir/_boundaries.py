@@ -17,8 +17,10 @@ __all__ = [
     "boundary",
     "guard_class",
     "guard_public",
+    "hands_back",
     "is_boundary",
     "leave",
+    "on_results",
     "unguarded",
     "without_boundaries",
 ]
@@ -51,10 +53,13 @@ def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
       name: if given, error messages begin with it.
     """
 
+    hands_back = "hands_back" in fun.__dict__
+
     @wraps(fun)
     def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return fun(*args, **kwargs)
+            result = fun(*args, **kwargs)
+            return _result(result) if hands_back else result
         except Exception as e:
             if not is_own_frame(sys._getframe(1)):
                 if name:
@@ -63,6 +68,25 @@ def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
             raise
 
     return boundary
+
+
+def hands_back[F: Callable[..., Any]](fun: F) -> F:
+    """Mark a function that returns an operand as it is where it has nothing to do.
+
+    Ricci's own code hands literals on so, which programs hold as they are; the user, who calls the
+    function by its boundary, gets an array, which has the methods of arrays.
+    """
+    fun.__dict__["hands_back"] = True
+    return fun
+
+
+def on_results(function: Callable[[Any], Any]) -> None:
+    """Have a function make arrays of what functions with the mark ``hands_back`` return."""
+    global _result
+    _result = function
+
+
+_result: Callable[[Any], Any] = lambda result: result
 
 
 def leave(exc: BaseException) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ricci_ir._boundaries import on_results
 from ricci_ir._cache import Cache
 from ricci_ir._settings import Override, State
 from ricci_ir.traces._typing import ArrayLike
@@ -18,7 +19,6 @@ from ._trace import context, eval_trace
 
 __all__ = [
     "as_array",
-    "as_result",
     "Backend",
     "backend",
     "has_backend",
@@ -211,21 +211,21 @@ def as_array(x: ArrayLike) -> Any:
     return backend().array(np.asarray(x, aval.dtype), aval)
 
 
-def as_result(x: ArrayLike) -> Any:
-    """``x``, which a public function returns as it is, as an array inside of a trace too.
-
-    There literals are handed on as they are; but what the user gets has the methods of arrays.
-    Without a backend it is ``x`` itself.
-
-    Raises:
-      TypeError: if ``x`` is a reference.
-    """
-    if hasattr(type(x), "aval") or context.trace is eval_trace or not has_backend():
-        return as_array(x)
-    aval: Any = get_aval(x)
+def _as_result(found: Any) -> Any:
+    """As an array what a public function returns inside of a trace, if there is a backend."""
+    if context.trace is eval_trace or not has_backend():
+        return found
+    if isinstance(found, tuple | list):
+        return type(found)([_as_result(x) for x in found])
+    if not isinstance(found, np.ndarray | np.generic | complex | float | int):
+        return found
+    aval: Any = get_aval(found)
     if aval.dtype == float0:
-        return x
-    return backend().array(np.asarray(x, aval.dtype), aval)
+        return found
+    return backend().array(np.asarray(found, aval.dtype), aval)
+
+
+on_results(_as_result)
 
 
 def of_type(x: Any, aval: Any) -> Any:

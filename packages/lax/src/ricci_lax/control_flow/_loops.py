@@ -435,7 +435,7 @@ def fori_loop[T](
     return tree_unflatten(tree, outs[2:])
 
 
-def _bound(x: IntegerScalar, dtype: np.dtype, weak: bool) -> ArrayLike:
+def _bound(x: IntegerScalar | float, dtype: np.dtype, weak: bool) -> ArrayLike:
     """A bound, converted to the dtype of the loop's index."""
     if isinstance(x, Tracer):
         return converted(x, dtype, weak)

@@ -15,13 +15,14 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     SumsRule,
-    as_result,
+    as_array,
     by_element,
     converted_scalar,
     define,
     explicit_dtype,
     factors,
     float0,
+    hands_back,
     hides,
     is_extended,
     is_symbolic_dim,
@@ -136,6 +137,7 @@ def converted(
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=sharding)
 
 
+@hands_back
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """An array with its elements converted to another dtype, as C++ would.
 
@@ -168,7 +170,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
             "to say so",
             np.exceptions.ComplexWarning,
         )
-    return as_result(converted(operand, dtype))
+    return as_array(converted(operand, dtype))
 
 
 # bitcast_convert_type

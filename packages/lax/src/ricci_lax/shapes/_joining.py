@@ -13,9 +13,10 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
-    as_result,
+    as_array,
     define,
     factors,
+    hands_back,
     linear_in_all,
     to_sizes,
 )
@@ -120,6 +121,7 @@ concatenate_p: Primitive = define(
 )
 
 
+@hands_back
 def concatenate(operands: ArrayLike | Sequence[ArrayLike], dimension: int) -> Array:
     """Join arrays along one of their dimensions.
 
@@ -146,7 +148,7 @@ def concatenate(operands: ArrayLike | Sequence[ArrayLike], dimension: int) -> Ar
     if not operands:
         raise ValueError("concatenate: there are no arrays to join; give at least one.")
     if len(operands) == 1 and shape_of(operands[0]):
-        return as_result(operands[0])
+        return as_array(operands[0])
     return concatenate_p.bind(*operands, dimension=index(dimension))
 
 

@@ -16,11 +16,11 @@ from ricci_ir import (
     Shape,
     ShapedArray,
     as_array,
-    as_result,
     cast_varying,
     define,
     factors,
     float0,
+    hands_back,
     hides,
     linear_in_all,
     makes_sharding,
@@ -147,6 +147,7 @@ broadcast_in_dim_p: Primitive = define(
 )
 
 
+@hands_back
 def broadcast_in_dim(
     operand: ArrayLike,
     shape: Sequence[int],
@@ -184,7 +185,7 @@ def broadcast_in_dim(
     """
     shape, dims = as_sizes(shape), tuple(map(index, broadcast_dimensions))
     if shape_of(operand) == shape and dims == tuple(range(len(shape))) and out_sharding is None:
-        return as_result(operand)
+        return as_array(operand)
     if out_sharding is None:
         return broadcast_in_dim_p.bind(
             operand, shape=shape, broadcast_dimensions=dims, sharding=None
@@ -193,6 +194,7 @@ def broadcast_in_dim(
     return bind_placed(broadcast_in_dim_p, (operand,), len(shape), out_sharding, params)
 
 
+@hands_back
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
     """Repeat an array along new leading dimensions of the given sizes.
 
@@ -215,6 +217,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object 
     return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
 
 
+@hands_back
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Insert dimensions of size 1, at these positions of the result.
 
@@ -240,7 +243,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     if len(inserted) != ndim - len(shape):
         raise ValueError(f"expand_dims: dimensions {dimensions} name one place twice.")
     if not inserted:
-        return as_result(array)
+        return as_array(array)
     sizes = iter(shape)
     new_shape = tuple(1 if d in inserted else next(sizes) for d in range(ndim))
     kept = tuple(d for d in range(ndim) if d not in inserted)

@@ -12,9 +12,10 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
-    as_result,
+    as_array,
     define,
     factors,
+    hands_back,
     linear_in_all,
     makes_sharding,
     surely_different,
@@ -126,6 +127,7 @@ reshape_p: Primitive = define(
 )
 
 
+@hands_back
 def reshape(
     operand: ArrayLike,
     new_sizes: Sequence[int],
@@ -164,7 +166,7 @@ def reshape(
         if dimensions == tuple(range(len(shape))):
             dimensions = None
     if sizes == shape and dimensions is None and out_sharding is None:
-        return as_result(operand)
+        return as_array(operand)
     if out_sharding is None:
         return reshape_p.bind(operand, new_sizes=sizes, dimensions=dimensions, sharding=None)
     params = {"new_sizes": sizes, "dimensions": dimensions}
@@ -206,6 +208,7 @@ squeeze_p: Primitive = define(
 )
 
 
+@hands_back
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Remove dimensions of size 1.
 
@@ -235,13 +238,14 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
             "which cannot be left out."
         )
     if not dims:
-        return as_result(array)
+        return as_array(array)
     return squeeze_p.bind(array, dimensions=dims)
 
 
 # collapse
 
 
+@hands_back
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge a range of dimensions into one; an empty range inserts a dimension of size 1.
 

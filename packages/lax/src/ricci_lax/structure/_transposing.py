@@ -13,9 +13,10 @@ from ricci_ir import (
     Primitive,
     Shape,
     ShapedArray,
-    as_result,
+    as_array,
     define,
     factors,
+    hands_back,
     linear_in_all,
 )
 
@@ -65,6 +66,7 @@ transpose_p: Primitive = define(
 )
 
 
+@hands_back
 def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
     """Reorder an array's dimensions: the result's dimension ``i`` is ``permutation[i]``.
 
@@ -89,5 +91,5 @@ def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Ar
     """
     order = tuple(map(index, permutation))
     if order == tuple(range(len(order))) and len(order) == len(shape_of(operand)):
-        return as_result(operand)
+        return as_array(operand)
     return transpose_p.bind(operand, permutation=order)

@@ -14,9 +14,10 @@ from ricci_ir import (
     ArrayLike,
     Axis,
     ShapeLike,
-    as_result,
+    as_array,
     as_size,
     composite,
+    hands_back,
     is_symbolic_dim,
     max_dim,
     surely_at_most,
@@ -48,6 +49,7 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
+@hands_back
 def tile(A: ArrayLike, reps: ShapeLike) -> Array:
     """An array repeated as a whole.
 
@@ -77,7 +79,7 @@ def tile(A: ArrayLike, reps: ShapeLike) -> Array:
     rank = max(np.ndim(A), len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     A = lax.expand_dims(A, range(rank - np.ndim(A)))
-    return lax.tile(A, counts) if rank else as_result(A)
+    return lax.tile(A, counts) if rank else as_array(A)
 
 
 def repeat(
@@ -149,7 +151,7 @@ def repeat(
             )
             known = np.broadcast_to(known.ravel(), (shape[axis],))
             places = np.repeat(np.arange(shape[axis], dtype=np.int32), known)
-            result = take(a, places, axis=axis, mode="clip") if shape[axis] else as_result(a)
+            result = take(a, places, axis=axis, mode="clip") if shape[axis] else as_array(a)
         else:
             counts = broadcast(counts, (shape[axis],))
             result = _repeat_to(a, counts, axis=axis, total=as_int(total_repeat_length))

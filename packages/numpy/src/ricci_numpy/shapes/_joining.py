@@ -10,10 +10,11 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
-    as_result,
+    as_array,
     composite,
     explicit_dtype,
     get_aval,
+    hands_back,
     is_recording,
     is_symbolic_dim,
 )
@@ -52,6 +53,7 @@ def _common(name: str, arrays: Sequence[ArrayLike], dtype: DTypeLike | None) -> 
     return [convert(x, chosen) for x in given]
 
 
+@hands_back
 def concatenate(
     arrays: Sequence[ArrayLike] | Array | np.ndarray,
     axis: int | None = 0,
@@ -105,7 +107,7 @@ def concatenate(
             f"{', '.join(str(np.shape(x)) for x in given)}. Reshape them to one rank first."
         )
     if len(given) == 1:
-        return as_result(given[0])
+        return as_array(given[0])
     return lax.concatenate(given, axis)
 
 

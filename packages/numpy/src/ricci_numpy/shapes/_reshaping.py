@@ -14,8 +14,9 @@ from ricci_ir import (
     Composite,
     Shape,
     ShapeLike,
-    as_result,
+    as_array,
     composite,
+    hands_back,
     is_recording,
 )
 from ricci_lax.authoring import resolved_by
@@ -73,6 +74,7 @@ def _columnwise(a: ArrayLike, own: Shape, sizes: Shape) -> Array:
     return lax.transpose(result, tuple(range(len(sizes)))[::-1])
 
 
+@hands_back
 def reshape(
     a: ArrayLike,
     shape: ShapeLike,
@@ -130,6 +132,7 @@ def reshape(
     return result
 
 
+@hands_back
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Array:
     """An array's elements in one dimension.
 
@@ -157,6 +160,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Arr
     return reshape(a, (prod(np.shape(a)),), order, out_sharding=out_sharding)
 
 
+@hands_back
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """An array without dimensions of size 1: all, or those of ``axis``.
 
@@ -186,6 +190,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     return lax.squeeze(a, axis_tuple(axis))
 
 
+@hands_back
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """An array with new dimensions of size 1, at these positions of the result.
 
@@ -214,6 +219,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     return lax.expand_dims(a, axis_tuple(axis))
 
 
+@hands_back
 def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = None) -> Array:
     """An array repeated to a shape that its own shape broadcasts to.
 
@@ -255,6 +261,7 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = N
     return lax.broadcast_in_dim(array, shape, dimensions, out_sharding=out_sharding)
 
 
+@hands_back
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """Arrays repeated to the shape that their shapes broadcast to.
 
@@ -280,7 +287,7 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     args = tuple(operands("broadcast_arrays", *args))
     shape = broadcast_shape("broadcast_arrays", *map(np.shape, args))
     sharding = common_sharding(len(shape), *args)
-    return tuple(as_result(broadcast(x, shape, sharding)) for x in args)
+    return tuple(as_array(broadcast(x, shape, sharding)) for x in args)
 
 
 def broadcast_shapes(*shapes: ShapeLike) -> Shape:
@@ -332,7 +339,7 @@ def _at_least(step: Composite, rank: int, args: tuple[ArrayLike, ...]) -> Array 
     check_arraylike(step.name, *args)
     # An array that has them is returned as it is; traced programs show the call, as JAX's do.
     found = [
-        as_result(x)
+        as_array(x)
         if np.ndim(x) >= rank and hasattr(type(x), "aval") and not is_recording()
         else step(x)
         for x in operands(step.name, *args)

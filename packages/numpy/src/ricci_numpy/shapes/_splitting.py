@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, as_result, as_size, is_symbolic_dim, max_dim, min_dim
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    as_array,
+    as_size,
+    hands_back,
+    is_symbolic_dim,
+    max_dim,
+    min_dim,
+)
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import check_arraylike, operands
 
@@ -22,6 +31,7 @@ __all__ = [
 ]
 
 
+@hands_back
 def array_split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
 ) -> list[Array]:
@@ -49,6 +59,7 @@ def array_split(
     return _split("array_split", ary, indices_or_sections, axis)
 
 
+@hands_back
 def split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
 ) -> list[Array]:
@@ -101,7 +112,7 @@ def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Array]:
             )
         sizes = _nearly_equal(part, rest, count)
     if len(sizes) == 1:
-        return [as_result(ary)]
+        return [as_array(ary)]
     # The sizes are NumPy integers, so that programs print as JAX's do.
     return list(
         lax.split_p.bind(
