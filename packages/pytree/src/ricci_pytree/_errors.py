@@ -27,6 +27,11 @@ def on_errors(function: Callable[[BaseException], None]) -> None:
 
     Args:
       function: called with the error, by the function on trees that raises it again.
+
+    Example:
+      >>> from ricci_pytree import on_errors
+      >>> on_errors(lambda error: error.add_note("seen"))  # doctest: +SKIP
+      >>> # skipped, since it would hold for all examples that follow
     """
     global leave
     leave = function
