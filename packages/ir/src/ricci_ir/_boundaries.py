@@ -80,13 +80,13 @@ def hands_back[F: Callable[..., Any]](fun: F) -> F:
     return fun
 
 
-def on_results(function: Callable[[Any], Any]) -> None:
+def on_results(function: Callable[[object], object]) -> None:
     """Have a function make arrays of what functions with the mark ``hands_back`` return."""
     global _result
     _result = function
 
 
-_result: Callable[[Any], Any] = lambda result: result
+_result: Callable[..., Any] = lambda result: result
 
 
 def leave(exc: BaseException) -> None:
@@ -132,7 +132,7 @@ def guard_public(namespace: dict[str, Any], *modules: str, classes: bool = True)
         namespace[name] = _guarded(namespace[name], name, namespace["__name__"], classes)
 
 
-def _guarded(value: Any, name: str, module: str, classes: bool) -> Any:
+def _guarded(value: object, name: str, module: str, classes: bool) -> object:
     """A public value as its namespace exports it."""
     if type(value) is FunctionType:
         if is_boundary(value):

@@ -175,8 +175,8 @@ def _inverted(
     trace: SeriesTrace,
     divide: Callable[..., ArrayLike],
     product: Callable[..., ArrayLike],
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
 ) -> list[Any]:
     """The result ``z`` with ``product(z, y) = x``, where ``divide(x, y)`` gives the first term."""
     divisor = trace.primal(y)

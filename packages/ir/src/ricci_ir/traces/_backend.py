@@ -211,7 +211,7 @@ def as_array(x: ArrayLike) -> Any:
     return backend().array(np.asarray(x, aval.dtype), aval)
 
 
-def _as_result(found: Any) -> Any:
+def _as_result(found: object) -> object:
     """As an array what a public function returns inside of a trace, if there is a backend."""
     if context.trace is eval_trace or not has_backend():
         return found

@@ -151,7 +151,7 @@ def _with_policy(jaxpr: Jaxpr, policy: Policy) -> Jaxpr | None:
     for eqn in jaxpr.eqns:
         params = {name: _each(value, policy) for name, value in eqn.params.items()}
         if eqn.primitive is remat_p:
-            inner = params["policy"]
+            inner = eqn.params["policy"]
             kept = SaveInPlace(policy)
             params["policy"] = kept if inner is None else SaveFromBothPolicies(kept, inner)
         same = all(params[name] is value for name, value in eqn.params.items())
@@ -159,7 +159,7 @@ def _with_policy(jaxpr: Jaxpr, policy: Policy) -> Jaxpr | None:
     return None if eqns == jaxpr.eqns else jaxpr.replace(eqns=eqns)
 
 
-def _each(value: object, policy: Policy) -> Any:
+def _each(value: object, policy: Policy) -> object:
     """A parameter whose programs save what a policy does."""
     if isinstance(value, Jaxpr):
         return _also_saving(value, policy)

@@ -209,7 +209,7 @@ def shard_map(
     return on_mesh
 
 
-def _as_written(x: Any, mesh: Mesh, spec: PartitionSpec) -> Array:
+def _as_written(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
     """A result; if it is computed already, its sharding has the spec as the user wrote it.
 
     The compiled program gives an equivalent one, without axes of size one or ``None`` at the end.

@@ -219,10 +219,10 @@ def _reversed(self: ArrayImpl) -> Iterator[Array]:
     return (self[i] for i in reversed(range(shape[0])))
 
 
-def _conversion(convert: Callable[[np.ndarray], Any]) -> Callable[[ArrayImpl], Any]:
+def _conversion[N](convert: Callable[[np.ndarray], N]) -> Callable[[ArrayImpl], N]:
     """The method by which Python makes a number of an array."""
 
-    def number(self: ArrayImpl) -> Any:
+    def number(self: ArrayImpl) -> N:
         try:
             check_number(self.aval)
             return convert(self._value)
