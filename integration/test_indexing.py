@@ -49,7 +49,8 @@ def test_compilations_are_told(compilations):
 @pytest.mark.parametrize("form", FORMS)
 def test_values_of_an_index_are_not_compiled(form, compilations):
     x = jnp.asarray(X)
-    FORMS[form](x, 0)
+    for _ in range(4):  # the first calls of an operation may be NumPy's, and the next one compiles
+        FORMS[form](x, 0)
     before = len(compilations)
     FORMS[form](x, 1), FORMS[form](x, 2)
     assert len(compilations) == before
