@@ -75,6 +75,7 @@ def content(module: ModuleType) -> str:
     eager = [n for n in inside if n in vars(module)]
     late = [n for n in inside if n not in eager and n in dir(module)]
     collected = not set(late) & set(module.__all__)  # else a star would load them
+    hooks: tuple[str, ...] = ()
     helpers = [*["export_names"] * collected, *["lazy_names"] * bool(late)]
     ours = [f"from ricci_ir import {helper} as _{helper}" for helper in helpers]
     if collected:
@@ -82,18 +83,17 @@ def content(module: ModuleType) -> str:
         made = "" if hasattr(module, "__file__") else "  # pyright: ignore[reportMissingImports]"
         hooks = ("__dir__", "__getattr__") if "__getattr__" in vars(module) and not late else ()
         lines += [f"from {name} import *{made}"]
-        # Where names are loaded late, checkers are shown the names instead of the hooks.
-        hidden = "  # pyright: ignore"
         if getattr(module, "__path__", None) == []:  # a finder has the modules inside of it
             hooks = (*hooks, "__path__")
-        lines += [f"from {name} import {hook} as {hook}{hidden}" for hook in hooks] + ours
+        lines += ours
     else:
         others = [n for n in module.__all__ if n in vars(module) and n not in inside]
         names = [*others, *(n for n in inside if n in module.__all__)]
         lines += [f"from {name} import {n} as {n}" for n in others] + ours
         lines += ["", "__all__ = [", *(f'    "{n}",' for n in names), "]"]
-    if eager or late:  # in the form by which type checkers know that they are public
+    if eager or late or hooks:
         head += ["import typing as _typing", ""]
+    if eager or late:  # in the form by which type checkers know that they are public
         lines += ["", "# isort: split", "if _typing.TYPE_CHECKING:"]
         lines += [f"    from . import {n} as {n}" for n in sorted([*eager, *late])]
     if eager:
@@ -110,6 +110,9 @@ def content(module: ModuleType) -> str:
         lines += ["", "if not _typing.TYPE_CHECKING:"]  # to which every name would be there
         lines += ["    __getattr__, __dir__ = _lazy_names(", "        globals(),", "        {"]
         lines += [*(f"    {line}" for line in sources), "        },", "    )"]
+    if hooks:
+        lines += ["", "if not _typing.TYPE_CHECKING:  # to which every name would be there"]
+        lines += [f"    from {name} import {hook} as {hook}" for hook in hooks]
     return "\n".join(head + lines) + "\n"
 
 

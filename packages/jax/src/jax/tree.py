@@ -3,9 +3,13 @@
 Written by tools/drop_in.py.
 """
 
+import typing as _typing
+
 from ricci.tree import *
-from ricci.tree import __dir__ as __dir__  # pyright: ignore
-from ricci.tree import __getattr__ as __getattr__  # pyright: ignore
 from ricci_ir import export_names as _export_names
 
 _export_names(globals())
+
+if not _typing.TYPE_CHECKING:  # to which every name would be there
+    from ricci.tree import __dir__ as __dir__
+    from ricci.tree import __getattr__ as __getattr__

@@ -6,8 +6,6 @@ Written by tools/drop_in.py.
 import typing as _typing
 
 from ricci.numpy import *
-from ricci.numpy import __dir__ as __dir__  # pyright: ignore
-from ricci.numpy import __getattr__ as __getattr__  # pyright: ignore
 from ricci_ir import export_names as _export_names
 
 # isort: split
@@ -19,3 +17,7 @@ else:
     import jax.numpy.linalg as linalg
 
 _export_names(globals(), "fft", "linalg")
+
+if not _typing.TYPE_CHECKING:  # to which every name would be there
+    from ricci.numpy import __dir__ as __dir__
+    from ricci.numpy import __getattr__ as __getattr__

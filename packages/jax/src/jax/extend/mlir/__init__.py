@@ -6,8 +6,6 @@ Written by tools/drop_in.py.
 import typing as _typing
 
 from ricci.extend.mlir import *
-from ricci.extend.mlir import __dir__ as __dir__  # pyright: ignore
-from ricci.extend.mlir import __getattr__ as __getattr__  # pyright: ignore
 from ricci_ir import export_names as _export_names
 
 # isort: split
@@ -17,3 +15,7 @@ else:
     import jax.extend.mlir.dialects as dialects
 
 _export_names(globals(), "dialects")
+
+if not _typing.TYPE_CHECKING:  # to which every name would be there
+    from ricci.extend.mlir import __dir__ as __dir__
+    from ricci.extend.mlir import __getattr__ as __getattr__
