@@ -205,10 +205,13 @@ def as_array(x: ArrayLike) -> Any:
         if isinstance(x, BracketedReference):
             refuse_reference(x)
         return x
+    return _converted(x)
+
+
+def _converted(x: object) -> object:
+    """A literal as an array of the current backend; one of dtype ``float0`` as it is."""
     aval: Any = get_aval(x)
-    if aval.dtype == float0:
-        return x
-    return backend().array(np.asarray(x, aval.dtype), aval)
+    return x if aval.dtype == float0 else backend().array(np.asarray(x, aval.dtype), aval)
 
 
 def _as_result(found: object) -> object:
@@ -219,10 +222,7 @@ def _as_result(found: object) -> object:
         return type(found)([_as_result(x) for x in found])
     if not isinstance(found, np.ndarray | np.generic | complex | float | int):
         return found
-    aval: Any = get_aval(found)
-    if aval.dtype == float0:
-        return found
-    return backend().array(np.asarray(found, aval.dtype), aval)
+    return _converted(found)
 
 
 on_results(_as_result)
