@@ -16,6 +16,7 @@ from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._complex_parts import conj
 from ricci_lax.linalg._polar import svd_by_polar
 from ricci_lax.linalg._qr import geqp3_p, geqrf_p
+from ricci_stablehlo import lower_jaxpr
 
 DATA = Path(__file__).parent / "data" / "linalg_spectral_jaxprs.txt"
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -133,6 +134,20 @@ def test_ormqr_multiplies_by_the_whole_of_q(backend, shape, dtype, transpose, le
     c = values(*batch, *((rows, 5) if left else (5, rows)), dtype=dtype, seed=1)
     found = linalg.ormqr(a, taus, c, left=left, transpose=transpose)
     assert_close(found, q @ c if left else c @ q)
+
+
+def test_kernels_are_not_called_where_there_is_nothing_to_compute(backend):
+    """Two of these in one program ended the process: a kernel divides by a size."""
+    a, c, taus = ones(4, 3), ones(4, 5), ones(3)
+    cases = [
+        (linalg.ormqr, (ones(4, 0), ones(0), c)),
+        (linalg.ormqr, (a, taus, ones(4, 0))),
+        *((geqrf_p.bind, (ones(*shape),)) for shape in [(0, 3), (3, 0), (0, 4, 3), (2, 0, 0)]),
+    ]
+    for fun, args in cases:
+        assert "custom_call" not in lower_jaxpr(make_jaxpr(fun)(*args), "f")
+    np.testing.assert_array_equal(linalg.ormqr(*cases[0][1]), c)
+    assert linalg.ormqr(*cases[1][1]).shape == (4, 0)
 
 
 @pytest.mark.parametrize("transpose", [True, False])

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, ShapedArray
+from ricci_ir import Array, ArrayLike, Shape, ShapedArray
 from ricci_lax.elementwise._comparison import eq, select_n
-from ricci_lax.elementwise._factories import BinaryFunction
+from ricci_lax.elementwise._factories import BinaryFunction, scalar
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import full_like
 from ricci_stablehlo import Lowering, Value, batch_annotations, traced
@@ -97,6 +97,9 @@ def call_kernel(
       aliases: which result may reuse the buffer of which operand.
       row_major: whether the kernel gets row-major matrices, which to it are the transposed ones.
     """
+    if all(0 in out.shape for out in outs):
+        # With nothing to compute some kernels divide by a size, which ends the process.
+        return [traced(_of_no_elements)(ctx, shape=out.shape, dtype=out.dtype) for out in outs]
     avals = [x.aval for x in operands]
     return ctx.custom_call(
         target,
@@ -108,6 +111,10 @@ def call_kernel(
         output_operand_aliases=aliases,
         annotations=batch_annotations(avals, outs, batch_rank),
     )
+
+
+def _of_no_elements(*, shape: Shape, dtype: np.dtype) -> Array:
+    return broadcast_in_dim(scalar(0, dtype), shape, ())
 
 
 def char(letter: str) -> str:

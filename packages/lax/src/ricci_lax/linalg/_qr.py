@@ -251,6 +251,8 @@ def _ormqr_explicitly(a: Array, taus: ArrayLike, c: Array, *, left: bool, transp
 
 
 def _ormqr_lower(ctx: Lowering, a: Value, taus: Value, c: Value, *, left, transpose) -> Value:
+    if taus.shape[-1] == 0:
+        return c
     outs, batch_rank = list(ctx.outs), len(a.shape) - 2
     if ctx.platform == "tpu":
         return traced(_ormqr_explicitly)(ctx, a, taus, c, left=left, transpose=transpose)
