@@ -35,6 +35,10 @@ def against(f):
     return jax.vjp(f, scalar)[1](jnp.ones(())), jax.linearize(after_maximum(f), scalar)[1](scalar)
 def after_maximum(f):
     return lambda a: f(jnp.maximum(a, a))
+def jacobians(f):
+    of_scalars = [lambda a: f(a[None]).sum(), lambda a: f(a[None])]
+    jacs = jax.jacfwd, jax.jacrev, jax.hessian
+    return [[jac(f)(a) for a in (weak, x)] + [jac(g)(scalar) for g in of_scalars] for jac in jacs]
 """
 
 # Derivatives in which JAX has constants that are not weak, and others.
@@ -76,6 +80,18 @@ lax.sqrt
 jax.jit(lambda a: a * 2)
 jnp.flip
 lambda a: jnp.where(a > 0, a, 0.0)
+"""
+# A Jacobian is as weak as the result in forward mode, and as the argument in reverse mode.
+JACOBIANS = """
+lax.sin
+lax.erf
+lax.lgamma
+jax.nn.softmax
+lambda a: a * x
+lambda a: lax.erf(a).sum()
+lambda a: a.astype("float16")
+lambda a: x
+lambda a: jnp.concatenate([a, x * a])
 """
 CALLS = """
 lax.dot_general(weak, weak, numbers, preferred_element_type=jnp.float32)
@@ -127,6 +143,7 @@ SOURCES = [
     "push(jax.nn.softplus)",
     *(f"pull({text})" for text in PULLED.strip().splitlines()),
     *(f"against({text})" for text in AGAINST.strip().splitlines()),
+    *(f"jacobians({text})" for text in JACOBIANS.strip().splitlines()),
     *CALLS.strip().splitlines(),
 ]
 
