@@ -167,6 +167,48 @@ def test_the_linear_function_of_a_rule_can_be_used_after_its_tape_has_ended(run)
     assert float(out) == pytest.approx(np.sin(X))
 
 
+def _slope_of_a_closure(x):
+    """The derivative of a function that closes over ``x``, and whose rule calls it."""
+    f = ricci.custom_jvp(lambda y: y * x)
+    f.defjvp(lambda primals, tangents: (f(*primals), tangents[0] * x))
+    return ricci.grad(f)(x)
+
+
+# What differentiates a program that computes the value of such a function for nobody. As in JAX, it
+# has been removed by then.
+DEAD_CALLS = {
+    "jit": lambda f: ricci.grad(ricci.jit(f))(X),
+    "jit of jit": lambda f: ricci.grad(ricci.jit(ricci.jit(f)))(X),
+    "checkpoint": lambda f: ricci.grad(ricci.checkpoint(f))(X),
+    "jvp": lambda f: ricci.jvp(ricci.jit(f), (X,), (np.float32(1),))[1],
+    "linearize": lambda f: ricci.linearize(ricci.jit(f), X)[1](np.float32(1)),
+    "vmap": lambda f: ricci.vmap(ricci.grad(ricci.jit(f)))(XS)[0],
+    "compiled": lambda f: ricci.jit(ricci.grad(ricci.jit(f)))(X),
+    "scan": lambda f: ricci.grad(
+        lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]
+    )(X),
+    "cond": lambda f: ricci.grad(lambda x: lax.cond(x > 0, f, jnp.sin, x))(X),
+}
+
+
+@pytest.mark.parametrize("run", DEAD_CALLS)
+def test_a_rule_is_not_run_for_a_value_that_nobody_needs(run):
+    for _ in range(2):
+        assert float(DEAD_CALLS[run](_slope_of_a_closure)) == 1.0
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        ricci.grad(_slope_of_a_closure),
+        ricci.jit(ricci.grad(_slope_of_a_closure)),
+    ],
+)
+def test_that_rule_is_run_where_nothing_was_recorded(run):
+    with pytest.raises(UnexpectedTracerError):
+        run(X)
+
+
 # Threads
 
 TRANSFORMS = {name: run for name, run in RUNS.items() if name not in ("hessian", "grad of jit")} | {

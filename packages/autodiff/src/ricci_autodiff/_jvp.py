@@ -19,6 +19,8 @@ from ricci_ir import (
     get_aval,
     is_reference,
     jvp_stack,
+    live_program,
+    may_have_dead_code,
     of_type,
     settings_keys,
     trace_to_jaxpr,
@@ -176,10 +178,20 @@ def jvp_jaxpr(
     )
 
 
+def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
+    """The program to differentiate in place of a traced one: the rules of dead equations never run.
+
+    Such a rule may fail, if it closes over a value of the function that was traced, as that of a
+    ``custom_jvp`` function may of which only the derivative is used.
+    """
+    return live_program(jaxpr).jaxpr if may_have_dead_code(jaxpr) else jaxpr
+
+
 def _jvp_jaxpr(
     jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiated: tuple[bool, ...]
 ) -> tuple[Jaxpr, list[bool]]:
     count = len(jaxpr.invars)
+    live = without_dead_code(jaxpr)
     out_nonzeros: list[bool] = []
 
     def fun(*args: Array) -> list[Any]:
@@ -188,7 +200,7 @@ def _jvp_jaxpr(
             next(given) if nz else Zero(tangent_aval(v.aval))
             for nz, v in zip(nonzeros, jaxpr.invars, strict=True)
         ]
-        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+        run = lambda *xs: eval_jaxpr(live, live.consts, *xs)
         results, result_tangents = jvp_flat(run, primals, tangents)
         result_tangents = [
             as_array(t) if wanted else t

@@ -47,7 +47,7 @@ from ricci_ir import (
     unknown_debug_info,
 )
 
-from ._jvp import JVPTrace
+from ._jvp import JVPTrace, without_dead_code
 from ._linear_programs import params_without_rules
 from ._references import dual_reference
 from ._rules import jvp_rules, linearize_rules, split_rules
@@ -302,8 +302,10 @@ def linearize_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
 
 
 def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
+    live = without_dead_code(jaxpr)
+
     def run(*args: Array) -> _Run:
-        flat = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+        flat = lambda *xs: eval_jaxpr(live, live.consts, *xs)
         tape, given, results, out_tangents = linearize_flat(flat, args, nonzeros)
         return tape, given, results, [None if type(t) is Zero else t for t in out_tangents]
 
