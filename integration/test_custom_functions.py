@@ -122,6 +122,14 @@ ROOT_CASES = [
 JACOBIANS = """
 f = lambda x: lax.mul(lax.sin(x), x)
 tree = lambda x, y: {'a': x['u'] * y, 'b': x['v'].sum()}
+@jax.custom_jvp
+def strong(x):
+    return x * jnp.float32(2)
+strong.defjvp(lambda p, t: (strong(*p), t[0] * 7))
+@jax.custom_jvp
+def weak(x):
+    return x * 7
+weak.defjvp(lambda p, t: (weak(*p), t[0] * jnp.float32(7)))
 """
 JACOBIAN_CASES = [
     (f"jax.{name}({call})", inputs)
@@ -148,6 +156,13 @@ JACOBIAN_CASES = [
     ("jax.jacrev(lambda x, n: x * n, (0, 1), allow_int=True)", {"x": X, "n": 3}),
     ("jax.jacfwd(lambda x: (x, jnp.arange(2)))", {"x": X}),
     ("jax.vmap(jax.hessian(f))", {"x": M}),
+    # Rules whose tangents are weakly typed where the results are not, and the other way round.
+    *(
+        (f"{wrap}(jax.{name}({fun}))", {"x": 1.5})
+        for fun in ("strong", "weak")
+        for name in ("jacfwd", "jacrev", "hessian")
+        for wrap in ("", "jax.jit")
+    ),
 ]
 
 CLOSURES = """

@@ -106,13 +106,14 @@ def jacfwd[**P](
         values, dims = batch_flat(push, axis, basis, [0] * len(basis))
         results, aux = flat.split_aux(results)
         _check_results("jacfwd", fun, flat.out_tree, results, holomorphic, real=False)
-        ranks: list[int] = [get_aval(y).ndim for y in results]  # pyright: ignore
+        out_avals: list[Any] = [get_aval(y) for y in results]
         moved = [
-            batched_at(v, d, axis, rank) for v, d, rank in zip(values, dims, ranks, strict=True)
+            batched_at(v, d, axis, aval.ndim)
+            for v, d, aval in zip(values, dims, out_avals, strict=True)
         ]
         rows = [
-            given.unflatten(_columns(v, rank, given.avals), argnums)
-            for v, rank in zip(moved, ranks, strict=True)
+            given.unflatten(_columns(v, aval, given.avals), argnums)
+            for v, aval in zip(moved, out_avals, strict=True)
         ]
         jac = tree_unflatten(flat.out_tree, rows)
         return (jac, *aux) if has_aux else jac
@@ -435,12 +436,14 @@ def _standard_basis(avals: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _columns(value: ArrayLike, axis: int, avals: Sequence[Any]) -> list[Any]:
-    """Split a block of the Jacobian along its last axis: a part for each argument, in its shape."""
-    shape = get_aval(value).shape[:axis]
-    parts = split(value, [aval.size for aval in avals], axis=axis)
+def _columns(value: ArrayLike, out: ShapedArray, avals: Sequence[Any]) -> list[Any]:
+    """Split a block of a result's Jacobian along its last axis: a part for each argument.
+
+    The parts are weakly typed if the result is, whatever a rule makes of tangents.
+    """
+    parts = split(value, [aval.size for aval in avals], axis=out.ndim)
     return [
-        as_array(_shaped(part, (*shape, *aval.shape)))
+        as_array(_weakly_typed_as(out, _shaped(part, (*out.shape, *aval.shape))))
         for part, aval in zip(parts, avals, strict=True)
     ]
 
@@ -450,15 +453,22 @@ def _is_float0(x: ArrayLike) -> bool:
 
 
 def _rows(value: ArrayLike | None, out_avals: Sequence[Any], aval: ShapedArray) -> list[Any]:
-    """Split a block along its first axis: a part for each result; ``None`` stands for zeros."""
+    """Split a block along its first axis: a part for each result; ``None`` stands for zeros.
+
+    The parts are weakly typed if the argument, of type ``aval``, is.
+    """
     if value is None:
         shapes = [(*out.shape, *aval.shape) for out in out_avals]
         return [as_array(zeros_of(ShapedArray(s, aval.dtype, aval.weak_type))) for s in shapes]
     parts = split(value, [out.size for out in out_avals], axis=0)
     return [
-        as_array(_shaped(part, (*out.shape, *aval.shape)))
+        as_array(_weakly_typed_as(aval, _shaped(part, (*out.shape, *aval.shape))))
         for part, out in zip(parts, out_avals, strict=True)
     ]
+
+
+def _weakly_typed_as(aval: ShapedArray, x: Array) -> Array:
+    return converted(x, get_aval(x).dtype, aval.weak_type)
 
 
 def _shaped(x: Array, shape: tuple[int, ...]) -> Array:
