@@ -213,6 +213,7 @@ def test_no_import_of_jax_is_tried(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
     x = device_put(np.arange(4.0))
     repr(x), x.addressable_shards, copy.copy(x), x.copy_to_host_async()
+    x.unsafe_buffer_pointer(), x.unsafe_raw_buffer(), hasattr(x, "__cuda_array_interface__")
     assert tried == []
 
 

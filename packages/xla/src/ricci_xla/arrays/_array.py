@@ -30,7 +30,7 @@ from ricci_xla.meshes._sharding_types import Sharding
 from ._across_processes import can_be_read
 from ._array_impl import ArrayImpl
 from ._donation import deleted_array
-from ._pieces import parts, whole_part
+from ._pieces import parts, whole_part, with_types
 
 __all__ = [
     "check_not_deleted",
@@ -330,6 +330,16 @@ def _copy_array(self: ArrayImpl) -> Array:
     )[0]
 
 
+# jaxlib brings these, and looks up types in them.
+_jaxlib_pointer = ArrayImpl.unsafe_buffer_pointer
+_jaxlib_raw_buffer = vars(ArrayImpl)["unsafe_raw_buffer"]
+_jaxlib_cuda_interface = vars(ArrayImpl)["__cuda_array_interface__"].fget
+
+
+def _unsafe_buffer_pointer(self: ArrayImpl) -> int:
+    return with_types(lambda: _jaxlib_pointer(self))
+
+
 def _check_and_rearrange(
     arrays: list[ArrayImpl], sharding: Sharding, aval: ShapedArray
 ) -> list[ArrayImpl]:
@@ -383,6 +393,7 @@ _attributes: dict[str, Any] = {
     "devices": _devices,
     "addressable_data": _addressable_data,
     "copy_to_host_async": _copy_to_host_async,
+    "unsafe_buffer_pointer": _unsafe_buffer_pointer,
     "tolist": lambda self: self._value.tolist(),
     "tobytes": lambda self, order="C": self._value.tobytes(order),
     "item": _item,
@@ -426,6 +437,7 @@ _docs = {
     "devices": "The devices that hold a part, a set.",
     "addressable_data": "The part of a device of this process, by its number among them.",
     "copy_to_host_async": "Start copying the array to the host, for a later ``np.asarray``.",
+    "unsafe_buffer_pointer": "The address of the memory that holds the array on its only device.",
     "tolist": "The elements as Python scalars in nested lists; a scalar for no dimensions.",
     "tobytes": 'The elements as bytes, row by row (``order="C"``) or column by column (``"F"``).',
     "item": "The only element, or the one at a position, as a Python scalar.",
@@ -434,7 +446,16 @@ for _name, _attribute in _attributes.items():
     if _name in _docs:
         _attribute.__doc__ = _docs[_name]
     setattr(ArrayImpl, _name, _attribute)
+# ``Array`` and other kinds of arrays do not have these.
+_of_runtime: dict[str, Any] = {
+    "unsafe_raw_buffer": lambda self: with_types(lambda: _jaxlib_raw_buffer(self)),
+    "__cuda_array_interface__": property(
+        lambda self: with_types(lambda: _jaxlib_cuda_interface(self))
+    ),
+}
+for _name, _attribute in _of_runtime.items():
+    setattr(ArrayImpl, _name, _attribute)
 # jaxlib brings these itself.
 _of_jaxlib = ("block_until_ready", "delete", "is_deleted", "is_ready", "on_device_size_in_bytes")
-_of_jaxlib = (*_of_jaxlib, "platform", "traceback", "unsafe_buffer_pointer")
+_of_jaxlib = (*_of_jaxlib, "platform", "traceback")
 describe_arrays({name: getattr(ArrayImpl, name) for name in _of_jaxlib} | _attributes)

@@ -13,7 +13,7 @@ from ricci_xla.meshes._sharding_types import Sharding
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
-from ._pieces import single_array
+from ._pieces import with_types
 from ._placement import array_from_host, move_array
 
 __all__ = [
@@ -118,7 +118,7 @@ def from_dlpack(
     stream = None if platform == "cpu" else source.get_stream_for_external_ready_events()
     capsule = external_array.__dlpack__(stream=stream)
     try:
-        array = single_array(
+        array = with_types(
             lambda: runtime.dlpack_managed_tensor_to_buffer(
                 capsule, source, stream, copy, int(kind)
             )

@@ -28,7 +28,10 @@ def whole_part(array: ArrayImpl) -> ArrayImpl:
         return array._fully_replicated_shard()
 
 
-def single_array(make: Callable[[], ArrayImpl]) -> ArrayImpl:
-    """Call a function of jaxlib that makes a single-device array and works out its type itself."""
+def with_types[R](call: Callable[[], R]) -> R:
+    """Call a function of jaxlib that makes single-device arrays and works out their types itself.
+
+    It looks up our types each time, and imports JAX if it is installed and no module shows them.
+    """
     with shown_to_jaxlib():
-        return make()
+        return call()
