@@ -22,7 +22,7 @@ from ricci_ir._config import (
 )
 from ricci_ir._option_kinds import BOOL, INT, NumpyDtypePromotion
 from ricci_ir._options import OPTIONS
-from ricci_ir._settings import UNSET, State, define_context, trace_key
+from ricci_ir._settings import UNSET, SettingsSwitch, State, define_context, trace_key
 
 
 def _in_thread(fun):
@@ -363,6 +363,25 @@ def test_trace_key_follows_global_values():
         finally:
             config.update("jax_softmax_custom_jvp", False)
         assert trace_key() is before
+    assert trace_key() is before
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_keys_from_before_a_setting_stand_for_its_default(held):
+    before = trace_key()
+    with enable_x64(True):
+        wide = trace_key()
+    late = define_context("late", "usual", held=held)
+    assert trace_key() is before
+    with enable_x64(True):
+        assert trace_key() is wide
+    with late("other"):
+        other = trace_key()
+        assert other is not before
+        assert before.differences(other) == [("late", "usual", "other")]
+        assert (before.otherwise_held() is other) == held
+        with SettingsSwitch(before):
+            assert late.value == ("usual" if held else "other")
     assert trace_key() is before
 
 

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from ricci_ir import ShapedArray, Tracer, config, eval_trace
+from ricci_ir import ShapedArray, Tracer, config, define_context, eval_trace
 from ricci_pytree import tree_flatten
 from ricci_xla import (
     Executable,
@@ -146,6 +146,17 @@ def test_donated_memory_is_reused_and_gone(x):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="This array was deleted: float"):
             double.call(x)
+
+
+def test_a_setting_that_is_new_leaves_what_is_known(x):
+    double = Doubling()
+    double.call(x)
+    added = define_context("a setting that a package adds", 0)
+    double.call(x)
+    assert len(double.misses) == 1
+    with added(1):
+        double.call(x)
+    assert len(double.misses) == 2
 
 
 def test_array_elsewhere_is_moved_unless_bound(eight_devices, x):

@@ -306,8 +306,24 @@ class _Keys:
                 key = self.interned[values] = TraceKey(values, held)
             return key
 
+    def add(self, state: State) -> None:
+        """Make a setting part of the keys.
+
+        Keys that exist stand for its default from now on: what was traced under them did not read
+        it. So a package that is imported late has nothing traced and compiled again.
+        """
+        known = list(self.interned.values())
+        self.states.append(state)
+        self.interned.clear()
+        for key in known:
+            key.values = (*key.values, state.default)
+            if state.held:
+                key.held = (*key.held, (state, state.default))
+            self.interned[key.values] = key
+        self.refresh()
+
     def refresh(self) -> None:
-        """Note that a setting has another value for all threads, or that there is one more."""
+        """Note that a setting has another value for all threads."""
         self.version += 1
         self.everywhere = self.intern(tuple(state._global for state in self.states))
         self.count_overrides(0)
@@ -473,8 +489,7 @@ def make_user_context(default_value: object = None) -> UserContext:
 def trace_on(state: State) -> None:
     """Make a setting's value part of ``trace_key()``."""
     with _lock:
-        _keys.states.append(state)
-        _keys.refresh()
+        _keys.add(state)
         followers = list(_followers)
     for callback in followers:
         state.on_change(callback)
