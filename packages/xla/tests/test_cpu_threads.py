@@ -13,7 +13,7 @@ THREADS = Path("/proc/self/task")
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
     monkeypatch.delenv("NPROC", raising=False)
     monkeypatch.delenv("XLA_FLAGS", raising=False)
 
@@ -43,9 +43,15 @@ def test_a_number_that_the_user_gave_stays(monkeypatch):
 
 
 def test_nothing_is_done_where_there_are_processors_enough(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(64)))
     with enough_threads(8):
         assert "NPROC" not in os.environ
+
+
+def test_processors_that_the_process_may_not_use_do_not_count(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    with enough_threads(8):
+        assert os.environ["NPROC"] == "16"
 
 
 def test_the_variable_is_removed_if_no_client_can_be_made():
