@@ -253,7 +253,7 @@ def linearize_call(
     given = [t for t in tangents if type(t) is not Zero]
     program = linearized.tangent
     if program.outvars or program.effects:
-        if typed:
+        if typed and [t.aval for t in given] != linearized.given:  # pyright: ignore
             program = _typed_for(program, given)
         recorded = tape.record(call, (*residuals, *given), {"jaxpr": program, "name": name})
     else:
@@ -265,13 +265,10 @@ def linearize_call(
 def _typed_for(program: Jaxpr, tangents: Sequence[Any]) -> Jaxpr:
     """The program where its last arguments are weakly typed as the given tangents are."""
     known = len(program.invars) - len(tangents)
-    for var, tangent in zip(program.invars[known:], tangents, strict=True):
-        if tangent.aval is not var.aval and tangent.aval.weak_type != var.aval.weak_type:
-            break
-    else:
-        return program
-    weak = tuple(tangent.aval.weak_type for tangent in tangents)
     avals: list[Any] = program.in_avals
+    weak = tuple(tangent.aval.weak_type for tangent in tangents)
+    if weak == tuple(aval.weak_type for aval in avals[known:]):
+        return program
     avals[known:] = [a.update(weak_type=w) for a, w in zip(avals[known:], weak, strict=True)]
     run = lambda *args: eval_jaxpr(program, program.consts, *args)
     return program.derived(("typed", weak), lambda: trace_to_jaxpr(run, avals, program.debug_info))
@@ -287,12 +284,14 @@ class Linearized(NamedTuple):
       residuals: the position of each residual in the arguments followed by the outputs of
         ``forward``.
       nonzeros: for each result, whether ``tangent`` returns its tangent. Other tangents are zero.
+      given: the types of the given tangents.
     """
 
     forward: Jaxpr
     tangent: Jaxpr
     residuals: tuple[int, ...]
     nonzeros: tuple[bool, ...]
+    given: list[AbstractValue]
 
 
 def linearize_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
@@ -363,7 +362,8 @@ def _two_programs(
 
     # A rule may compute more than its tangents' residuals turn out to need.
     forward = live_program(trace_to_jaxpr(fun, avals, jaxpr.debug_info)).jaxpr
-    return Linearized(forward, tangent_program, positions, out_nonzeros)
+    given = tangent_program.in_avals[len(positions) :]
+    return Linearized(forward, tangent_program, positions, out_nonzeros, given)
 
 
 def _with_repeats(

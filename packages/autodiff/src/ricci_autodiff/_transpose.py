@@ -41,10 +41,11 @@ def pull_back(
       known: the values of the nonlinear variables. All other variables are linear.
     """
     names, origin = context.name_stack, context.origin
+    switch = SettingsSwitch()
     try:
-        with SettingsSwitch() as switch:
-            _pull_back(eqns, cotangents, known, names, origin, switch)
+        _pull_back(eqns, cotangents, known, names, origin, switch)
     finally:
+        switch.to(None)
         context.name_stack, context.origin = names, origin
 
 
@@ -123,6 +124,9 @@ def _transposed_as_operands(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) 
 
 def _collect(eqn: JaxprEqn, cotangents: dict[Atom, Tangent]) -> list[Tangent] | None:
     """The cotangents of an equation's results; ``None`` if all of them are zero."""
+    if len(eqn.outvars) == 1:
+        ct = cotangents.pop(eqn.outvars[0], None)
+        return None if ct is None else [ct]
     given = [cotangents.pop(var, None) for var in eqn.outvars]
     if all(ct is None for ct in given):
         return None
@@ -152,7 +156,9 @@ def pull_back_tape(
             earlier = cotangents.get(var)
             cotangents[var] = ct if earlier is None else add_tangents(earlier, ct)
     pull_back(eqns, cotangents, {})
-    return [_cotangent(cotangents, var) for var in in_vars]
+    return [
+        cotangents[var] if var in cotangents else Zero(tangent_aval(var.aval)) for var in in_vars
+    ]
 
 
 def transpose_flat(
@@ -295,9 +301,9 @@ def transpose_call(
     weak = _weak_types(jaxpr, ct) if typed else None
     transposed, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros, weak)
     known = [a for a in args if type(a) is not UndefinedPrimal]
-    results = iter(apply(transposed, [*known, *(c for c in ct if type(c) is not Zero)]))
+    results = iter(apply(transposed, [*known, *[c for c in ct if type(c) is not Zero]]))
     found = iter(out_nonzeros)
-    return [next(results) if type(a) is UndefinedPrimal and next(found) else None for a in args]
+    return [next(results) if is_linear and next(found) else None for is_linear in linear]
 
 
 def _weak_types(jaxpr: Jaxpr, cts: Sequence[Tangent]) -> list[bool] | None:

@@ -261,13 +261,13 @@ def _elementwise_rule(primitive: Primitive) -> BatchRule:
         if len(args) == 1:
             return bind(args[0], **params), dims[0]
         shapes = [shape_of(x) for x in args]
-        rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
         # Operands with the same shape and batch dimension need no alignment; neither do scalars
         # that are not batched.
         kinds = {(s, d) for s, d in zip(shapes, dims, strict=True) if s or d is not None}
         if len(kinds) == 1:
             ((_, target),) = kinds
             return bind(*args, **params), target
+        rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
         aligned = [_align(x, s, d, rank) for x, s, d in zip(args, shapes, dims, strict=True)]
         return bind(*aligned, **params), 0
 

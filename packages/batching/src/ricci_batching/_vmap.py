@@ -45,7 +45,7 @@ from ricci_pytree import (
 )
 
 from ._mapped_axes import check_axis, mapped_dims
-from ._own_classes import Arguments, Mapping, holds_own, is_spec, read_arguments
+from ._own_classes import Arguments, Mapping, holds_own, is_spec, own_classes, read_arguments
 from ._references import MappedReference
 from ._rules import (
     Axis,
@@ -407,6 +407,7 @@ def vmap[**P, R](
             "vmap: in_axes must be an int, None, or a tuple with one entry for each positional "
             f"argument, got {in_axes!r}."
         )
+    has_own_size = not isinstance(axis_size, int | None)
 
     @looks_like(fun)
     @api_boundary
@@ -416,7 +417,7 @@ def vmap[**P, R](
                 f"vmap: in_axes has {len(in_axes)} entries, but {len(args)} positional arguments "
                 "were passed. Give one entry for each, or an int for all."
             )
-        if holds_own((args, kwargs)) or not isinstance(axis_size, int | None):
+        if has_own_size or (own_classes and holds_own((args, kwargs))):
             options = axis_name, axis_size, spmd_axis_name, sum_match
             return _with_own_classes(fun, args, kwargs, in_axes, out_axes, *options)
         leaves, tree = tree_flatten((args, kwargs))
@@ -441,7 +442,7 @@ def vmap[**P, R](
             except (TypeError, ValueError) as error:
                 _say_example(error, fun)
                 raise
-            if holds_own(result):
+            if own_classes and holds_own(result):
                 given = Arguments(leaves, tree, dims, leaves, dims, size)
                 own = Mapping(given, axis_size, _placing(axis, sum_match))
                 own.collect(result, out_axes)
@@ -538,6 +539,8 @@ def _sharding_of(
       ValueError: if they divide it in different ways, or otherwise than ``spmd_axis_name``.
     """
     types = [get_aval(x).type_sharding for x, d in zip(leaves, dims, strict=True) if d is not None]
+    if not any(types):  # the usual case
+        return None
     meshes = {t.mesh for t in types if t is not None and t.is_divided}
     if not meshes:
         return None

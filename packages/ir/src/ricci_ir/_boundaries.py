@@ -52,14 +52,14 @@ def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
       fun: the function.
       name: if given, error messages begin with it.
     """
+    original = fun
+    if "hands_back" in fun.__dict__:
+        fun = _with_array(fun)
 
-    hands_back = "hands_back" in fun.__dict__
-
-    @wraps(fun)
+    @wraps(original)
     def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            result = fun(*args, **kwargs)
-            return _result(result) if hands_back else result
+            return fun(*args, **kwargs)  # messages on keywords look for it by this name
         except Exception as e:
             if not is_own_frame(sys._getframe(1)):
                 if name:
@@ -78,6 +78,10 @@ def hands_back[F: Callable[..., Any]](fun: F) -> F:
     """
     fun.__dict__["hands_back"] = True
     return fun
+
+
+def _with_array(fun: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: _result(fun(*args, **kwargs))
 
 
 def on_results(function: Callable[[object], object]) -> None:

@@ -383,7 +383,7 @@ def check_returned(results: Iterable[Any], trace: Trace) -> None:
       ValueError: if one of the results is such a reference.
     """
     for x in results:
-        if is_reference(x) and getattr(x, "_owner", None) is trace:
+        if isinstance(x, BracketedReference) and getattr(x, "_owner", None) is trace:
             raise ValueError(
                 f"a function that is transformed returned a reference of type {x.aval} that it "
                 "made or that was passed to it. Return what it holds: ref[...]."

@@ -335,6 +335,7 @@ def _array_aval(x: np.ndarray | np.generic) -> ShapedArray:
 
 # By Python class, the function that gives the type of a value that has no ``aval``.
 aval_rules: dict[type, Callable[[Any], AbstractValue]] = {
+    **dict.fromkeys((dtype.type for dtype in array_dtypes), _array_aval),
     np.ndarray: _array_aval,
     bool: lambda x: ShapedArray((), np.dtype(bool)),
     int: lambda x: ShapedArray((), python_scalar_dtype(int, x), True),

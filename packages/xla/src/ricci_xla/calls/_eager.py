@@ -77,6 +77,10 @@ class XlaBackend:
 
     def evaluate(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars."""
+        rule = program_rules.get(primitive)
+        if rule is not None:
+            jaxpr, name = rule(**params)
+            return _jaxpr_callable(jaxpr, name)(*args)
         try:
             function = self._callables.entries.get(
                 (primitive, *params.items()) if params else primitive
@@ -84,10 +88,6 @@ class XlaBackend:
         except TypeError:  # a parameter that cannot be hashed
             function = None
         if function is None:
-            rule = program_rules.get(primitive)
-            if rule is not None:
-                jaxpr, name = rule(**params)
-                return _jaxpr_callable(jaxpr, name)(*args)
             if primitive not in host_rules and primitive not in eager_rules:
                 owner = next(jaxprs_in_params(params), None)
                 if owner is not None:
