@@ -5,7 +5,8 @@ import pickle
 
 import pytest
 
-from ricci_ir import Record
+from ricci_ir import Record, TupleRecord
+from ricci_pytree import tree_map, tree_structure
 
 
 class Point(Record):
@@ -50,3 +51,54 @@ def test_fields_cannot_be_changed():
     with pytest.raises(AttributeError, match="immutable"):
         del point.x  # pyright: ignore[reportAttributeAccessIssue]
     assert point == Point(1)
+
+
+class Pair(TupleRecord):
+    first: int
+    second: object = None
+
+    @property
+    def both(self) -> tuple[object, ...]:
+        return self.first, self.second
+
+
+class Triple(Pair):
+    third: str = "end"
+
+
+def test_a_tuple_record_is_a_tuple_with_names():
+    first, second = Pair(1, second=2)
+    assert (first, second) == Pair(1, 2) == (1, 2) == Pair(1, 2).both
+    assert Pair(1).second is None
+    assert hash(Pair(1, 2)) == hash((1, 2))
+    assert repr(Triple(1)) == "Triple(first=1, second=None, third='end')"
+    assert Triple(1, third="x")[2] == Triple(1, third="x").third == "x"
+
+
+def test_a_tuple_record_is_used_as_named_tuples_are():
+    triple = Triple(1, 2)
+    assert triple._replace(third="x") == (1, 2, "x")
+    assert triple._asdict() == {"first": 1, "second": 2, "third": "end"}
+    assert type(copy.copy(triple)) is Triple
+    assert pickle.loads(pickle.dumps(triple)) == copy.deepcopy(triple) == triple
+    match triple:
+        case Triple(first=first, second=second, third=third):
+            assert Triple.__match_args__ == Triple._fields
+            assert (first, second, third) == (1, 2, "end")
+    assert tree_structure(triple) == tree_structure(Triple(3, 4, "other"))
+    assert type(tree_map(str, Pair(1, 2))) is Pair
+
+
+def test_a_tuple_record_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        Pair(1).first = 2  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(AttributeError):
+        Pair(1).other = 2  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"), [((), {}), ((1, 2, 3), {}), ((1,), {"first": 1}), ((1,), {"z": 1})]
+)
+def test_a_tuple_record_takes_each_field_once(args: tuple, kwargs: dict):
+    with pytest.raises(TypeError, match="Pair"):
+        Pair(*args, **kwargs)

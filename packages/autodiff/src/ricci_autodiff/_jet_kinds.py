@@ -6,9 +6,9 @@ A primitive that says nothing gets its way from its other rules (``jets._ways``)
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any
 
-from ricci_ir import ArrayLike, Jaxpr, Primitive, RuleTable, derived, rule_table
+from ricci_ir import ArrayLike, Jaxpr, Primitive, RuleTable, TupleRecord, derived, rule_table
 
 from ._tangent import Tangent, Zero
 
@@ -42,7 +42,7 @@ class JetWay(Enum):
     AT_ONCE = auto()
 
 
-class JetRule(NamedTuple):
+class JetRule(TupleRecord):
     """A rule of kind ``jet``: one of the ways, and the function that it needs, if any."""
 
     way: JetWay

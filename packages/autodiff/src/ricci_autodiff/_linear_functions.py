@@ -6,7 +6,7 @@ forward pass. So a function under ``jit`` can return one, or take one as an argu
 
 from collections.abc import Sequence
 from itertools import compress
-from typing import Any, NamedTuple, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ricci_ir import (
     Literal,
     PyTree,
     ShapedArray,
+    TupleRecord,
     Var,
     api_boundary,
     as_array,
@@ -44,7 +45,7 @@ from ._tangent import Tangent, Zero, has_tangent, instantiate, tangent_aval
 from ._transpose import pull_back_tape
 
 
-class Signature(NamedTuple):
+class Signature(TupleRecord):
     """The arguments and results of the differentiated function.
 
     Attributes:
@@ -62,7 +63,7 @@ class Signature(NamedTuple):
     reduce_axes: tuple[Any, ...] = ()
 
 
-class Tangents(NamedTuple):
+class Tangents(TupleRecord):
     """The variables of a tape: the given tangents, and the tangents of the results.
 
     The tangent of a result is ``None`` if it is zero.

@@ -6,7 +6,7 @@ records the other operations, which are linear in the tangents.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from ricci_ir import (
     AbstractValue,
@@ -23,6 +23,7 @@ from ricci_ir import (
     Trace,
     TraceKey,
     Tracer,
+    TupleRecord,
     Var,
     VaryingMismatch,
     caller_source,
@@ -274,7 +275,7 @@ def _typed_for(program: Jaxpr, tangents: Sequence[Any]) -> Jaxpr:
     return program.derived(("typed", weak), lambda: trace_to_jaxpr(run, avals, program.debug_info))
 
 
-class Linearized(NamedTuple):
+class Linearized(TupleRecord):
     """A jaxpr as two programs: the forward program, and the linear program on tangents.
 
     Attributes:

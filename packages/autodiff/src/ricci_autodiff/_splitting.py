@@ -1,7 +1,6 @@
 """Partial evaluation: splitting a jaxpr by which of its arguments are known."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from ricci_ir import (
     AbstractValue,
@@ -9,6 +8,7 @@ from ricci_ir import (
     Atom,
     Jaxpr,
     JaxprEqn,
+    TupleRecord,
     Var,
     eval_jaxpr,
     exact_rules,
@@ -20,7 +20,7 @@ from ricci_ir import (
 from ._tangent import Zero, instantiate, tangent_aval
 
 
-class Split(NamedTuple):
+class Split(TupleRecord):
     """A jaxpr in two programs.
 
     Attributes:

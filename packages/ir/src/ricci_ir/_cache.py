@@ -13,7 +13,9 @@ but finding an entry writes nothing.
 import threading
 import weakref
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from ._records import TupleRecord
 
 __all__ = [
     "Cache",
@@ -26,7 +28,7 @@ __all__ = [
 _lock = threading.RLock()
 
 
-class CacheSize(NamedTuple):
+class CacheSize(TupleRecord):
     """The number of entries in the caches of one name.
 
     Attributes:

@@ -7,7 +7,7 @@ change) or *not supported* (setting it warns once and says what to do instead).
 
 import enum
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ._option_kinds import (
     BOOL,
@@ -31,6 +31,7 @@ from ._option_kinds import (
     RuntimeTracebackMode,
     Text,
 )
+from ._records import TupleRecord
 
 __all__ = [
     "Option",
@@ -47,7 +48,7 @@ class Status(enum.StrEnum):
     UNSUPPORTED = "not supported"
 
 
-class Option(NamedTuple):
+class Option(TupleRecord):
     """A row of the table.
 
     Attributes:

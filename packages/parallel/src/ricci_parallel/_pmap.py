@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from ricci_batching import mapped_dims
 from ricci_ir import (
@@ -11,6 +11,7 @@ from ricci_ir import (
     PyTree,
     Shape,
     Tracer,
+    TupleRecord,
     check_callable,
     context,
     eval_trace,
@@ -185,7 +186,7 @@ def pmap[**P, R](
     return mapped
 
 
-class _Cut(NamedTuple):
+class _Cut(TupleRecord):
     """The arrays among the arguments of a call, and how each is cut into slices.
 
     Attributes:

@@ -8,7 +8,7 @@ to its own program, and the outermost traces again, with that axis.
 
 from collections.abc import Callable, Hashable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ricci_ir import (
     Jaxpr,
     PyTree,
     State,
+    TupleRecord,
     current_mesh,
     define_context,
     get_aval,
@@ -39,7 +40,7 @@ UNNAMED = "_internal_pmap_axis_name"
 enclosing: State = define_context("pmap")
 
 
-class Slices(NamedTuple):
+class Slices(TupleRecord):
     """A call whose arguments are cut into slices, one for each device.
 
     Attributes:
@@ -136,7 +137,7 @@ def _deepest(jaxpr: Jaxpr, mesh: AnyMesh) -> AnyMesh:
     return mesh
 
 
-class _Traced(NamedTuple):
+class _Traced(TupleRecord):
     """The program of a call on shards, how arguments and results are divided, and their tree."""
 
     jaxpr: Jaxpr

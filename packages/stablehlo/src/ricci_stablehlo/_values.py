@@ -1,9 +1,9 @@
 """What lowering rules take and return: values, the rules themselves, functions of the host."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from ricci_ir import AbstractValue, ArrayLike, RuleTable, ShapedArray, rule_table
+from ricci_ir import AbstractValue, ArrayLike, RuleTable, ShapedArray, TupleRecord, rule_table
 
 # Returns a Value, or a list of them for a primitive with several results.
 type LoweringRule = Callable[..., Any]
@@ -45,7 +45,7 @@ class Value:
         return self.aval.dtype
 
 
-class HostCallback(NamedTuple):
+class HostCallback(TupleRecord):
     """A Python function that a module calls.
 
     Attributes:

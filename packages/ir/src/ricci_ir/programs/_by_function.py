@@ -6,11 +6,12 @@ from collections.abc import Callable, Hashable
 from enum import Enum
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ricci_ir._cache import Cache
+from ricci_ir._records import TupleRecord
 from ricci_ir.traces._observe import kept_programs
 from ricci_ir.traces._trace import Tracer
 
@@ -99,7 +100,7 @@ class ByFunction[T]:
         return lambda _: tables.pop(number, None)
 
 
-class _Entry[V](NamedTuple):
+class _Entry[V](TupleRecord):
     state: Any
     value: V
 
@@ -141,7 +142,7 @@ class TracedFunctions[K, V]:
                 return
 
 
-class _Identity(NamedTuple):
+class _Identity(TupleRecord):
     """A value that is compared by identity."""
 
     value: Any

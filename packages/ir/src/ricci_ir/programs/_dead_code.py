@@ -7,8 +7,9 @@ gives the equation of the results that are needed.
 
 from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
+from ricci_ir._records import TupleRecord
 from ricci_ir.traces._primitive import Primitive, RuleTable, rule_table
 
 from ._effects import no_effects, only_droppable, program_effects
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-class LiveCall(NamedTuple):
+class LiveCall(TupleRecord):
     """What is left of an operation when only some of its results are needed.
 
     Attributes:
@@ -67,7 +68,7 @@ class EquationRule:
         self.rule = rule
 
 
-class LiveProgram(NamedTuple):
+class LiveProgram(TupleRecord):
     """A program without dead code.
 
     Attributes:

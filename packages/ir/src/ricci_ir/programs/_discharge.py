@@ -7,8 +7,9 @@ writing replaces it. Nothing else in Ricci interprets reading and writing.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from ricci_ir._records import TupleRecord
 from ricci_ir.traces._primitive import Primitive, derived
 from ricci_ir.traces._references import Ref, uses_references
 from ricci_ir.types._references import AbstractRef
@@ -74,7 +75,7 @@ def _discharged_inside(primitive: Primitive, param: Any) -> Any:
     return discharged(param).jaxpr
 
 
-class DischargedProgram(NamedTuple):
+class DischargedProgram(TupleRecord):
     """A program as a function of arrays.
 
     Attributes:

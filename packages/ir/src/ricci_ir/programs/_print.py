@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from string import ascii_lowercase
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ricci_ir._records import TupleRecord
 from ricci_ir.traces._primitive import RuleTable, rule_table
 from ricci_ir.types._aval import AbstractValue
 
@@ -71,7 +72,7 @@ def hides(**defaults: object) -> Callable[..., dict[str, Any]]:
     return shown
 
 
-class _Options(NamedTuple):
+class _Options(TupleRecord):
     """The options of ``pretty_print``."""
 
     source_info: bool = False

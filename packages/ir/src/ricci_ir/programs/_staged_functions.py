@@ -6,12 +6,13 @@ all its calls share. The packages below the runtimes use this, since they cannot
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ricci_ir._cache import Cache
 from ricci_ir._config import disable_jit_state
+from ricci_ir._records import TupleRecord
 from ricci_ir._settings import trace_key
 from ricci_ir._source import no_origin
 from ricci_ir.traces._backend import Applied, Backend, backend
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-class Step(NamedTuple):
+class Step(TupleRecord):
     """A composite traced for some types.
 
     Attributes:

@@ -5,9 +5,10 @@ shows. Events are made only if this thread is ``observing``.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_ir._cache import Cache
+from ricci_ir._records import TupleRecord
 from ricci_ir._source import Source, caller_source
 
 from ._trace import ContextBlock, Trace, context
@@ -28,13 +29,13 @@ __all__ = [
 ]
 
 
-class TraceAbandoned(NamedTuple):
+class TraceAbandoned(TupleRecord):
     """Tracing a function raised an exception; ``trace`` holds the equations recorded so far."""
 
     trace: Trace
 
 
-class CondSelected(NamedTuple):
+class CondSelected(TupleRecord):
     """A ``cond`` became a selection that runs all branches, because its predicate is batched.
 
     Attributes:
@@ -46,7 +47,7 @@ class CondSelected(NamedTuple):
     branches: tuple[Any, ...]
 
 
-class CarryPromoted(NamedTuple):
+class CarryPromoted(TupleRecord):
     """Weakly typed parts of a loop's carry were promoted to the types that the body returns.
 
     Attributes:
@@ -60,14 +61,14 @@ class CarryPromoted(NamedTuple):
     changes: tuple[tuple[str, Any, Any], ...]
 
 
-class NotReversible(NamedTuple):
+class NotReversible(TupleRecord):
     """An operation cannot be differentiated in reverse mode; an error follows."""
 
     source: Source
     operation: str
 
 
-class DonatingCall(NamedTuple):
+class DonatingCall(TupleRecord):
     """A function that donates arguments was called inside a function that is being traced.
 
     Attributes:
@@ -87,7 +88,7 @@ class DonatingCall(NamedTuple):
     donated: tuple[bool, ...]
 
 
-class ProgramCompiled(NamedTuple):
+class ProgramCompiled(TupleRecord):
     """A jitted function was compiled.
 
     Attributes:

@@ -7,11 +7,12 @@ A package that interprets programs declares a kind of rule with ``rule_table``; 
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from ricci_ir._boundaries import without_boundaries
 from ricci_ir._cache import Cache
 from ricci_ir._current_mesh import lenient_sharding
+from ricci_ir._records import TupleRecord
 from ricci_ir.types._aval import AbstractValue
 
 from ._sharding_rules import makes_sharding, result_types
@@ -269,7 +270,7 @@ primitives: dict[str, Primitive] = {}
 primitive_classes: dict[str, type[Primitive]] = {}
 
 
-class _Place(NamedTuple):
+class _Place(TupleRecord):
     """The place where a primitive is defined; ``code`` is the code object that ran there."""
 
     module: str

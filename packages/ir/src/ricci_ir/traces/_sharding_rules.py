@@ -14,11 +14,12 @@ and an operand's type says anything of a mesh, so that programs on one device pa
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import prod
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from ricci_ir._config import auto_pcast
 from ricci_ir._current_mesh import lenient_sharding
 from ricci_ir._errors import ShardingTypeError
+from ricci_ir._records import TupleRecord
 from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import AbstractValue, ShapedArray, get_aval
 from ricci_ir.types._type_sharding import (
@@ -59,7 +60,7 @@ type ResultTypes = AbstractValue | Sequence[AbstractValue]
 type Factors = tuple[int | tuple[int, ...] | None, ...]
 
 
-class FactorMap(NamedTuple):
+class FactorMap(TupleRecord):
     """Which dimensions of operands and results belong together.
 
     A dimension whose factor is ``None`` must not be divided in an operand, and is not divided in a

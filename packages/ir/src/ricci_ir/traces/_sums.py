@@ -7,9 +7,10 @@ linear.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from ricci_ir._errors import ShardingTypeError
+from ricci_ir._records import TupleRecord
 from ricci_ir.types._aval import AbstractValue
 from ricci_ir.types._type_sharding import AxisNames, no_axes
 
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 
-class SumsRule(NamedTuple):
+class SumsRule(TupleRecord):
     """A rule of kind ``sums``: in which operands an operation may be applied to terms of a sum.
 
     It must be lowered to one operation: between several, the compiler would have to do the sum, and

@@ -2,9 +2,9 @@
 
 import linecache
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from ricci_ir import CallbackError, shown_file
+from ricci_ir import CallbackError, TupleRecord, shown_file
 
 _AROUND = 5
 _HELP = """\
@@ -17,7 +17,7 @@ _HELP = """\
 Other input is run as Python, with the variables of this place."""
 
 
-class Place(NamedTuple):
+class Place(TupleRecord):
     """A line of the user's code that led to the breakpoint, and the names of its module."""
 
     file: str

@@ -13,7 +13,7 @@ from ml_dtypes import (
     float8_e5m2fnuz,
 )
 
-from ricci_ir import DTypeLike, default_matmul_precision, lattice_result_type
+from ricci_ir import DTypeLike, TupleRecord, default_matmul_precision, lattice_result_type
 from ricci_stablehlo import element_type
 
 __all__ = [
@@ -90,7 +90,7 @@ _cpu_presets = frozenset(
 )
 
 
-class _Preset(NamedTuple):
+class _Preset(TupleRecord):
     """A preset: ``None`` for a type stands for the operand's, or the result's, own.
 
     ``operands`` are the dtypes that operands may have (float8 if empty), ``results`` those of
@@ -251,7 +251,7 @@ def precision_config(precision: CanonicalPrecision) -> str:
     return "[DEFAULT, DEFAULT]"
 
 
-class ResolvedAlgorithm(NamedTuple):
+class ResolvedAlgorithm(TupleRecord):
     """The StableHLO text of an algorithm, and the dtypes that operands and result have in it."""
 
     text: str

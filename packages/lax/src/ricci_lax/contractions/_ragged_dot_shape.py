@@ -1,15 +1,15 @@
 """The dimensions of ragged products: their roles, checks, and the type of a result."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import index
-from typing import NamedTuple
 
 import numpy as np
 
 from ricci_ir import (
+    Record,
     Shape,
     ShapedArray,
+    TupleRecord,
     issubdtype,
 )
 
@@ -21,8 +21,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, init=False)
-class RaggedDotDimensionNumbers:
+class RaggedDotDimensionNumbers(Record):
     """The dimensions of a ragged product.
 
     Args:
@@ -49,12 +48,10 @@ class RaggedDotDimensionNumbers:
     ) -> None:
         numbers = tuple(tuple(tuple(map(index, d)) for d in p) for p in dot_dimension_numbers)
         ragged = tuple(map(index, lhs_ragged_dimensions))
-        object.__setattr__(self, "dot_dimension_numbers", numbers)
-        object.__setattr__(self, "lhs_ragged_dimensions", ragged)
-        object.__setattr__(self, "rhs_group_dimensions", tuple(map(index, rhs_group_dimensions)))
+        super().__init__(numbers, ragged, tuple(map(index, rhs_group_dimensions)))
 
 
-class RaggedDims(NamedTuple):
+class RaggedDims(TupleRecord):
     """The dimensions of both operands by role; ``group`` is ``None`` unless rhs has one."""
 
     lhs_contracting: tuple[int, ...]

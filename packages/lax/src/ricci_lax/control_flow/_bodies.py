@@ -1,7 +1,7 @@
 """Tracing the functions that control flow is given, and checking what they return."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ricci_ir import (
     Jaxpr,
     ShapedArray,
     TracedFunctions,
+    TupleRecord,
     Var,
     cast_varying,
     check_results,
@@ -50,7 +51,7 @@ type Names = Callable[[], Sequence[str]]
 type IntegerScalar = Array | np.ndarray | np.integer | int
 
 
-class Body(NamedTuple):
+class Body(TupleRecord):
     """A traced function.
 
     Attributes:

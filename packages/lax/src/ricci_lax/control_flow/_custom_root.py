@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, jvp_flat, tangent_aval
 from ricci_ir import (
@@ -13,6 +13,7 @@ from ricci_ir import (
     Jaxpr,
     PyTree,
     ShapedArray,
+    TupleRecord,
     api_boundary,
     convert_constvars,
     custom_derivatives_allowed_effects,
@@ -121,7 +122,7 @@ def custom_root(
     return (result, tree_unflatten(aux_tree, outs[count:])) if has_aux else result
 
 
-class _Traced(NamedTuple):
+class _Traced(TupleRecord):
     """A program with its constants in front, and their values."""
 
     jaxpr: Jaxpr

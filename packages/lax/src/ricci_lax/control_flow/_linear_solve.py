@@ -1,7 +1,7 @@
 """``custom_linear_solve``: a linear system whose derivatives are linear systems again."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_autodiff import (
     Tape,
@@ -28,6 +28,7 @@ from ricci_ir import (
     LiveCall,
     Primitive,
     PyTree,
+    TupleRecord,
     Var,
     api_boundary,
     by_program,
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 
-class _LinearSolveTuple(NamedTuple):
+class _LinearSolveTuple(TupleRecord):
     """A value for each of the four functions; printed programs show the class's name."""
 
     matvec: Any
@@ -65,7 +66,7 @@ class _LinearSolveTuple(NamedTuple):
         return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
-class _Traced(NamedTuple):
+class _Traced(TupleRecord):
     """A traced function: its program with constants in front, their values, the tree of aux."""
 
     jaxpr: Jaxpr | None

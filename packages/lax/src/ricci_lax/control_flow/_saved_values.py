@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import compress
-from typing import NamedTuple
 
-from ricci_ir import Atom, Jaxpr, JaxprEqn, Var, live_equations, no_effects
+from ricci_ir import Atom, Jaxpr, JaxprEqn, TupleRecord, Var, live_equations, no_effects
 from ricci_lax.checkpoint_policies import Offloadable, Policy, decision, other_memories
 from ricci_lax.rules._saving import saving_rules
 
 
-class SavedValues(NamedTuple):
+class SavedValues(TupleRecord):
     """A program as two runs.
 
     Attributes:

@@ -15,7 +15,7 @@ and storing one number at a time. Packing rewrites the body of a scan:
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_batching import Axis, batch_rules, batched_at
 from ricci_ir import (
@@ -26,6 +26,7 @@ from ricci_ir import (
     JaxprEqn,
     Literal,
     SettingsSwitch,
+    TupleRecord,
     trace_to_jaxpr,
     unsupported,
 )
@@ -43,7 +44,7 @@ _OPERATIONS = 4
 Groups = tuple[tuple[int, ...], ...]
 
 
-class Packing(NamedTuple):
+class Packing(TupleRecord):
     """A body whose scalars are packed.
 
     Attributes:

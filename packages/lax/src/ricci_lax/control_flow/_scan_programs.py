@@ -6,7 +6,7 @@ returns the next carry, and the results to collect. Derived bodies are cached on
 
 from collections.abc import Iterable, Sequence
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_autodiff import (
     Linearized,
@@ -22,7 +22,7 @@ from ricci_autodiff import (
     with_zeros,
 )
 from ricci_batching import Axis, batch_jaxpr
-from ricci_ir import Jaxpr, live_equations, live_program, trace_to_jaxpr
+from ricci_ir import Jaxpr, TupleRecord, live_equations, live_program, trace_to_jaxpr
 
 Flags = tuple[bool, ...]
 
@@ -86,7 +86,7 @@ def _push(jaxpr, num_consts, num_carry, nonzeros):
 # Reverse mode, first half
 
 
-class LinearizedBody(NamedTuple):
+class LinearizedBody(TupleRecord):
     """A linearized body: a forward body that saves residuals, and a linear body on tangents.
 
     A residual's place is its position among the operands of the scan, followed by the results of
@@ -243,7 +243,7 @@ def _read_of(jaxpr: Jaxpr, known: Iterable[Any], outvars: Sequence[Any]) -> list
 # Reverse mode, second half
 
 
-class TransposedBody(NamedTuple):
+class TransposedBody(TupleRecord):
     """A body on cotangents, for the scan that runs backwards.
 
     It closes over the known constants. It carries the nonzero cotangents of the linear constants
@@ -358,7 +358,7 @@ def _halves(body: TransposedBody, num_known: int) -> tuple[Jaxpr, Jaxpr, int]:
     )
 
 
-class SplitBody(NamedTuple):
+class SplitBody(TupleRecord):
     """A body with a carry that is partly linear: the known part, and the linear part.
 
     Attributes:

@@ -1,11 +1,11 @@
 """Rules of custom functions applied to batches, and the batch dimensions of their results."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
-from ricci_ir import Jaxpr, ShapedArray, float0, get_aval
+from ricci_ir import Jaxpr, ShapedArray, TupleRecord, float0, get_aval
 from ricci_lax.structure._broadcasting import reduce_sum
 
 from ._open_call import BatchedOpenCall
@@ -118,7 +118,7 @@ def _one_example(zero: Zero | SymbolicZero, dim: int | None) -> Zero | SymbolicZ
     return type(zero)(zero.aval.update(shape=(*shape[:dim], *shape[dim + 1 :])))
 
 
-class BatchedResiduals(NamedTuple):
+class BatchedResiduals(TupleRecord):
     """The structure of an example's residuals; the batch dimensions of those and of the outputs."""
 
     tree: Any

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Self, cast, overload
 
 from ricci_autodiff import Tape, UndefinedPrimal, Zero, is_undefined_primal, transpose_flat
 from ricci_ir import (
@@ -15,6 +15,7 @@ from ricci_ir import (
     Primitive,
     PyTree,
     Tracer,
+    TupleRecord,
     as_array,
     closes_over_tracers,
     context,
@@ -41,7 +42,7 @@ from ricci_stablehlo import Lowering, Value
 from ._open_call import OpenCall, is_open
 
 
-class Call(NamedTuple):
+class Call(TupleRecord):
     """A call of a custom function, with its arguments in positional order.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ricci_autodiff import tangent_aval
 from ricci_ir import (
@@ -10,6 +10,7 @@ from ricci_ir import (
     DebugInfo,
     Jaxpr,
     PyTree,
+    TupleRecord,
     eval_jaxpr,
     get_aval,
     trace_to_jaxpr,
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-class _Pullback(NamedTuple):
+class _Pullback(TupleRecord):
     """A traced rule: its program, the structure of its result, and its constants."""
 
     jaxpr: Jaxpr

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ricci_autodiff import (
     Zero,
@@ -23,6 +23,7 @@ from ricci_ir import (
     JaxprEqn,
     Primitive,
     PyTree,
+    TupleRecord,
     api_boundary,
     by_element,
     by_program,
@@ -69,7 +70,7 @@ __all__ = [
 ]
 
 
-class Recomputing(NamedTuple):
+class Recomputing(TupleRecord):
     """The derivative of a program that stores few residuals and recomputes the others.
 
     Attributes:

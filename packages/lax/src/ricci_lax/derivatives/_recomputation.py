@@ -1,7 +1,6 @@
 """Differentiated functions with checkpoints added, to see what these would save and cost."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,6 @@ __all__ = ["Differentiated", "recomputed", "recomputed_in_scans"]
 type _Flat = Callable[..., Sequence[Any]]
 
 
-@dataclass(slots=True)
 class Differentiated:
     """What a program differentiates: looks at each function, and changes none.
 
@@ -28,9 +26,12 @@ class Differentiated:
       names: the names that ``checkpoint_name`` gives values in them.
     """
 
-    count: int = 0
-    scans: int = 0
-    names: set[str] = field(default_factory=set)
+    __slots__ = ("count", "names", "scans")
+
+    def __init__(self):
+        self.count: int = 0
+        self.scans: int = 0
+        self.names: set[str] = set()
 
     def look(self, fun: _Flat) -> _Flat:
         """The function, which is looked at when it is called."""

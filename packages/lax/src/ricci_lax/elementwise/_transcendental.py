@@ -2,13 +2,12 @@
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from ricci_autodiff import per_operand, per_operand_with_result
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, hides, issubdtype
+from ricci_ir import Array, ArrayLike, Primitive, Record, ShapedArray, hides, issubdtype
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
 from ricci_lax.rules._singular import Singular
@@ -104,8 +103,7 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
-@dataclass(frozen=True)
-class Tolerance:
+class Tolerance(Record):
     """How far a transcendental function may be off, by any of three bounds.
 
     Args:
@@ -128,11 +126,12 @@ class Tolerance:
     rtol: float = 0.0
     ulps: int = 0
 
-    def __post_init__(self) -> None:
-        if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if atol < 0 or rtol < 0 or ulps < 0:
             raise ValueError("Tolerance: a bound is negative; atol, rtol and ulps count from 0.")
-        if self.atol == self.rtol == self.ulps == 0:
+        if atol == rtol == ulps == 0:
             raise ValueError("Tolerance: no bound was given; give atol, rtol or ulps.")
+        super().__init__(atol, rtol, ulps)
 
 
 Accuracy = Tolerance | AccuracyMode | None

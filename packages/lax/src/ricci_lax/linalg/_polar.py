@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import cbrt, sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, composite, finfo, issubdtype
+from ricci_ir import Array, ArrayLike, TupleRecord, composite, finfo, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._while import while_loop
 from ricci_lax.elementwise._addition import add, sub
@@ -41,7 +41,7 @@ def _times(factor: float, x: Array) -> Array:
     return mul(scalar(factor, dtype_of(x)), x)
 
 
-class _Weights(NamedTuple):
+class _Weights(TupleRecord):
     """The weights of a step, which takes X to ``X (a + b XᴴX) (1 + c XᴴX)⁻¹``."""
 
     a: float

@@ -7,7 +7,7 @@ operation of the forward pass at a point where its derivative is not finite.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ricci_ir import (
     Literal,
     Primitive,
     SettingsSwitch,
+    TupleRecord,
     eval_trace,
     get_aval,
     is_differentiated,
@@ -33,7 +34,7 @@ from ricci_lax.elementwise._comparison import select_n_p
 from ricci_lax.rules._singular import singular_points
 
 
-class Place(NamedTuple):
+class Place(TupleRecord):
     """Where an operation stands.
 
     Attributes:
@@ -105,7 +106,7 @@ class Event:
         self.hidden: np.ndarray | None = None
 
 
-class Mask(NamedTuple):
+class Mask(TupleRecord):
     """A ``select_n`` that does not choose a value: the value's case, and the selection's place."""
 
     case: int

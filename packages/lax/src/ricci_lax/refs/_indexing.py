@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from operator import index as as_int
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ricci_ir import (
     NonConcreteBooleanIndexError,
     ShapedArray,
     Tracer,
+    TupleRecord,
     context,
     eval_trace,
     get_aval,
@@ -32,7 +33,7 @@ WINDOW = "window"  # positions at equal distances
 ARRAY = "array"  # the positions in an array of integers
 
 
-class Part(NamedTuple):
+class Part(TupleRecord):
     """What an index selects along one dimension.
 
     Attributes:

@@ -6,9 +6,9 @@ laws that do not apply, with the reason. Both are data, so nothing here depends 
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from ricci_ir import RuleTable, rule_table, unsupported
+from ricci_ir import RuleTable, TupleRecord, rule_table, unsupported
 
 # ``Samples``; or a function without arguments that gives pairs of operands and parameters; or a
 # sequence of ``OverAxes``; or ``no_examples("reason")`` for a primitive that the laws are not
@@ -45,7 +45,7 @@ class Domain(enum.Enum):
 ANY, POSITIVE, UNIT, FRACTION, ABOVE_ONE, WHOLE = Domain
 
 
-class Samples(NamedTuple):
+class Samples(TupleRecord):
     """Examples of an elementwise primitive: operands in all dtypes that it accepts.
 
     Attributes:
@@ -64,7 +64,7 @@ class Samples(NamedTuple):
     specials: bool | None = None
 
 
-class OverAxes(NamedTuple):
+class OverAxes(TupleRecord):
     """Examples of a primitive that refers to named axes: the laws hold of it under ``vmap``.
 
     Attributes:

@@ -6,9 +6,8 @@ the sizes of arrays, and to find random keys that are used twice.
 
 import enum
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from ricci_ir import RuleTable, rule_table
+from ricci_ir import RuleTable, TupleRecord, rule_table
 
 # The number of leading operands whose elements the operation only moves; the others say where to.
 # 0, as for elementwise operations: the results are known if all operands are.
@@ -23,7 +22,7 @@ position_rules: RuleTable = rule_table("positions", required=False)
 key_role_rules: RuleTable = rule_table("key_role", required=False)
 
 
-class Positions(NamedTuple):
+class Positions(TupleRecord):
     """The positions at which an operation reads or writes its first operand.
 
     Attributes:

@@ -6,14 +6,13 @@ finite.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from ricci_ir import ArrayLike, Primitive, Shape, rule_table
+from ricci_ir import ArrayLike, Primitive, Shape, TupleRecord, rule_table
 
 
-class Singular(NamedTuple):
+class Singular(TupleRecord):
     """What ``find_nan`` reports of an operation whose derivative is not finite.
 
     Attributes:

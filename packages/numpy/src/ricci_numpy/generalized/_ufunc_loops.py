@@ -6,12 +6,11 @@ operands, and is one call of a subprogram in traced programs.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, Composite, ShapeDtypeStruct, eval_shape
+from ricci_ir import BOOL, Array, ArrayLike, Composite, ShapeDtypeStruct, TupleRecord, eval_shape
 from ricci_numpy._promotion import convert
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
@@ -21,7 +20,7 @@ from ricci_numpy.shapes._reshaping import broadcast_to
 Combine = Callable[[Array, Array], Array]
 
 
-class Loops(NamedTuple):
+class Loops(TupleRecord):
     """The loops of one function; rows are the parts of an array along its first axis."""
 
     reduce: Callable[..., Array]

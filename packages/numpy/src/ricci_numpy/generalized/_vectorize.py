@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial, wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_batching import vmap
-from ricci_ir import Array, DTypeLike, ShapeLike, api_boundary, get_aval
+from ricci_ir import Array, DTypeLike, ShapeLike, TupleRecord, api_boundary, get_aval
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.sequences._ranges import arange
@@ -22,7 +22,7 @@ _SIDE = f"{_DIMENSIONS}(?:,{_DIMENSIONS})*"
 _SIGNATURE = re.compile(f"({_SIDE})->({_SIDE})")
 
 
-class Signature(NamedTuple):
+class Signature(TupleRecord):
     """A generalized ufunc's signature: the names of the core dimensions of each array."""
 
     inputs: list[tuple[str, ...]]

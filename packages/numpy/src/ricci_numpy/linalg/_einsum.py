@@ -8,7 +8,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ricci_ir import (
     Cache,
     DTypeLike,
     Shape,
+    TupleRecord,
     composite,
     get_aval,
     is_recording,
@@ -59,7 +60,7 @@ class PathInfo(Protocol):
     largest_intermediate: "Decimal"
 
 
-class Expression(NamedTuple):
+class Expression(TupleRecord):
     """The labels of each operand's dimensions, and of the result's."""
 
     inputs: tuple[str, ...]
@@ -183,7 +184,7 @@ def _single(x: Array, labels: str, output: str) -> Array:
     return lax.transpose(x, [labels.index(c) for c in output])
 
 
-class _Operand(NamedTuple):
+class _Operand(TupleRecord):
     value: Array
     labels: str
 

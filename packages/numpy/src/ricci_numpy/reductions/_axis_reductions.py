@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ricci_ir import (
     DTypeLike,
     Operation,
     Primitive,
+    TupleRecord,
     composite,
     get_aval,
     iinfo,
@@ -86,7 +87,7 @@ def _highest(dtype: np.dtype) -> float:
     return int(iinfo(dtype).max)
 
 
-class _Kind(NamedTuple):
+class _Kind(TupleRecord):
     """A kind of reduction.
 
     Attributes:

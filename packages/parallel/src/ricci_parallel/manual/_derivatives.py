@@ -9,7 +9,7 @@ cotangents of all.
 
 from collections.abc import Callable, Hashable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_autodiff import (
     Linearized,
@@ -30,6 +30,7 @@ from ricci_ir import (
     Jaxpr,
     Primitive,
     ShapedArray,
+    TupleRecord,
     eval_jaxpr,
     get_aval,
     no_axes,
@@ -43,7 +44,7 @@ from ._scope import in_scope
 from ._specs import AnyMesh, Specs, named_axes_of, replicated_axes
 
 
-class Shards(NamedTuple):
+class Shards(TupleRecord):
     """The parameters of ``shard_map``, except its program and specs."""
 
     mesh: AnyMesh

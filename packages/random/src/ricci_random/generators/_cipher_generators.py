@@ -8,13 +8,12 @@ there are four. How the words of the result become bits is as in JAX, so that bo
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, Shape, enable_x64
+from ricci_ir import Array, Shape, TupleRecord, enable_x64
 from ricci_random.keys._key_type import Generator, register_generator
 
 from ._positions import halves, join, leading, positions, word
@@ -99,7 +98,7 @@ def _apart[Tree](words: Tree) -> Tree:
     return lax.optimization_barrier(words)
 
 
-class Cipher(NamedTuple):
+class Cipher(TupleRecord):
     """A cipher, and what a generator makes of the words that it gives.
 
     Attributes:

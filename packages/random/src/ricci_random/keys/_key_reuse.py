@@ -10,7 +10,7 @@ loops, calls) are read first.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ricci_ir import (
     KeyReuseError,
     ShapedArray,
     Tracer,
+    TupleRecord,
     Var,
     issubdtype,
     jaxprs_in_params,
@@ -33,7 +34,7 @@ from ricci_lax.authoring import KeyRole, key_role_rules
 from ._key_array import ADVICE, KeyArray
 
 
-class Uses(NamedTuple):
+class Uses(TupleRecord):
     """What a program or an equation does with keys.
 
     Attributes:

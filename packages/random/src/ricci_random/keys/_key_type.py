@@ -6,7 +6,7 @@ which generator they are for.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ricci_ir import (
     ExtendedDType,
     Shape,
     ShapedArray,
+    TupleRecord,
     default_prng_impl,
     extended_dtypes,
     prng_key,
@@ -29,7 +30,7 @@ __all__ = [
 CIPHERS: frozenset[str] = frozenset({"threefry2x32", "threefry4x32", "philox2x32", "philox4x32"})
 
 
-class Generator(NamedTuple):
+class Generator(TupleRecord):
     """A random number generator: what it does with the words of keys.
 
     The functions take words of any leading shape, for as many keys.

@@ -10,20 +10,19 @@ each round, until all are done. ``draw_until_done`` is that loop. Two kinds of s
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, issubdtype
+from ricci_ir import Array, TupleRecord, issubdtype
 from ricci_random.keys._primitives import subkeys
 
 from ._float_info import float_info
 from ._uniform import _uniform
 
 
-class Draws[V](NamedTuple):
+class Draws[V](TupleRecord):
     """The state of a sampler's loop.
 
     Attributes:
@@ -109,7 +108,7 @@ def accept_reject(
     return draw_until_done(step, (key, start, lax.full_like(start, True, np.bool_)), limit)
 
 
-class TableMountain(NamedTuple):
+class TableMountain(TupleRecord):
     """The hat function of Hörmann's transformed rejection, in the letters of his papers.
 
     A uniform number u in [-1/2, 1/2) becomes the proposal k = floor((2 a / (1/2 - |u|) + b) u + c).

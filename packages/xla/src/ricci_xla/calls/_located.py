@@ -1,9 +1,9 @@
 """Compiling a program so that the program's operations name the lines of the user's code."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from ricci_ir import Jaxpr
+from ricci_ir import Jaxpr, TupleRecord
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.executables._compile import Executable
 from ricci_xla.executables._compiled import argument_names, compile_lowered, lower_program
@@ -22,7 +22,7 @@ from ._stages import Traced
 __all__ = ["compile_with_lines", "devices_of", "is_spread", "LocatedProgram"]
 
 
-class LocatedProgram(NamedTuple):
+class LocatedProgram(TupleRecord):
     """A program that was compiled to be read.
 
     Attributes:

@@ -6,12 +6,13 @@ returns ahead of its results. What it writes is donated, so that it is replaced 
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_ir import (
     AbstractRef,
     Jaxpr,
     ShapeDtypeStruct,
+    TupleRecord,
     check_distinct,
     described_type,
     discharged,
@@ -23,7 +24,7 @@ from ricci_xla.executables._program_devices import Options
 from ricci_xla.programs._program import Program
 
 
-class _Order(NamedTuple):
+class _Order(TupleRecord):
     """A program as a function of arrays.
 
     Attributes:

@@ -1,6 +1,8 @@
 """jaxlib's coordination service, by which the processes of a cluster find each other's devices."""
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from ricci_ir import TupleRecord
 
 from ._jaxlib import runtime
 
@@ -12,7 +14,7 @@ __all__ = [
 ]
 
 
-class Security(NamedTuple):
+class Security(TupleRecord):
     """How connections to the coordination service are encrypted; by default they are not.
 
     Attributes:

@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
-from ricci_ir import config
+from ricci_ir import TupleRecord, config
 
 from ._jaxlib import runtime, xla_client
 from ._runtime_types import Client
@@ -26,7 +26,7 @@ _KERNEL_MODULES = (
 )
 
 
-class Plugin(NamedTuple):
+class Plugin(TupleRecord):
     """A PJRT plugin that is installed here.
 
     Attributes:

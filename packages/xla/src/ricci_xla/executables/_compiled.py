@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ricci_ir import (
     ProgramCompiled,
     ShapedArray,
+    TupleRecord,
     current_source,
     debug_key_reuse,
     get_aval,
@@ -79,7 +80,7 @@ from ._sizes import check_sizes, uncountable
 from ._two_stages import compile_in_stages
 
 
-class LoweredProgram(NamedTuple):
+class LoweredProgram(TupleRecord):
     """The StableHLO of a program for given devices.
 
     Attributes:

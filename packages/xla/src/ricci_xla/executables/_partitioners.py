@@ -5,11 +5,11 @@ import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ricci_ir import Jaxpr
+from ricci_ir import Jaxpr, TupleRecord
 from ricci_stablehlo import Module, lower_jaxpr
 from ricci_xla.devices._jaxlib import runtime, xla_client
 from ricci_xla.devices._runtime_types import Device, DeviceList, JaxRuntimeError
@@ -30,7 +30,7 @@ __all__ = ["Division", "Partitioner"]
 _TARGET = "CustomSPMDPartitioning"
 
 
-class Division(NamedTuple):
+class Division(TupleRecord):
     """How an operation is divided.
 
     Attributes:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ricci_ir import (
     AbstractValue,
     Jaxpr,
     JaxprEqn,
     ShapeDtypeStruct,
+    TupleRecord,
     explained,
     live_program,
     may_have_dead_code,
@@ -44,7 +45,7 @@ mesh_rules = rule_table("mesh", required=False)
 type Layouts = tuple[Layout | AutoLayout | None, ...]
 
 
-class Options(NamedTuple):
+class Options(TupleRecord):
     """The arguments of ``jit`` that affect compilation.
 
     Attributes:
@@ -66,7 +67,7 @@ class Options(NamedTuple):
     compiler_options: tuple[tuple[str, Any], ...] = ()
 
 
-class Placement(NamedTuple):
+class Placement(TupleRecord):
     """The devices that a program runs on, and the sharding of each argument.
 
     Attributes:
@@ -107,7 +108,7 @@ class Placement(NamedTuple):
         return NamedSharding(self.mesh, specs.pop() if len(specs) == 1 else PartitionSpec())
 
 
-class _Claim(NamedTuple):
+class _Claim(TupleRecord):
     """What binds a program to devices: an argument, an operation or a result."""
 
     devices: tuple[Device, ...]
@@ -366,7 +367,7 @@ def _find_used(jaxpr: Jaxpr) -> tuple[bool, ...]:
     return tuple([var in read for var in jaxpr.invars])
 
 
-class _Operation(NamedTuple):
+class _Operation(TupleRecord):
     """An operation that has a mesh of its own."""
 
     mesh: Mesh

@@ -7,14 +7,14 @@ So whoever joins the processes can look at each such program before it first run
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
+from ricci_ir import TupleRecord
 from ricci_xla.devices._runtime_types import Device
 
 __all__ = ["check_shared_programs", "SharedProgram"]
 
 
-class SharedProgram(NamedTuple):
+class SharedProgram(TupleRecord):
     """A program that several processes run together.
 
     Attributes:

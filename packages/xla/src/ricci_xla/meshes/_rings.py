@@ -8,9 +8,11 @@ used; slices without a row are arranged by their axes (``_arrangement``).
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from ricci_ir import TupleRecord
 
 from ._coordinates import bounds, by_coordinates
 
@@ -21,7 +23,7 @@ __all__ = [
 type Shape = tuple[int, ...]
 
 
-class Ring(NamedTuple):
+class Ring(TupleRecord):
     """An order of devices, for slices that fit.
 
     Attributes:

@@ -3,13 +3,13 @@
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any
 
-from ricci_ir import Tracer, explained, tracer_message
+from ricci_ir import Tracer, TupleRecord, explained, tracer_message
 from ricci_pytree import PyTreeDef, read_signature, tree_flatten
 
 
-class Arguments(NamedTuple):
+class Arguments(TupleRecord):
     """The static and donated arguments of a function, by position and by name.
 
     Positions may be negative where the function's signature cannot be read.
@@ -126,7 +126,7 @@ def _name(fun: Callable[..., Any]) -> str:
 type _Static = tuple[tuple[tuple[int, Any], ...], tuple[tuple[str, Any], ...]]
 
 
-class Split(NamedTuple):
+class Split(TupleRecord):
     """A call's arguments, divided into dynamic and static ones.
 
     Attributes:

@@ -9,9 +9,9 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
-from ricci_ir import Source, caller_source, shown_file
+from ricci_ir import Source, TupleRecord, caller_source, shown_file
 from ricci_pytree import PyTreeDef
 
 # The argument's part of a leaf's path: its name, or its position if the name is not known.
@@ -23,7 +23,7 @@ _log = logging.getLogger("ricci.tracing")
 _seen: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
-class Key(NamedTuple):
+class Key(TupleRecord):
     """The key of a function's programs in the cache.
 
     Attributes:
