@@ -3,7 +3,19 @@
 import subprocess
 import sys
 
-LATER = {"code", "email", "html", "importlib.metadata", "opt_einsum", "rich", "zipfile"}
+LATER = {
+    "code",
+    "decimal",
+    "difflib",
+    "email",
+    "fractions",
+    "html",
+    "importlib.metadata",
+    "opt_einsum",
+    "pkgutil",
+    "rich",
+    "zipfile",
+}
 
 
 def test_what_is_rarely_needed_is_not_imported():

@@ -16,6 +16,7 @@ from ._options import *
 from ._program_parts import *
 from ._records import *
 from ._settings import *
+from ._similar_names import *
 from ._source import *
 from ._source_info import *
 from ._tracebacks import *

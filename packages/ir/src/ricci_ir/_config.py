@@ -1,6 +1,5 @@
 """Configuration: the options by name, and the options that modules of Ricci read directly."""
 
-import difflib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +9,7 @@ from typing import Any
 from ._option_kinds import BOOL, Bool, Kind, Of, OneOf, Text
 from ._options import OPTIONS, Status
 from ._settings import UNSET, Override, State, trace_on
+from ._similar_names import similar_names
 from ._source import warn_user
 
 __all__ = [
@@ -199,9 +199,8 @@ class Config:
         return sorted({*object.__dir__(self), *self._states})
 
     def _unknown(self, name: str) -> AttributeError:
-        similar = difflib.get_close_matches(name, self._states) or difflib.get_close_matches(
-            f"jax_{name}", self._states
-        )
+        similar = similar_names(name, self._states, 3)
+        similar = similar or similar_names(f"jax_{name}", self._states, 3)
         hint = f"; did you mean {' or '.join(similar)}?" if similar else ""
         return AttributeError(f"there is no option called {name!r}{hint}")
 

@@ -4,12 +4,12 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from types import FrameType, FunctionType, TracebackType
 
 from ._error_pages import explained
 from ._errors import ConcretizationTypeError
 from ._holders import called_in_frames, expression, is_traced
+from ._similar_names import similar_names
 from ._source import is_internal_module
 
 __all__ = ["add_hint"]
@@ -34,7 +34,7 @@ def add_hint(exc: BaseException, tb: TracebackType | None) -> None:
             return
 
 
-_unknown_keyword = re.compile(r"^(.*?)([\w.<>]+)(\(\) got an unexpected keyword argument '(\w+)')$")
+_unknown_keyword = r"^(.*?)([\w.<>]+)(\(\) got an unexpected keyword argument '(\w+)')$"
 
 
 def _keyword(exc: BaseException, message: str, tb: TracebackType) -> str | None:
@@ -43,7 +43,7 @@ def _keyword(exc: BaseException, message: str, tb: TracebackType) -> str | None:
     Only where Ricci calls the function, so that its frame knows it; in the user's own calls
     Python's message stays as it is.
     """
-    found = _unknown_keyword.match(message)
+    found = re.match(_unknown_keyword, message)
     *_, frame = _frames(tb)
     if type(exc) is not TypeError or found is None or not _is_own(frame):
         return None
@@ -59,7 +59,7 @@ def _keyword(exc: BaseException, message: str, tb: TracebackType) -> str | None:
             and not p.name.startswith("_")
             and p.name not in ("self", "cls")
         ]
-        near = get_close_matches(given, names, 1)
+        near = similar_names(given, names)
         advice = f"Did you mean {near[0]!r}? " if near else ""
         shown = frame.f_code.co_name if passed_on else name.lstrip("_")
         return f"{before}{shown}{rest}. {advice}It takes: {', '.join(names) or 'none'}."
@@ -79,12 +79,12 @@ def _functions_called(frame: FrameType, name: str) -> Iterator[FunctionType]:
             yield fun
 
 
-_no_hash = re.compile(r"unhashable type: '(\w+)'\s*$")
+_no_hash = r"unhashable type: '(\w+)'\s*$"
 
 
 def _unhashable(exc: BaseException, message: str, tb: TracebackType) -> str | None:
     """Which value is traced, behind Python's message on one that has no hash."""
-    found = _no_hash.search(message)
+    found = re.search(_no_hash, message)
     if found is None:
         return None
     for entry in reversed(list(_entries(tb))):

@@ -21,7 +21,7 @@ _kinds: Mapping[str, Metadata] = {
     "device": ((_KIND, "dense"),),
     "tpu_sparsecore": ((_KIND, "sparseoffload"),),
 }
-_stream = re.compile(r"gpu_stream:(.+)")
+_stream = r"gpu_stream:(.+)"
 
 
 def _metadata(compute_type: str) -> Metadata:
@@ -32,7 +32,7 @@ def _metadata(compute_type: str) -> Metadata:
     """
     if compute_type in _kinds:
         return _kinds[compute_type]
-    stream = _stream.fullmatch(compute_type)
+    stream = re.fullmatch(_stream, compute_type)
     if stream is None:
         raise ValueError(
             f"compute_on: compute_type={compute_type!r} is not one of 'device_host', 'device', "

@@ -2,13 +2,11 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from importlib import import_module
-from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from ricci_ir import api_boundary, explained, hide_frames
+from ricci_ir import api_boundary, explained, hide_frames, similar_names
 
 from . import _borrowed as _borrowed  # its finder comes before the one of this module
 
@@ -118,8 +116,9 @@ def _of_absent(name: str, inside: str) -> ImportError | None:
         home = home.replace("ricci", name.partition(".")[0], 1)
         text = f"{parent} has no {last}; there is {home}."
         return ModuleNotFoundError(explained(text, "modules"))
-    there = [info.name for info in iter_modules(package.__path__)]
-    near = get_close_matches(last, [n for n in there if not n.startswith("_")], 1)
+    pkgutil = import_module("pkgutil")  # only messages need it
+    there = [info.name for info in pkgutil.iter_modules(package.__path__)]
+    near = similar_names(last, [n for n in there if not n.startswith("_")])
     if not near:
         return None
     # With the name, so that ``from`` says in its own way which name is missing.

@@ -7,7 +7,7 @@ import numpy as np
 
 from ._types import dense, element_type, scalar_literal, string
 
-_BARE = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
+_BARE = r"[A-Za-z_][A-Za-z0-9_$.]*"
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -67,7 +67,7 @@ def dictionary(fields: Mapping[str, str]) -> str:
         if not isinstance(name, str):
             raise TypeError(f"{name!r} is no name of an attribute: names are strings")
     written = (
-        f"{name if _BARE.fullmatch(name) else string(name)} = {fields[name]}"
+        f"{name if re.fullmatch(_BARE, name) else string(name)} = {fields[name]}"
         for name in sorted(fields)
     )
     return f"{{{', '.join(written)}}}"

@@ -12,10 +12,10 @@ from ricci_ir import JaxprEqn, Primitive, Source, scope_path, unknown_source
 from ._types import string
 
 # Matches at the start of any text, where the declarations are.
-_declarations = re.compile(r"(?:#loc[0-9]+ = loc\(.*\)\n)*")
+_declarations = r"(?:#loc[0-9]+ = loc\(.*\)\n)*"
 # Most locations end a line, and are found several times faster by a pattern for these alone.
-_line_end = re.compile(r" loc\(#loc[0-9]+\)$", re.MULTILINE)
-_argument_end = re.compile(r" loc\(#loc[0-9]+\)(?=, %arg|\) ->)")
+_line_end = r"(?m) loc\(#loc[0-9]+\)$"
+_argument_end = r" loc\(#loc[0-9]+\)(?=, %arg|\) ->)"
 
 
 # An equation's name stack and primitive.
@@ -132,5 +132,5 @@ def without_locations(text: str) -> str:
       >>> without_locations("%1 = stablehlo.sine %0 : tensor<f32> loc(#loc3)")
       '%1 = stablehlo.sine %0 : tensor<f32>'
     """
-    text = _line_end.sub("", _declarations.sub("", text, count=1))
-    return _argument_end.sub("", text) if " loc(#loc" in text else text
+    text = re.sub(_line_end, "", re.sub(_declarations, "", text, count=1))
+    return re.sub(_argument_end, "", text) if " loc(#loc" in text else text

@@ -13,10 +13,10 @@ from ._types import string
 type Metadata = tuple[tuple[str, str], ...]
 
 _NAME = "mhlo.frontend_attributes"
-_bare = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
+_bare = r"[A-Za-z_][A-Za-z0-9_$.]*"
 _text = r'"(?:[^"\\]|\\.)*"'
-_present = re.compile(rf'{re.escape(_NAME)} = \{{((?:[^"}}]|{_text})*)\}}')
-_field = re.compile(rf"({_text}|[\w$.]+) = {_text}")
+_present = rf'{re.escape(_NAME)} = \{{((?:[^"}}]|{_text})*)\}}'
+_field = rf"({_text}|[\w$.]+) = {_text}"
 # What is not an operation that a user would mean, or has its attributes in another place.
 _left_out = re.compile(
     r'(?:%[\w#:]+ = )?"?(?:stablehlo\.(?:constant|optimization_barrier|return)|sdy\.|return)\b'
@@ -32,7 +32,7 @@ def metadata_text(metadata: Metadata) -> str:
 
 def _item(pair: tuple[str, str]) -> str:
     name, text = pair
-    return f"{name if _bare.fullmatch(name) else string(name)} = {string(text)}"
+    return f"{name if re.fullmatch(_bare, name) else string(name)} = {string(text)}"
 
 
 def annotate(lines: list[str], start: int, indent: str, metadata: Metadata) -> None:
@@ -72,9 +72,9 @@ def annotated(line: str, metadata: Metadata) -> str:
     found = _location.search(line)
     location = "" if found is None else found[0]
     head, colon, signature = line.removesuffix(location).rpartition(" : ")
-    present = _present.search(head)
+    present = re.search(_present, head)
     if present is not None:
-        known = {name.strip('"') for name in _field.findall(present[1])}
+        known = {name.strip('"') for name in re.findall(_field, present[1])}
         more = [_item(pair) for pair in metadata if pair[0] not in known]
         items = ", ".join([*([present[1]] if present[1] else []), *more])
         head = f"{head[: present.start()]}{_NAME} = {{{items}}}{head[present.end() :]}"

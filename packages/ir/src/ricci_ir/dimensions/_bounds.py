@@ -12,7 +12,7 @@ Polynomials are mappings from monomials to coefficients here, which may be fract
 """
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
+from importlib import import_module
 from math import ceil, inf
 from threading import RLock
 from typing import Any
@@ -114,6 +114,7 @@ class Bounds:
 
     def _search(self, terms: Polynomial) -> float:
         best, steps = -inf, 0
+        fraction = import_module("fractions").Fraction  # few programs have such sizes
         level: list[dict[Monomial, Any]] = [dict(terms)]
         seen = {frozenset(terms.items())}
         for depth in range(_DEPTH + 1):
@@ -127,7 +128,7 @@ class Bounds:
                         steps += 1
                         if steps > _STEPS:
                             break
-                        ratio = Fraction(c) / fact[monomial]
+                        ratio = fraction(c) / fact[monomial]
                         rest = _combined(polynomial, fact, -ratio)
                         key = frozenset(rest.items())
                         if key not in seen:

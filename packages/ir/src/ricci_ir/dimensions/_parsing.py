@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 __all__ = ["DimensionParser"]
 
-_token = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|(\.\.\.)|([^\W\d]\w*)|(>=|<=|==|//|\*\*|\S))")
+_token = r"\s*(?:(\d+(?:\.\d+)?)|(\.\.\.)|([^\W\d]\w*)|(>=|<=|==|//|\*\*|\S))"
 _operations = ("floordiv", "mod", "max", "min")
 _comparisons = (">=", "<=", "==")
 
@@ -38,7 +38,7 @@ class DimensionParser:
         self.scope = scope
         self.what = what
         self.position = 0
-        found = list(_token.finditer(text))
+        found = list(re.finditer(_token, text))
         self.tokens = [m.group(m.lastindex or 0) for m in found]
         self.places = [m.start(m.lastindex or 0) for m in found]
 

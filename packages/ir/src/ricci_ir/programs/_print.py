@@ -45,7 +45,7 @@ _magenta = ("\x1b[35m", "\x1b[39m")
 _lambda = Styled("lambda ", *_bold_blue)
 _let = Styled("let", *_bold_blue)
 _in = Styled("in ", *_bold_blue)
-_address = re.compile(r" at 0x[0-9a-f]+")
+_address = r" at 0x[0-9a-f]+"
 
 
 def hides(**defaults: object) -> Callable[..., dict[str, Any]]:
@@ -221,7 +221,7 @@ class _Printer:
             return Group(["(", Nest(2, [Break(""), *inner]), Break(""), ")"])
         if isinstance(value, frozenset):
             return f"frozenset({{{', '.join(sorted(map(repr, value)))}}})"
-        return _address.sub(" at 0xXXXXXXXXXXXX", str(value))
+        return re.sub(_address, " at 0xXXXXXXXXXXXX", str(value))
 
     def is_shared_call(self, eqn: JaxprEqn) -> bool:
         """Whether an equation prints its jaxpr in place, with the names of its own variables."""

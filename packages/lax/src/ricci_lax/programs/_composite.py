@@ -28,7 +28,7 @@ __all__ = [
     "composite",
 ]
 
-_valid_name = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
+_valid_name = r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+"
 
 
 class HashableArray:
@@ -108,7 +108,7 @@ def lower_composite(
     Raises:
       ValueError: if the name has no namespace.
     """
-    if not _valid_name.fullmatch(name):
+    if not re.fullmatch(_valid_name, name):
         raise ValueError(
             f"composite: {name!r} is no name for an operation. Give it a namespace, as in "
             "'my_namespace.my_op'; parts consist of letters, digits and underscores."

@@ -19,7 +19,7 @@ __all__ = [
 
 _DIMENSIONS = r"\((?:\w+(?:,\w+)*)?\)"
 _SIDE = f"{_DIMENSIONS}(?:,{_DIMENSIONS})*"
-_SIGNATURE = re.compile(f"({_SIDE})->({_SIDE})")
+_SIGNATURE = f"({_SIDE})->({_SIDE})"
 
 
 class Signature(TupleRecord):
@@ -134,7 +134,7 @@ def parse_signature(text: str) -> Signature:
     """
     if not isinstance(text, str):
         raise TypeError(f"vectorize: a signature is a string, got {text!r}.")
-    found = _SIGNATURE.fullmatch(text)
+    found = re.fullmatch(_SIGNATURE, text)
     if found is None:
         raise ValueError(
             f"vectorize: {text!r} is not a signature of a generalized ufunc. Write names of "

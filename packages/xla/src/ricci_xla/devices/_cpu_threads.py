@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 # What the runtime reads the number of processors from before it asks the system.
 _VARIABLE = "NPROC"
-_COUNT = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
+_COUNT = r"--xla_force_host_platform_device_count=(\d+)"
 
 
 def _processors() -> int:
@@ -39,7 +39,7 @@ def enough_threads(devices: int | None) -> Iterator[None]:
       devices: how many devices it will have; ``None`` for as many as ``XLA_FLAGS`` says.
     """
     if devices is None:
-        counts = _COUNT.findall(os.environ.get("XLA_FLAGS", ""))
+        counts = re.findall(_COUNT, os.environ.get("XLA_FLAGS", ""))
         devices = int(counts[-1]) if counts else 1
     wanted = 2 * devices
     if devices == 1 or _VARIABLE in os.environ or wanted <= _processors():

@@ -1,10 +1,9 @@
 """The classes of shardings: what this package adds to jaxlib's, and the check of specs."""
 
-import difflib
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ricci_ir import leave
+from ricci_ir import leave, similar_names
 from ricci_xla.devices._errors import DuplicateSpecError
 from ricci_xla.devices._registration import introduce_spec_check
 from ricci_xla.devices._runtime_types import Device, DeviceList
@@ -134,7 +133,7 @@ def _check_spec(mesh: Mesh | AbstractMesh, spec: object) -> None:
 def _unknown_axis(
     spec: PartitionSpec, name: Hashable, known: dict[Hashable, AxisType]
 ) -> ValueError:
-    alike = difflib.get_close_matches(str(name), map(str, known), 1)
+    alike = similar_names(str(name), map(str, known))
     return ValueError(
         f"NamedSharding: {spec} names the axis {name!r}, but the axes of the mesh are "
         f"{tuple(known)}.{f' Did you mean {alike[0]!r}?' if alike else ''}"

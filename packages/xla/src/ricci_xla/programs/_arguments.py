@@ -2,10 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
-from ricci_ir import Tracer, TupleRecord, explained, tracer_message
+from ricci_ir import Tracer, TupleRecord, explained, similar_names, tracer_message
 from ricci_pytree import PyTreeDef, read_signature, tree_flatten
 
 
@@ -76,7 +75,7 @@ def _resolve(
         keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
         unknown = [name for name in names if name not in known]
         if unknown and not keywords:
-            near = [n for name in unknown for n in get_close_matches(name, known, 1)]
+            near = [n for name in unknown for n in similar_names(name, known)]
             raise ValueError(
                 f"{kind}_argnames names {unknown}, but {_name(fun)} has no such argument; it takes "
                 f"{', '.join(p.name for p in parameters) or 'none'}."

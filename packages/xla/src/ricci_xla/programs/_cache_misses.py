@@ -15,7 +15,7 @@ from ricci_ir import Source, TupleRecord, caller_source, shown_file
 from ricci_pytree import PyTreeDef
 
 # The argument's part of a leaf's path: its name, or its position if the name is not known.
-_leading_name = re.compile(r"args\[\d+\]|kwargs\['\w+'\]|[^\[.]*")
+_leading_name = r"args\[\d+\]|kwargs\['\w+'\]|[^\[.]*"
 _log = logging.getLogger("ricci.tracing")
 
 # The code of functions that were explained as new, to notice those that are defined again for each
@@ -181,7 +181,7 @@ def _arguments(key: Key, names: Sequence[str]) -> Iterator[tuple[str, PyTreeDef]
     for group in key.tree.children():
         for tree in group.children():
             if tree.num_leaves:
-                yield _leading_name.match(names[start])[0], tree  # pyright: ignore
+                yield re.match(_leading_name, names[start])[0], tree  # pyright: ignore
             start += tree.num_leaves
 
 
