@@ -13,6 +13,7 @@ LATER = {
     "importlib.metadata",
     "opt_einsum",
     "pkgutil",
+    "ricci_nn",
     "rich",
     "zipfile",
 }

@@ -135,11 +135,9 @@ from . import errors as errors
 from . import experimental as experimental
 from . import extend as extend
 from . import flatten_util as flatten_util
-from . import image as image
 from . import lax as lax
 from . import memory as memory
 from . import monitoring as monitoring
-from . import nn as nn
 from . import numpy as numpy
 from . import ops as ops
 from . import random as random
@@ -158,7 +156,9 @@ if _typing.TYPE_CHECKING:
     from . import distributed as distributed
     from . import export as export
     from . import ffi as ffi
+    from . import image as image
     from . import interpreters as interpreters
+    from . import nn as nn
     from . import parallel as parallel
     from . import profiler as profiler
     from . import scipy as scipy
@@ -182,8 +182,10 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "distributed": ".distributed",
             "export": ".export",
             "ffi": ".ffi",
+            "image": ".image",
             "interpreters": ".interpreters",
             "memory_plan": "ricci_parallel.planning:memory_plan",
+            "nn": ".nn",
             "parallel": ".parallel",
             "profiler": ".profiler",
             "scipy": ".scipy",
@@ -192,7 +194,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
         },
     )
     __getattr__ = _absent.or_advise(__name__, _load)
-    for _module in (lax, nn, numpy, random, tree, tree_util):
+    for _module in (lax, numpy, random, tree, tree_util):
         _module.__getattr__ = _absent.or_advise(_module.__name__)
 
 _collector.resume()

@@ -71,6 +71,7 @@ MODULES = {
 }
 # Where a name is looked for that another namespace lacks.
 _HOMES = ("numpy", "lax", "nn", "random", "tree", "numpy.linalg", "numpy.fft", "scipy.special", "")
+_LOADED_LATER = ("nn", "scipy.special")  # at their first use
 
 
 class AbsentModules:
@@ -127,10 +128,13 @@ def _of_absent(name: str, inside: str) -> ImportError | None:
 
 
 def _elsewhere(name: str) -> str | None:
-    """Where a name is that a namespace lacks: a namespace that is loaded and has it."""
+    """Where a name is that a namespace lacks: a namespace that has it.
+
+    While Ricci is being imported, only what is loaded counts.
+    """
     for home in _HOMES:
         path = f"ricci.{home}".rstrip(".")
-        if home != "scipy.special" and path not in sys.modules:
+        if home not in _LOADED_LATER and path not in sys.modules:
             continue
         if home == "tree" and name.startswith("tree_"):
             name = name.removeprefix("tree_")

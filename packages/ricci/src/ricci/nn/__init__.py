@@ -1,5 +1,8 @@
 """The public names of ``ricci_nn``, each a boundary where internal frames end."""
 
+import typing as _typing
+
+from ricci import _absent
 from ricci_ir import guard_public as _guard_public
 from ricci_nn import *
 
@@ -7,3 +10,6 @@ from ricci_nn import *
 from ricci.nn import initializers as initializers  # not ricci_nn's, which came with the star
 
 _guard_public(globals(), "initializers")
+
+if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+    __getattr__ = _absent.or_advise(__name__)
