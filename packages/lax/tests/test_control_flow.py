@@ -153,6 +153,17 @@ def test_branches_share_the_results_that_hold_residuals():
     check_jaxpr(jaxpr)
 
 
+def test_residuals_that_come_in_another_order_find_their_places():
+    inner = lambda x: cond(gt(total(x), F(0)), lambda x: (sin(x), tanh(x)), lambda x: (x, x), x)
+    outer = lambda x: cond(gt(total(x), F(1)), inner, lambda x: (x, tanh(x)), x)
+    for result in range(2):
+        jaxpr = make_jaxpr(grad(lambda x, i=result: total(outer(x)[i])))(X)
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.name == "cond":
+                first, second = eqn.params["branches"]
+                assert first.out_avals == second.out_avals == [v.aval for v in eqn.outvars]
+
+
 def test_a_loop_with_a_known_part_is_transposed():
     loop = lambda x: fori_loop(0, 3, lambda i, c: mul(c, convert_element_type(i, np.float32)), x)
     jaxpr = make_jaxpr(lambda ct: linear_transpose(loop, X)(ct))(X)

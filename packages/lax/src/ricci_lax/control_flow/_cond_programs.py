@@ -135,9 +135,7 @@ def _forward_branch(
         ]
         return [*outs[:count], *filled]
 
-    if len(source) == len(slots) and list(source.values()) == list(
-        range(count, count + len(slots))
-    ):
+    if source == {i: count + i for i in range(len(slots))}:
         return jaxpr
     return trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
 
