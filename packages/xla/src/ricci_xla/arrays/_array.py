@@ -34,6 +34,7 @@ from ._pieces import parts, whole_part, with_types
 
 __all__ = [
     "check_not_deleted",
+    "copy_array",
     "Shard",
 ]
 
@@ -316,11 +317,12 @@ def _copy_to_host_async(self: ArrayImpl) -> None:
         runtime.batched_copy_to_host_async([self])
 
 
-def _copy_array(self: ArrayImpl) -> Array:
+def copy_array(self: ArrayImpl) -> Array:
+    """An array with memory of its own, on the same devices, committed to them as the given one."""
     check_not_deleted(self)
     sharding = self._sharding
     if not sharding.is_fully_addressable:  # jaxlib cannot copy to devices of other processes
-        copies = [_copy_array(part) for part in parts(self)]
+        copies = [copy_array(part) for part in parts(self)]
         return ArrayImpl(self.aval, sharding, copies, self._committed)
     return runtime.batched_copy_array_to_devices_with_sharding(
         [self],
@@ -416,8 +418,8 @@ _attributes: dict[str, Any] = {
     "__oct__": lambda self: oct(_index(self)),
     "__hash__": None,
     "__setitem__": _setitem,
-    "__copy__": _copy_array,
-    "__deepcopy__": lambda self, memo: _copy_array(self),
+    "__copy__": copy_array,
+    "__deepcopy__": lambda self, memo: copy_array(self),
 }
 _docs = {
     "shape": "The sizes of the dimensions, a tuple of ints.",

@@ -54,7 +54,7 @@ from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.meshes._type_forms import placed_aval
 
 from ._across_processes import across_processes, can_be_read
-from ._array import check_not_deleted
+from ._array import check_not_deleted, copy_array
 from ._array_impl import ArrayImpl
 from ._layout import Format, relayout, sharding_of_format
 from ._memory import MemorySpace, in_memory
@@ -310,7 +310,7 @@ def put_leaf(
     if isinstance(x, ArrayImpl):
         if sharding is None:
             check_not_deleted(x)
-            return move_array(x, x._sharding, copy=True) if may_alias is False else x
+            return copy_array(x) if may_alias is False else x
         if not sharding.is_fully_addressable and x._sharding.is_fully_addressable:
             _check_equal(x, sharding)
         return move_array(x, sharding, donate=donate, copy=may_alias is False)
