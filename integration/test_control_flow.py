@@ -47,6 +47,14 @@ def nested(a, xs):
     inner = lambda c, v: lax.cond(
         jnp.sum(c) > 0, lambda c: c * v, lambda c: jnp.sin(c) + v, c)
     return jnp.sum(lax.scan(lambda c, v: (inner(c, v), c[0]), a, xs)[0])
+def either(a):
+    inner = lambda b: lax.cond(
+        b[1] > 0, lambda c: (jnp.sin(c), jnp.tan(c)), lambda c: (c, jnp.exp(c)), b)
+    return lax.cond(a[0] > 0, inner, lambda b: (b, jnp.tan(b)), a)
+def dropped(a):
+    layer = jax.checkpoint(lambda b, k: jnp.sin(random.normal(k, b.shape) * b))
+    return lax.cond(
+        a[0] > 0, lambda b: layer(b, random.fold_in(random.key(1), 3)), lambda b: b * 2, a)
 @jax.custom_jvp
 def cj(x): return jnp.sin(x)
 cj.defjvp(lambda p, t: (cj(*p), t[0] * 5))
@@ -177,6 +185,13 @@ CASES = [
     "lambda a: jnp.sum(lax.scan(lambda c, v: (cv(c) * v, c), a, xs)[0]))))(xs)",
     "jax.grad(lambda a: jnp.sum(lax.cond(a[0] > 0, cv, cj, a)))(x)",
     "jax.grad(lambda a: jnp.sum(lax.map(cv, a)))(xs)",
+    # residuals of several types
+    "jax.grad(lambda a: jnp.sum(either(a)[0]))(x)",
+    "jax.jit(jax.grad(lambda a: sum(map(jnp.sum, either(a)))))(-x)",
+    "jax.vmap(jax.grad(lambda a: jnp.sum(either(a)[1])))(xs)",
+    "jax.hessian(lambda a: sum(map(jnp.sum, either(a))))(x)",
+    "jax.grad(lambda a: jnp.sum(dropped(a)))(x)",
+    "jax.vmap(jax.grad(lambda a: jnp.sum(dropped(a))))(xs)",
     # named axes
     "jax.vmap(lambda a: lax.scan(lambda c, v: (c + lax.psum(v, 'i'), v * lax.axis_index('i')), "
     "a, xs), axis_name='i')(xs)",

@@ -6,6 +6,7 @@ import pytest
 import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
+from ricci_autodiff import grad
 from ricci_batching import vmap
 from ricci_ir import Array, issubdtype, legacy_prng_key, make_jaxpr, prng_key
 
@@ -72,6 +73,8 @@ MOVES = {
     "where": lambda k: jnp.where(jnp.array([True, False, True, False]), k, k[0]),
     "broadcast": lambda k: jnp.broadcast_to(k, (2, 4)),
     "transpose": lambda k: k.reshape(2, 2).T,
+    "insert": lambda k: jnp.insert(k, jnp.array([0, 2]), k[3]),
+    "insert a column": lambda k: jnp.insert(k.reshape(2, 2), 1, k[:2], axis=1),
 }
 
 
@@ -90,6 +93,27 @@ def test_keys_are_moved_between_devices_as_keys(move):
     moved = move({"a": KEY})["a"]
     assert moved.dtype == KEY.dtype
     assert words(moved) == words(KEY)
+
+
+def test_keys_made_of_a_number_hold_it_in_each_word():
+    keys = random.split(KEY, 6).reshape(2, 3)
+    for make in (lax.full, jnp.full):
+        assert words(make((2,), 7, KEY.dtype)) == [[7, 7], [7, 7]]
+    assert words(lax.full_like(keys, 0)) == words(jnp.zeros_like(keys))
+    kept = np.triu(np.ones((2, 3), np.uint32))[..., None]
+    np.testing.assert_array_equal(words(jnp.triu(keys)), np.asarray(words(keys)) * kept)
+
+
+def test_keys_that_branches_keep_for_the_way_back():
+    layer = lax.checkpoint(lambda x, k: lax.sin(random.normal(k, x.shape) * x))
+    fun = lambda x: lax.cond(x[0] > 0, lambda x: layer(x, random.fold_in(KEY, 3)), lax.neg, x)
+    x = jnp.array([0.5, -1.0])
+    expected = np.cos(random.normal(random.fold_in(KEY, 3), (2,)) * x)
+    expected = expected * random.normal(random.fold_in(KEY, 3), (2,))
+    slope = grad(lambda x: fun(x).sum())
+    np.testing.assert_allclose(slope(x), expected, rtol=1e-6)
+    rows = vmap(slope)(jnp.stack([x, -x]))
+    np.testing.assert_allclose(rows, np.stack([expected, -np.ones(2)]), rtol=1e-6)
 
 
 def test_keys_are_compared_whole():
@@ -231,6 +255,11 @@ CLOSED_OVER = {
     "full_like": lambda: jnp.full_like(GRID, 7),
     "zeros": lambda: jnp.zeros((2,), KEY.dtype),
     "empty": lambda: jnp.empty_like(GRID),
+    "triu": lambda: jnp.triu(GRID),
+    "tril": lambda: jnp.tril(GRID, -1),
+    "lax.full": lambda: lax.full((2,), 7, KEY.dtype),
+    "lax.full_like": lambda: lax.full_like(GRID, 0),
+    "insert": lambda: jnp.insert(GRID.ravel(), 1, KEY),
     "sample": lambda: random.split(GRID[0, 1]),
 }
 

@@ -11,6 +11,7 @@ from ricci_batching import move_dim
 from ricci_ir import (
     Array,
     ArrayLike,
+    ExtendedDType,
     FactorMap,
     Primitive,
     Shape,
@@ -405,7 +406,11 @@ def zeros_of(aval: ShapedArray) -> Array:
     """An array of zeros of a given type."""
     if aval.dtype == float0:
         return as_array(np.zeros(aval.shape, float0))
-    zero = np.zeros((), aval.dtype)[()]
+    if isinstance(aval.dtype, ExtendedDType):
+        words = aval.dtype.physical_aval(ShapedArray((), aval.dtype))
+        zero = aval.dtype.from_physical(zeros_of(words))
+    else:
+        zero = np.zeros((), aval.dtype)[()]
     fill = zero.item() if aval.weak_type else zero
     sharding = aval.type_sharding
     if sharding is None:

@@ -9,6 +9,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DTypeLike,
+    ExtendedDType,
     FactorMap,
     Primitive,
     Shape,
@@ -181,7 +182,10 @@ def full(
     dtype = own if dtype is None else explicit_dtype(dtype, "full")
     if dtype == float0:
         return as_array(np.zeros(shape, float0))
-    if kind in _python_scalars or isinstance(fill_value, np.ndarray | np.generic):
+    if isinstance(dtype, ExtendedDType) and own != dtype:  # all words of an element are the value
+        words = dtype.physical_aval(ShapedArray((), dtype))
+        fill_value = dtype.from_physical(full(words.shape, fill_value, words.dtype))
+    elif kind in _python_scalars or isinstance(fill_value, np.ndarray | np.generic):
         scalar = converted_scalar(fill_value, dtype)
         fill_value = scalar.item() if stays_weak else scalar
     elif own != dtype or weak != stays_weak:

@@ -7,7 +7,17 @@ from typing import SupportsIndex
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, as_size, composite, explicit_dtype, inlined
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Shape,
+    as_size,
+    composite,
+    explicit_dtype,
+    inlined,
+    is_extended,
+)
 from ricci_numpy._promotion import constant_like, convert, operands, strong_constant
 from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
 from ricci_numpy.arrays._filling import ones
@@ -167,7 +177,7 @@ def _triu(m: Array, *, k: int) -> Array:
 def _cut(name: str, m: Array, offset: int, lower: bool) -> Array:
     rows, columns = _row_and_column(m.shape[-2:], offset)
     mask = broadcast(lax.ge(rows, columns), m.shape)
-    zero = constant_like(m, 0)
+    zero = lax.full((), 0, m.dtype) if is_extended(m.dtype) else constant_like(m, 0)
     return select_where(mask, m, zero, name) if lower else select_where(mask, zero, m, name)
 
 

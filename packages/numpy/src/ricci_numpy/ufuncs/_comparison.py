@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, composite, inlined, issubdtype
+from ricci_ir import (
+    BOOL,
+    Array,
+    ArrayLike,
+    array_dtypes,
+    composite,
+    inlined,
+    is_extended,
+    issubdtype,
+)
 from ricci_lax.authoring import UnaryFunction
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
@@ -365,7 +374,8 @@ def isclose(
 
 @composite("isclose")
 def _isclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -> Array:
-    if common_dtype(a, b)[0] == BOOL:
+    dtype = common_dtype(a, b)[0]
+    if dtype == BOOL or is_extended(dtype):
         return lax.eq(*promote_args("isclose", a, b))
     a, b = promote_args_inexact("isclose", a, b)
     distance = lax.abs(lax.sub(a, b))
