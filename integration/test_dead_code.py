@@ -62,6 +62,12 @@ programs = {
     "fori_loop": lambda x: lax.fori_loop(0, 4, lambda i, c: (sin(c[0]), tan(c[1])), (x, x))[0],
     "cond": lambda x: lax.cond(x[0] > 0, two, lambda y: (cos(y), tan(y)), x)[0],
     "chain in cond": lambda x: lax.cond(x[0] > 0, chain, cos, x),
+    "cond of three": lambda x: lax.cond(
+        x[0] > 0, lambda y: (sin(y), tan(y), y), lambda y: (y, y, tan(y)), x)[0],
+    "cond in cond": lambda x: lax.cond(
+        x[0] > 0, lambda y: lax.cond(y[1] > 0, two, lambda z: (z, tan(z)), y), two, x)[0],
+    "checkpoint of cond in scan": lambda x: lax.scan(jax.checkpoint(
+        lambda c, a: (lax.cond(a[0] > 0, two, lambda y: (y, tan(y)), c)[0], None)), x, XS)[0],
     "all of cond": lambda x: (lax.cond(x[0] > 0, tan, chain, x), sin(x))[1],
     "switch": lambda x: lax.switch(
         (x[0] > 0).astype(int), [two, two, lambda y: (cos(y), tan(y))], x)[0],

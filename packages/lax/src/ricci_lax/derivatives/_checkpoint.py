@@ -36,6 +36,7 @@ from ricci_ir import (
     join_effects,
     live_call,
     live_equations,
+    live_program,
     log_checkpoint_residuals,
     looks_like,
     remat_allowed_effects,
@@ -100,7 +101,9 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
             "may be called twice."
         )
     remat_allowed_effects.require("checkpoint, differentiated", jaxpr.effects)
-    whole = jaxpr if policy is None else _also_saving(inlined(jaxpr), policy)
+    # Branches share the places of residuals, so what is dead must go before there are any.
+    live = live_program(jaxpr).jaxpr
+    whole = live if policy is None else _also_saving(inlined(live), policy)
     linearized = linearize_jaxpr(whole, nonzeros)
     if policy is None and _has_kept_names(linearized.forward):
         return _recomputing(jaxpr, nonzeros, nothing_saveable)
