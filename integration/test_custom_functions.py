@@ -240,12 +240,40 @@ AXES = (
     "jax.vmap(converted, (0, None))",
     "jax.vmap(with_rule(lambda x: x, lambda s, b, x: (x[0], False)))",
 )
+# Rules that may give way to the function: the derivative of the rules is not that of the function,
+# so that it shows which of them was taken.
+FORWARD_RULES = """
+@jax.custom_vjp
+def wave(x, y): return lax.sin(x) * y
+wave.defvjp(
+    lambda x, y: (wave(x, y), (lax.cos(x), y, lax.sin(x))),
+    lambda r, g: (g * r[0] * r[1] * 2, g * r[2] * 3), optimize_remat=True)
+def total(x, y): return jnp.sum(wave(x, y))
+slope = jax.grad(total, (0, 1))
+"""
+FORWARD_RULE_CASES: list[tuple[str, dict[str, Any]]] = [
+    (source, {"x": X, "y": Y})
+    for source in (
+        "wave",
+        "jax.jit(wave)",
+        "slope",
+        "jax.jit(slope)",
+        "jax.grad(jax.jit(total), (0, 1))",
+        "jax.vmap(jax.grad(wave, (0, 1)))",
+        "jax.grad(jax.checkpoint(lambda x, y: total(lax.sin(x), y)), (0, 1))",
+        "jax.jit(jax.grad(jax.checkpoint(lambda x, y: total(lax.sin(x), y)), (0, 1)))",
+        "jax.grad(lambda x, y: lax.scan(lambda c, a: (wave(c, a), None), x[0], y)[0], (0, 1))",
+        "lambda x, y: (jax.jit(slope)(x, y), slope(x, y), jax.jit(total)(x, y), slope(x, y))",
+    )
+]
+
 VALUES = [
     *((SOLVES, *case) for case in SOLVE_CASES),
     *((ROOTS, *case) for case in ROOT_CASES),
     *((JACOBIANS, *case) for case in JACOBIAN_CASES),
     *((CLOSURES, *case) for case in CLOSURE_CASES),
     *((BATCHING, *case) for case in [*BATCHING_CASES, *SEQUENTIAL_CASES]),
+    *((FORWARD_RULES, *case) for case in FORWARD_RULE_CASES),
 ]
 # Left out: programs that hold functions of JAX's own, and programs with axes that JAX prints as
 # ``np.int64(1)``.
