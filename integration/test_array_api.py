@@ -5,6 +5,7 @@ calls, and compiled.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 pytest.importorskip("ricci_xla", reason="values need the compiler")
 from array_api import TABLES, rows
-from array_api.special_values import ODD
+from array_api.special_values import ODD, TURNED
 
 import ricci
 import ricci.numpy as jnp
+from ricci import lax
 from ricci_ir import enable_x64
 
 PRECISIONS = {"float32": 3e-6, "float64": 1e-14, "float16": 2e-3, "bfloat16": 1e-2}
@@ -59,6 +61,36 @@ def test_of_real_numbers(kind, name, dtype):
 def test_of_complex_numbers(name, dtype):
     mirrored = name not in ("abs", "sign")
     table = list(rows(TABLES["complex"][name], conjugates=mirrored, odd=name in ODD))
+    with enable_x64(dtype == "float64"):
+        pairs = np.array([row.operands for row in table], dtype)
+        numbers = jnp.asarray(pairs.view(COMPLEX[dtype])[:, 0])
+        check(getattr(jnp, name), table, [numbers], PRECISIONS[dtype])
+
+
+def of_complex(name):
+    """The rows of a function's table with their conjugates."""
+    return list(rows(TABLES["complex"][name], conjugates=True, odd=name in ODD))
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("name", TURNED)
+def test_of_imaginary_angles(name, dtype):
+    table = of_complex(TURNED[name])
+    with enable_x64(dtype == "float64"):
+        pairs = np.array([(b, -a) for a, b in (row.operands for row in table)], dtype)
+        numbers = jnp.asarray(pairs.view(COMPLEX[dtype])[:, 0])
+        turned = lambda x: lax.complex(-x.imag, x.real)
+        function = getattr(jnp, name)
+        found = function if name == "cos" else lambda x: turned(function(x))
+        check(found, table, [numbers], PRECISIONS[dtype])
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("name", ["log2", "log10"])
+def test_of_logarithms_to_other_bases(name, dtype):
+    base = np.log(float(name[3:]))
+    natural = of_complex("log")
+    table = [replace(row, parts=tuple(p / base for p in row.parts)) for row in natural]
     with enable_x64(dtype == "float64"):
         pairs = np.array([row.operands for row in table], dtype)
         numbers = jnp.asarray(pairs.view(COMPLEX[dtype])[:, 0])

@@ -351,4 +351,7 @@ COMPLEX = {
         nan nan -> nan
     """,
 }
+# Functions of which the standard says only that they are ``f(x) = -i g(i x)``; the cosine is
+# ``g(i x)``.
+TURNED = {"asin": "asinh", "atan": "atanh", "cos": "cosh", "sin": "sinh", "tan": "tanh"}
 TABLES = {"real": REAL, "binary": BINARY, "complex": COMPLEX}

@@ -121,18 +121,36 @@ def _atanh(x: Array, z: Array) -> Array:
     return complex(_where(_is(a, 0.0), a, re), _where(unknown, nan, im))
 
 
+def _times_i(x: Array) -> Array:
+    return complex(neg(imag(x)), real(x))
+
+
+def _over_i(x: Array) -> Array:
+    return complex(imag(x), neg(real(x)))
+
+
+def _turned(corner: Corner) -> Corner:
+    """The corner of ``f`` with ``f(x) = -i g(i x)``, from the corner of ``g``."""
+    return lambda x, z: _over_i(corner(_times_i(x), _times_i(z)))
+
+
 _CORNERS: Mapping[str, Corner] = {
     "acos": _acos,
     "acosh": _acosh,
+    "asin": _turned(_asinh),
     "asinh": _asinh,
+    "atan": _turned(_atanh),
     "atanh": _atanh,
+    "cos": lambda x, z: _cosh(_times_i(x), z),
     "cosh": _cosh,
     "exp": _exponential(0.0),
     "expm1": _exponential(-1.0),
     "log": _log,
     "log1p": _log,
+    "sin": _turned(_sinh),
     "sinh": _sinh,
     "sqrt": _sqrt,
+    "tan": _turned(_tanh),
     "tanh": _tanh,
 }
 

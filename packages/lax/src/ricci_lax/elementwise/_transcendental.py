@@ -213,8 +213,7 @@ def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
 
 
 def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
-    out = ctx.out
-    logarithm = ctx.emit("stablehlo.log", [x], out, _accuracy_text(accuracy))
+    logarithm = with_corners("log", _accurately("stablehlo.log"))(ctx, x, accuracy=accuracy)
     return traced(_divided_by_ln2)(ctx, logarithm)
 
 
@@ -401,7 +400,7 @@ def _circular(
             return traced(of_complex)(ctx, x, accuracy=accuracy)
         return ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
 
-    return _accurate(name, lower, inexact, jvp=per_operand(derivative))
+    return _accurate(name, with_corners(name, lower), inexact, jvp=per_operand(derivative))
 
 
 sin_p: Primitive = _circular(
