@@ -154,10 +154,47 @@ for value in (1, 1.5, 1j, True, [1, 2], 2**31 - 1, -(2**31)):
     x = jnp.asarray(value)
     ask(f"of {value}", lambda: (repr(x), x.weak_type, repr(jnp.full((2,), value))))
 """
+# Which functions leave NumPy's arrays NumPy's, so that a program can ask for their values while it
+# is traced.
+OF_NUMPY = """
+lines = []
+wide, scalar = np.arange(6.0).reshape(1, 3, 2), np.float32(3)
+mask = wide > 2
+functions = {
+    "reshape": lambda x: jnp.reshape(x, (-1,)), "columns": lambda x: jnp.reshape(x, -1, order="F"),
+    "copy in reshape": lambda x: jnp.reshape(x, (-1, 1), copy=True),
+    "no copy in reshape": lambda x: jnp.reshape(x, (-1, 1), copy=False),
+    "any order": lambda x: jnp.reshape(x, (-1,), "A"), "no shape": lambda x: jnp.reshape(x, None),
+    "wrong size": lambda x: jnp.reshape(x, (5, 5)),
+    "lax.reshape": lambda x: lax.reshape(x, (x.size,)),
+    "reshape method": lambda x: jnp.asarray(x).reshape(-1), "ravel": jnp.ravel,
+    "squeeze": jnp.squeeze, "transpose": jnp.transpose,
+    "expand_dims": lambda x: jnp.expand_dims(x, 0),
+    "broadcast_to": lambda x: jnp.broadcast_to(x, (2, *x.shape)), "atleast_3d": jnp.atleast_3d,
+    "flip": jnp.flip, "roll": lambda x: jnp.roll(x, 1), "stack": lambda x: jnp.stack([x]),
+    "where": lambda x: jnp.where(True, x, x), "asarray": jnp.asarray, "copy": jnp.copy,
+    "sum": jnp.sum, "real": jnp.real, "conj": jnp.conj, "astype": lambda x: jnp.astype(x, "int32"),
+    "tensorsolve": lambda x: jnp.linalg.tensorsolve(np.eye(6).reshape(6, 1, 3, 2), np.arange(6.0)),
+}
+for label, x in {"wide": wide, "mask": mask, "scalar": scalar}.items():
+    for name, f in functions.items():
+        for way in (lambda f: f(), lambda f: jax.jit(lambda: (found.append(f()), 0)[1])()):
+            found = []
+            try:
+                made = way(lambda: f(x))
+                made = found[0] if found else made
+                kind = "array" if isinstance(made, jax.Array) else type(made).__name__
+                text = f"{kind} {made.dtype} {made.shape}"
+            except Exception as error:
+                text = type(error).__name__
+            lines.append(f"{name} of {label}: {text}")
+"""
 END = "\nchr(10).join(lines)"
 
 
-@pytest.mark.parametrize("questions", [OPERATORS, PRINTED], ids=["operators", "printed"])
+@pytest.mark.parametrize(
+    "questions", [OPERATORS, PRINTED, OF_NUMPY], ids=["operators", "printed", "of numpy"]
+)
 def test_answers_are_jaxs(questions):
     request = Request(questions + END, {"everything": EVERYTHING})
     theirs = shared_oracle().run_many([request], timeout=300.0)[0]

@@ -19,6 +19,7 @@ from ._trace import context, eval_trace
 
 __all__ = [
     "as_array",
+    "as_result",
     "Backend",
     "backend",
     "has_backend",
@@ -214,18 +215,21 @@ def _converted(x: object) -> object:
     return x if aval.dtype == float0 else backend().array(np.asarray(x, aval.dtype), aval)
 
 
-def _as_result(found: object) -> object:
-    """As an array what a public function returns inside of a trace, if there is a backend."""
+def as_result(found: object) -> object:
+    """What a public function returns, literals as arrays also inside of a trace.
+
+    Without a backend, ``found`` itself.
+    """
     if context.trace is eval_trace or not has_backend():
         return found
     if isinstance(found, tuple | list):
-        return type(found)([_as_result(x) for x in found])
+        return type(found)([as_result(x) for x in found])
     if not isinstance(found, np.ndarray | np.generic | complex | float | int):
         return found
     return _converted(found)
 
 
-on_results(_as_result)
+on_results(as_result)
 
 
 def of_type(x: Any, aval: Any) -> Any:

@@ -17,7 +17,7 @@ from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 from ricci_numpy.indexing._where import where
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.sequences._triangles import eye
-from ricci_numpy.shapes._reshaping import expand_dims, ravel, reshape
+from ricci_numpy.shapes._reshaping import expand_dims, ravel, reshaped
 from ricci_numpy.shapes._transposing import matrix_transpose, moveaxis
 from ricci_numpy.ufuncs._binary import divide, greater, multiply
 from ricci_numpy.ufuncs._unary import conj
@@ -218,7 +218,7 @@ def _lstsq(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, Array, A
         rank, s = lax.full((), 0, np.int32), lax.full((0,), 0, dtype)
     distance = norm(lax.sub(b, matmul(a, x, precision=_HIGHEST)), axis=0)
     residuals = lax.integer_pow(distance, 2)
-    return reshape(x, (columns,)) if is_vector else x, residuals, rank, s
+    return reshaped("lstsq", x, (columns,)) if is_vector else x, residuals, rank, s
 
 
 def _least_squares(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, Array, Array]:
@@ -377,7 +377,8 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
             f"tensorinv: the first ind={ind} sizes of shape {shape} have the product "
             f"{prod(rows)}, the others {prod(columns)}; these must be equal."
         )
-    return reshape(inv(reshape(a, (prod(rows), -1))), (*columns, *rows))
+    matrix = reshaped("tensorinv", a, (prod(rows), -1))
+    return reshaped("tensorinv", inv(matrix), (*columns, *rows))
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
@@ -411,5 +412,5 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
             f"tensorsolve: a of shape {np.shape(a)} and b of shape {np.shape(b)} are no system: "
             "a's first sizes must be b's, and the product of its others that of b's."
         )
-    matrix = reshape(a, (-1, prod(found)))
-    return reshape(solve(matrix, ravel(b)), found)
+    matrix = reshaped("tensorsolve", a, (-1, prod(found)))
+    return reshaped("tensorsolve", solve(matrix, ravel(b)), found)

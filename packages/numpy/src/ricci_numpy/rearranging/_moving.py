@@ -29,7 +29,7 @@ from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._take import take
-from ricci_numpy.shapes._reshaping import ravel, reshape
+from ricci_numpy.shapes._reshaping import ravel, reshaped
 from ricci_numpy.ufuncs._division import remainder
 
 __all__ = [
@@ -287,7 +287,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
     """
     (a,) = operands("roll", a)
     if axis is None:
-        return reshape(roll(ravel(a), shift, 0), np.shape(a))
+        return reshaped("roll", roll(ravel(a), shift, 0), np.shape(a))
     ndim = np.ndim(a)
     axes = axis_tuple(axis)
     axes = tuple(canonical_axis(d, ndim) for d in axes)

@@ -21,7 +21,7 @@ from ricci_ir import (
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import check_arraylike, convert, operands, promote_dtypes
 
-from ._reshaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshape
+from ._reshaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshaped
 from ._transposing import moveaxis
 
 __all__ = [
@@ -124,7 +124,7 @@ def _merge_rows(arrays: Array | np.ndarray, axis: int | None, dtype: DTypeLike |
     axis = canonical_axis(axis, len(shape) - 1)
     sizes = list(shape[1:])
     sizes[axis] *= shape[0]
-    return reshape(moveaxis(arrays, 0, axis), tuple(sizes))
+    return reshaped("concatenate", moveaxis(arrays, 0, axis), tuple(sizes))
 
 
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
@@ -247,10 +247,10 @@ def _joined(
     shape = np.shape(tup)
     aval: Any = get_aval(tup)
     row = at_least(lax.full(shape[1:], 0, aval.dtype)).shape
-    x = reshape(tup, (shape[0], *row))
+    x = reshaped(name, tup, (shape[0], *row))
     x = moveaxis(x, 0, axis)
     joined = (*row[:axis], shape[0] * row[axis], *row[axis + 1 :])
-    x = reshape(x, joined)
+    x = reshaped(name, x, joined)
     return x if dtype is None else lax.convert_element_type(x, dtype)
 
 

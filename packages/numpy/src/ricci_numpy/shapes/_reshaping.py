@@ -15,6 +15,7 @@ from ricci_ir import (
     Shape,
     ShapeLike,
     as_array,
+    as_result,
     composite,
     hands_back,
     is_recording,
@@ -74,7 +75,24 @@ def _columnwise(a: ArrayLike, own: Shape, sizes: Shape) -> Array:
     return lax.transpose(result, tuple(range(len(sizes)))[::-1])
 
 
-@hands_back
+def reshaped(
+    name: str, a: ArrayLike, shape: ShapeLike, order: str = "C", out_sharding: object = None
+) -> Array:
+    """An operand of the function ``name`` in another shape, as an array."""
+    a = checked_operand(name, a)
+    own = np.shape(a)
+    sizes = _inferred(own, as_shape(shape))
+    if order == "C":
+        return lax.reshape(a, sizes, out_sharding=out_sharding)
+    if order == "F":
+        return resolved_by(out_sharding, lambda: _columnwise(a, own, sizes))
+    if order == "A":
+        raise NotImplementedError("reshape with order='A': arrays have no memory order.")
+    raise ValueError(
+        f"reshape: there is no order {order!r}; 'C' puts the last axis innermost, 'F' the first."
+    )
+
+
 def reshape(
     a: ArrayLike,
     shape: ShapeLike,
@@ -89,15 +107,16 @@ def reshape(
       a: an array or scalar.
       shape: an int or a sequence of ints; one may be -1 and is then inferred.
       order: ``"C"`` reads and writes with the last dimension changing fastest, ``"F"`` the first.
-      copy: ``False`` is refused, since a view cannot be promised.
+      copy: changes nothing, since arrays cannot be written to.
       out_sharding: the result's sharding.
 
     Returns:
-      An array of the same elements, in the same order.
+      An array of the same elements, in the same order; of a NumPy array, unless ``out_sharding`` is
+      given, what its own ``reshape`` returns.
 
     Raises:
       TypeError: if the sizes do not fit, or ``a`` is no array.
-      NotImplementedError: for ``copy=False`` and orders that depend on memory.
+      NotImplementedError: for orders that depend on memory.
       ValueError: if the sizes do not fit, or the order is unknown.
 
     Example:
@@ -113,23 +132,14 @@ def reshape(
 
     Source: numpy.reshape.
     """
-    if copy is False:
-        raise NotImplementedError("reshape with copy=False: arrays have no views. Leave it out.")
-    a = checked_operand("reshape", a)
-    own = np.shape(a)
-    sizes = _inferred(own, as_shape(shape))
-    if order == "C":
-        result = lax.reshape(a, sizes, out_sharding=out_sharding)
-    elif order == "F":
-        result = resolved_by(out_sharding, lambda: _columnwise(a, own, sizes))
-    elif order == "A":
-        raise NotImplementedError("reshape with order='A': arrays have no memory order.")
-    else:
-        raise ValueError(
-            f"reshape: there is no order {order!r}; 'C' puts the last axis innermost, 'F' the "
-            "first."
-        )
-    return result
+    own: Any = None if hasattr(type(a), "aval") else getattr(a, "reshape", None)
+    if own is None or out_sharding is not None:
+        result: Any = as_result(reshaped("reshape", a, shape, order, out_sharding))
+        return result
+    check_arraylike("reshape", a)
+    # JAX leaves it to the operand, and libraries ask for the values of what comes out while they
+    # trace (numpyro's constraints): NumPy's arrays stay NumPy's.
+    return own(shape, order=order)
 
 
 @hands_back
@@ -157,7 +167,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Arr
     if order == "K":
         raise NotImplementedError("ravel with order='K': arrays have no memory order.")
     a = checked_operand("ravel", a)
-    return reshape(a, (prod(np.shape(a)),), order, out_sharding=out_sharding)
+    return reshaped("ravel", a, (prod(np.shape(a)),), order, out_sharding)
 
 
 @hands_back
@@ -436,4 +446,4 @@ def reshape_method(
         isinstance(sizes[0], Sequence | np.ndarray) or hasattr(sizes[0], "aval")
     ):
         shape = sizes[0]
-    return reshape(x, shape, order, out_sharding=out_sharding)
+    return reshaped("reshape", x, shape, order, out_sharding)
