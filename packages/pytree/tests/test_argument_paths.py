@@ -57,6 +57,42 @@ def test_argument_paths(pt, function, args, kwargs, names):
     assert len(names) == len(pt.tree_leaves((args, kwargs)))
 
 
+class _Asked:
+    """A wrapper that computes its signature when it is asked, as jitted functions do."""
+
+    asked = 0
+
+    def __init__(self, fun):
+        self.__wrapped__ = fun
+
+    def __call__(self, *args):
+        return self.__wrapped__(*args)
+
+    @property
+    def __signature__(self):
+        type(self).asked += 1
+        return inspect.signature(self.__wrapped__)
+
+
+@pytest.mark.parametrize(
+    ("wrap", "names"),
+    [
+        (lambda fun: fun, "(x, y, z)"),
+        (functools.partial, "(x, y, z)"),
+        (lambda fun: functools.partial(functools.partial(fun)), "(x, y, z)"),
+        (lambda fun: functools.partial(fun, z=1), "(x, y, *, z=1)"),
+    ],
+)
+def test_no_wrapper_is_asked_twice(pt, wrap, names):
+    fun = lambda x, y, z: x
+    _Asked.asked = 0
+    for _ in range(12):
+        fun = _Asked(wrap(fun))
+    names_found = str(pt.read_signature(fun))
+    assert _Asked.asked <= 12
+    assert names_found == names
+
+
 def test_a_method_of_a_wrapped_function_has_bound_its_first_parameter(pt):
     class Model:
         @functools.wraps(lambda self, x, y: None)

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
@@ -58,19 +59,38 @@ def read_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
       >>> read_signature(lambda x, y=1: x)
       <Signature (x, y=1)>
     """
+    try:
+        return _signature_of(fun)
+    except (TypeError, ValueError):
+        return None
+
+
+def _signature_of(fun: Callable[..., Any]) -> inspect.Signature:
     # ``inspect.signature`` asks each wrapper for its ``__signature__``. Jitted functions compute
-    # that from the function inside, so that the time would double with each wrapper.
+    # that from the function inside, so that the time would double with each wrapper, partial
+    # function and method.
     seen: set[int] = set()
+    own: dict[str, Any] = {}
     # A method shows the attributes of its function, whose first parameter it has bound.
     while id(fun) not in seen and not isinstance(fun, MethodType):
         seen.add(id(fun))
         own = getattr(fun, "__dict__", None) or {}
         if "__wrapped__" in own and "__signature__" not in own:
             fun = own["__wrapped__"]
-    try:
-        return inspect.signature(fun)
-    except (TypeError, ValueError):
-        return None
+    if type(fun) is partial and type(fun.func) is not FunctionType and "__signature__" not in own:
+        return inspect.signature(partial(_described(fun.func), *fun.args, **fun.keywords))
+    if isinstance(fun, MethodType) and type(fun.__func__) is not FunctionType:
+        return inspect.signature(MethodType(_described(fun.__func__), fun.__self__))
+    return inspect.signature(fun)
+
+
+def _described(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose signature is known to be that of another."""
+
+    def described(*args: object, **keywords: object) -> None: ...
+
+    described.__signature__ = _signature_of(fun)  # type: ignore[attr-defined]
+    return described
 
 
 class _Names(NamedTuple):
