@@ -61,6 +61,13 @@ WORDS = [
     (lambda: ricci.vmap(lambda x: x, out_axes=5)(ONES), ["out_axes=5", "dimension"]),
     (lambda: lax.gather(WIDE, ROWS, READ, (1, 3)), ["offset_dims", "7", "out of bounds"]),
     (lambda: lax.scatter_add(WIDE, ROWS, BIG, WRITE), ["size 9", "out of bounds", "dimension 1"]),
+    (lambda: jnp.ones((2, 3))[0, 0, 0], ["too many indices", "3", "(2, 3)"]),
+    (lambda: jnp.ones((2, 3)).at[0, 0, 0].set(1.0), ["too many indices", "3", "(2, 3)"]),
+    (lambda: jnp.max(ONES[:0]), ["max", "no identity", "(0,)"]),
+    (lambda: jnp.argmin(ONES[:0]), ["argmin", "empty", "(0,)"]),
+    (lambda: jnp.cross(ONES, BIG), ["cross", "dimension", "(2,)", "(2, 9)"]),
+    (lambda: ricci.make_jaxpr(3), ["function", "callable"]),
+    (lambda: ricci.eval_shape(3), ["function", "callable"]),
 ]
 
 

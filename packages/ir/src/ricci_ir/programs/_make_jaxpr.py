@@ -261,7 +261,9 @@ def _described(jaxpr: Jaxpr, out_tree: PyTreeDef) -> PyTree:
 
 def _check_callable(fun: object) -> None:
     if not callable(fun):
-        raise TypeError(f"expected a function, got {fun!r} of type {type(fun).__name__}.")
+        raise TypeError(
+            f"expected a function, got {fun!r} of type {type(fun).__name__}, which is not callable."
+        )
 
 
 def _name(fun: object) -> str:

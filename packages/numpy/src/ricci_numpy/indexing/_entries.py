@@ -230,7 +230,8 @@ def read_index(shape: tuple[int, ...], index: Index) -> ParsedIndex:
     missing = len(shape) - sum(map(_width, parts))
     if missing < 0:
         raise IndexError(
-            f"an index for {len(shape) - missing} dimensions was given to an array of {len(shape)}."
+            f"too many indices: an index for {len(shape) - missing} dimensions was given to an "
+            f"array of {len(shape)}, of shape {shape}."
         )
     dots = sum(part is Ellipsis for part in parts)
     if dots > 1:

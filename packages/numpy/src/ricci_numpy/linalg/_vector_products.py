@@ -178,7 +178,10 @@ def cross(
     a, b = operands("cross", a, b)
     for x, axis_x in ((a, axisa), (b, axisb)):
         if np.shape(x)[canonical_axis(axis_x, np.ndim(x))] not in (2, 3):
-            raise ValueError("cross: vectors must have size 2 or 3 along the given axis.")
+            raise ValueError(
+                f"cross: vectors must have size 2 or 3 along the given dimension (axis {axis_x}), "
+                f"got arrays of shapes {np.shape(a)} and {np.shape(b)}."
+            )
     return _cross(a, b, axisa=axisa, axisb=axisb, axisc=axisc)
 
 

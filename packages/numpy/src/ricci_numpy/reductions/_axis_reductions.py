@@ -240,8 +240,8 @@ def _extreme(
             )
         if aval.size == 0 and any_zero(aval.shape, axes):
             raise ValueError(
-                f"{name}: an array of shape {aval.shape} has no elements along axis {axis}, so no "
-                f"{name}. Give initial=..., the result for that case."
+                f"{name}: an array of shape {aval.shape} has no elements along axis {axis}, and "
+                f"{name} has no identity to start from. Give initial=..., the result for that case."
             )
         if not keepdims and hasattr(type(a), "aval") and not aval.weak_type:
             return _KINDS[name].primitive.bind(a, axes=axes, out_sharding=None)

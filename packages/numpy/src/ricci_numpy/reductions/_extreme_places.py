@@ -39,7 +39,9 @@ def place_of_extreme(
     if axis is not None:
         (axis,) = reduced_axes(name, index(axis), len(shape))
     if not (a.size if axis is None else shape[axis]):
-        raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from.")
+        raise ValueError(
+            f"{name}: an empty array, of shape {shape}, has no elements to choose from."
+        )
     return step(a, axis=axis, keepdims=bool(keepdims))
 
 
