@@ -22,6 +22,7 @@ from ricci_ir import (
     explicit_dtype,
     factors,
     float0,
+    hands_back,
     makes_sharding,
     primitives,
     python_scalar_dtype,
@@ -140,6 +141,7 @@ def broadcasted_iota(
 _python_scalars = (bool, int, float, complex)
 
 
+@hands_back
 def full(
     shape: ShapeLike,
     fill_value: ArrayLike,
@@ -199,6 +201,7 @@ def full(
     return bind_divided(broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params)
 
 
+@hands_back
 def full_like(
     x: ArrayLike,
     fill_value: ArrayLike,
