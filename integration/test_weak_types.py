@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 pytest.importorskip("ricci_xla", reason="values need the compiler")
 
+from edge_cases.table import CASES as EDGE_CASES
+
 from ricci_testing import Oracle, Request, evaluate_with, ricci_namespace, shared_oracle
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
@@ -39,7 +41,31 @@ def jacobians(f):
     of_scalars = [lambda a: f(a[None]).sum(), lambda a: f(a[None])]
     jacs = jax.jacfwd, jax.jacrev, jax.hessian
     return [[jac(f)(a) for a in (weak, x)] + [jac(g)(scalar) for g in of_scalars] for jac in jacs]
+def typed(f, *operands):
+    made = []
+    jax.eval_shape(lambda *xs: made.extend(jax.tree.leaves(f(*xs))), *operands)
+    return [jnp.asarray(0.0) if y.weak_type else jnp.zeros((), y.dtype)
+            for y in made]
+def of_kinds(f, count):
+    kind = lambda dtype, weak=False, shape=(3,): jax.ShapeDtypeStruct(shape, dtype, weak_type=weak)
+    real, n = jnp.asarray(1.0).dtype, jnp.asarray(1).dtype
+    wide = np.dtype(f"uint{8 * n.itemsize}")
+    kinds = [
+        [kind("bool")], [kind("int8")], [kind(n, True)], [kind(real, True)],
+        [kind(wide), kind("int32")], [kind("int32"), kind(real, True)], [kind("float32")],
+        [kind("bool", shape=())], [kind(real, True, ())], [kind("int32", shape=()), kind(n, True)],
+    ]
+    return [typed(f, *[kinds_[i % len(kinds_)] for i in range(count)]) for kinds_ in kinds]
 """
+# Functions of operands of many kinds: integers of several widths, weak types, and mixtures. Their
+# numbers of operands are those of the edge cases.
+SPACES = ("jax.scipy.stats", "jax.scipy.special", "jax.nn")
+NOT_OF_INTEGERS = ("norm.ppf", "norm.isf", "ndtri", "log_ndtr", "ndtr", "multigammaln", "comb")
+OF_KINDS = {
+    case.function: len(case.floats) + len(case.counts)
+    for case in EDGE_CASES
+    if case.function.startswith(SPACES) and not case.function.endswith(NOT_OF_INTEGERS)
+}
 
 # Derivatives in which JAX has constants that are not weak, and others.
 PUSHED = """
@@ -134,6 +160,14 @@ jnp.std(x, dtype=int)
 jax.vmap(lambda a: lax.pmean(a, "i"), axis_name="i")(weak)
 jax.grad(lambda z: z**3, holomorphic=True)(1.0 + 1.0j)
 jax.grad(jnp.sin)(1.5)
+typed(jnp.power, n.astype(f"u{count.dtype}"), n)
+typed(jnp.power, n.astype(f"u{count.dtype}"), n.astype("int8"))
+typed(jnp.logspace, n, n)
+typed(jnp.logspace, n > 1, n > 1)
+typed(lambda a: jnp.logspace(a, a, base=np.float64(2)), n)
+typed(lambda a: jnp.logspace(a, a, base=np.float16(2)), x)
+jax.jit(lambda: lax.full((), 2).astype(float))()
+jax.jit(lambda: lax.full_like(2, 0).astype(float))()
 """
 SOURCES = [
     *(f"push(lax.{name})" for name in PUSHED.split()),
@@ -145,6 +179,7 @@ SOURCES = [
     *(f"against({text})" for text in AGAINST.strip().splitlines()),
     *(f"jacobians({text})" for text in JACOBIANS.strip().splitlines()),
     *CALLS.strip().splitlines(),
+    *(f"of_kinds({function}, {count})" for function, count in OF_KINDS.items()),
 ]
 
 

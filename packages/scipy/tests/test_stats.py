@@ -124,6 +124,29 @@ def test_ranks(method):
     np.testing.assert_array_equal(both, [RANKS[method]] * 2)
 
 
+@pytest.mark.parametrize("shape", [(), (6,), (2, 3), (0, 2)])
+def test_ranks_without_an_axis_are_a_vector(shape):
+    a = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    np.testing.assert_array_equal(stats.rankdata(a), np.arange(1, a.size + 1))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3)])
+def test_no_element_is_the_most_frequent(shape):
+    values, counts = stats.mode(np.zeros(shape, np.float32))
+    assert values.shape == counts.shape == shape[1:]
+    assert np.isnan(values).all() and not counts.any()
+
+
+QUANTILES = {"expon": lambda q: -np.log1p(-q), "uniform": lambda q: q,
+             "cauchy": lambda q: np.tan(np.pi * (q - 0.5))}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUANTILES)
+def test_quantiles_of_complex_numbers(name):
+    q = np.complex64([0.3 + 0.2j, 0.5 - 1j])
+    np.testing.assert_allclose(getattr(stats, name).ppf(q), QUANTILES[name](q), rtol=1e-5)
+
+
 def test_mode_and_standard_error_along_axes():
     a = np.float32([[1.0, 2.0], [1.0, 3.0], [2.0, 3.0]])
     values, counts = stats.mode(a)

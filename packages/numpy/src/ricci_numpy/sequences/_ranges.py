@@ -410,7 +410,7 @@ def _logspace(
     dtype: DTypeLike | None,
     axis: int,
 ) -> Array:
-    found = inexact_dtype(common_dtype(start, stop, base)[0])[0] if dtype is None else dtype
+    found = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(found)[0]
     exponents, _ = _spaced(
         "logspace", start, stop, num=num, endpoint=endpoint, dtype=computed, axis=axis

@@ -78,11 +78,12 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if type(base) is int and exponent_dtype == BOOL:
         base = python_scalar_dtype(int).type(base)
     dtype, weak = common_dtype(base)
-    if dtype not in INEXACT_DTYPES or exponent_dtype not in INTEGER_DTYPES:
+    together = dtype not in INEXACT_DTYPES or exponent_dtype not in INTEGER_DTYPES
+    if together:  # integers of either sign may promote to floats
         dtype, weak = common_dtype(base, exponent)
     if dtype in INEXACT_DTYPES:
         base = scalar_or_array(base, dtype, weak)
-        if _dtype_of(exponent) not in INTEGER_DTYPES or not hasattr(type(exponent), "aval"):
+        if together or not hasattr(type(exponent), "aval"):
             exponent = scalar_or_array(exponent, dtype, weak)
         return lax.pow(*promote_shapes("power", base, exponent))
     # With an exponent whose value is known, JAX makes a power that is as weak as the base.

@@ -19,7 +19,7 @@ def elementwise[**P, R](
     *,
     complexes: bool = False,
     weak: bool = False,
-    mixed: bool = True,
+    vectors: bool = True,
     strict: bool = False,
     widen: bool = True,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -29,8 +29,8 @@ def elementwise[**P, R](
 
     Args:
       complexes: whether it holds for complex numbers.
-      weak: whether results of Python scalars are weakly typed.
-      mixed: whether results of Python floats with arrays of integers are weakly typed, too.
+      weak: whether results are weakly typed where the dtype that operands promote to is.
+      vectors: whether results with axes are, too.
       strict: whether only operands of dtype float32 and float64 are accepted, without promotion.
       widen: whether 16-bit floats are computed as float32.
     """
@@ -47,7 +47,7 @@ def elementwise[**P, R](
             _check_dtype(name, dtype, complexes)
             if widen and dtype.name in _SMALL:
                 xs = [convert(x, np.dtype(np.float32)) for x in xs]
-            elif not weak or (not mixed and not all(map(_is_weak_or_scalar, args))):
+            elif not weak or (not vectors and any(map(jnp.ndim, args))):
                 xs = [convert(x, dtype) for x in xs]
             if len(xs) > 1:
                 xs = jnp.broadcast_arrays(*xs)
@@ -72,12 +72,6 @@ def elementwise[**P, R](
         return function
 
     return decorate
-
-
-def _is_weak_or_scalar(x: ArrayLike) -> bool:
-    """Whether an operand is weakly typed or of rank 0."""
-    aval = get_aval(x)
-    return aval.weak_type or not aval.shape
 
 
 def _check_dtype(name: str, dtype: np.dtype, complexes: bool) -> None:

@@ -236,7 +236,7 @@ def _logit_jvp(primals, tangents):
     return _logit(x), t / (x * (1 - x))
 
 
-@elementwise(complexes=True, weak=True)
+@elementwise(complexes=True, weak=True, vectors=False)
 def logit(x: ArrayLike) -> Array:
     """The inverse of the logistic function, log(x / (1 - x)).
 

@@ -349,7 +349,7 @@ def _owens_t_jvp(primals, tangents):
 
 
 @elementwise()
-def _owens_t_step(h: ArrayLike, a: ArrayLike) -> Array:
+def _owens_t_step(h: ArrayLike, a: ArrayLike, zero: ArrayLike) -> Array:
     return _owens_t(cast(Array, h), cast(Array, a))
 
 
@@ -357,10 +357,11 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T: 1/(2π) ∫₀ᵃ exp(-h² (1 + x²) / 2) / (1 + x²) dx.
 
     Args:
-      h, a: real numbers; small floats are taken as float32.
+      h, a: real numbers.
 
     Returns:
-      An array of the shape that the arguments broadcast to, of a float dtype.
+      An array of the shape that the arguments broadcast to, of the widest float dtype: float64 with
+      64-bit types, else float32.
 
     Example:
       >>> from ricci.scipy import special
@@ -369,6 +370,4 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
 
     Source: Owen, Ann. Math. Statist. 27 (1956) 1075.
     """
-    small = ("float16", "bfloat16")
-    h, a = (jnp.asarray(x, "float32") if getattr(x, "dtype", None) in small else x for x in (h, a))
-    return _owens_t_step(h, a)
+    return _owens_t_step(h, a, jnp.zeros((), float))

@@ -7,6 +7,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array
+from ricci_numpy.authoring import convert
 from ricci_scipy import special
 
 from ._distribution import distribution
@@ -55,11 +56,13 @@ def _log_complement(u: Array) -> Array:
 
 def _log_scaled_bessel(kappa: Array) -> Array:
     """log(exp(-κ) I0(κ)) for κ from 0, with the one-sided derivative at 0."""
-    return jnp.log(special.i0e(kappa + jnp.finfo(kappa.dtype).tiny))
+    return jnp.log(special.i0e(kappa + float(jnp.finfo(kappa.dtype).tiny)))
 
 
 def _cauchy_quantile(q: Array) -> Array:
     """tan(π (q - 1/2)), precise for small q, and infinite at both ends."""
+    if jnp.iscomplexobj(q):
+        return jnp.tan(np.pi * (q - 0.5))
     low, ends = q < 0.25, (q == 0) | (q == 1)
     near = -1 / jnp.tan(np.pi * jnp.where(low & ~ends, q, 0.25))
     value = jnp.where(low, near, jnp.tan(np.pi * (jnp.where(low | ends, 0.5, q) - 0.5)))
@@ -123,7 +126,7 @@ cauchy: ModuleType = distribution(
         "ppf": ("0.75", 1.0),
         "isf": ("0.75", -1.0),
     },
-    complexes=_ALL,
+    complexes=f"{_ALL} ppf isf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.3",
     logpdf=lambda z: -_LOG_PI - jnp.log1p(z * z),
     cdf=lambda z: _reciprocal_angle(-z),
@@ -148,6 +151,8 @@ expon: ModuleType = distribution(
         "ppf": ("0.5", 0.6931),
     },
     support=_POSITIVE,
+    complexes="ppf",
+    weak=f"{_ALL} ppf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.7",
     logpdf=lambda z: -z,
     cdf=lambda z: -jnp.expm1(-z),
@@ -171,6 +176,7 @@ gamma: ModuleType = distribution(
     shapes={"a": "the shape, a number above 0"},
     support=_POSITIVE,
     valid=lambda a: a > 0,
+    weak="sf logsf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.11",
     logpdf=lambda z, a: special.xlogy(a - 1, z) - z - special.gammaln(a),
     cdf=lambda z, a: special.gammainc(a, z),
@@ -248,6 +254,7 @@ logistic: ModuleType = distribution(
     },
     variables={"ppf": "x", "isf": "x"},
     complexes="logpdf pdf cdf sf ppf isf",
+    weak="cdf sf",
     source="Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2, ch. 23",
     logpdf=_logistic_log_density,
     cdf=lax.logistic,
@@ -270,6 +277,7 @@ gumbel_r: ModuleType = distribution(
         "ppf": ("0.5", 0.3665),
     },
     variables={"ppf": "p"},
+    weak="logpdf pdf cdf logcdf logsf ppf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.16",
     logpdf=lambda z: jnp.where(jnp.isinf(z), -np.inf, -z - jnp.exp(-z)),
     cdf=lambda z: jnp.exp(-jnp.exp(-z)),
@@ -292,6 +300,7 @@ gumbel_l: ModuleType = distribution(
         "ppf": ("0.5", -0.3665),
     },
     variables={"ppf": "p"},
+    weak=f"{_ALL} ppf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.16",
     logpdf=lambda z: jnp.where(jnp.isinf(z), -np.inf, z - jnp.exp(z)),
     cdf=lambda z: -jnp.expm1(-jnp.exp(z)),
@@ -316,6 +325,8 @@ pareto: ModuleType = distribution(
     shapes={"b": "the exponent, a number above 0"},
     support=(1.0, np.inf),
     valid=lambda b: b > 0,
+    complexes="ppf",
+    weak="logcdf",
     source="Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1, ch. 20",
     logpdf=lambda z, b: jnp.log(b) - (b + 1) * jnp.log(z),
     cdf=lambda z, b: _complement(b * jnp.log(z)),
@@ -375,9 +386,11 @@ uniform: ModuleType = distribution(
         "ppf": ("0.5, 0.0, 2.0", 1.0),
     },
     support=(0.0, 1.0),
+    complexes="ppf",
+    weak="logpdf pdf ppf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.2",
     logpdf=lambda z: 0 * z,
-    cdf=lambda z: z,
+    cdf=lambda z: convert(z, z.dtype),  # never weakly typed
     ppf=lambda q: q,
 )
 
@@ -389,6 +402,7 @@ vonmises: ModuleType = distribution(
     shapes={"kappa": "the concentration, a number from 0"},
     located="",
     valid=lambda kappa: kappa >= 0,
+    weak="logpdf pdf",
     source="Mardia and Jupp, Directional Statistics, 3.5.4",
     logpdf=lambda x, kappa: kappa * (jnp.cos(x) - 1) - (_LOG_TURN + _log_scaled_bessel(kappa)),
 )
@@ -402,6 +416,7 @@ wrapcauchy: ModuleType = distribution(
     support=(0.0, float(2 * np.pi)),
     located="",
     valid=lambda c: (c > 0) & (c < 1),
+    weak="logpdf pdf",
     source="Mardia and Jupp, Directional Statistics, 3.5.7",
     logpdf=lambda x, c: jnp.log1p(-c * c) - _LOG_TURN - jnp.log(1 + c * c - 2 * c * jnp.cos(x)),
 )
@@ -418,6 +433,7 @@ gennorm: ModuleType = distribution(
     shapes={"beta": "the exponent, a number above 0"},
     located="",
     valid=lambda beta: beta > 0,
+    weak="logpdf pdf cdf",
     source="Nadarajah, J. Appl. Statist. 32 (2005) 685",
     logpdf=lambda x, beta: (
         jnp.log(0.5 * beta) - special.gammaln(1 / beta) - jnp.power(jnp.abs(x), beta)

@@ -75,10 +75,10 @@ def mode(
     else:
         a, place = jnp.atleast_1d(a), axis
     moved = jnp.moveaxis(a, place, -1)
-    rows = moved.reshape(-1, moved.shape[-1])
+    rows = moved.reshape(prod(moved.shape[:-1]), moved.shape[-1])
     if not rows.shape[1]:
         values = jnp.full(rows.shape[:1], np.nan)
-        counts = jnp.zeros(rows.shape[:1], int)
+        counts = jnp.zeros(rows.shape[:1], float)
     else:
         values, counts = jnp.vectorize(_sorted_mode, signature="(n)->(),()")(rows)
     shape = moved.shape[:-1]
@@ -119,16 +119,15 @@ def rankdata(
       a: an array of real numbers.
       method: what equal numbers get: their ``"average"``, ``"min"`` or ``"max"`` rank, ranks
         without gaps with ``"dense"``, or ranks in order with ``"ordinal"``.
-      axis: along which numbers are ranked; ``None`` ranks the flattened array. The result has the
-        shape of ``a`` in either case.
+      axis: along which numbers are ranked; ``None`` ranks the flattened array.
       nan_policy: must be ``"propagate"``: a NaN makes all ranks along the axis NaN.
 
     Returns:
-      An array of floats of the shape of ``a``.
+      An array of floats of the shape of ``a``, or of its size if ``axis`` is ``None``.
 
     Raises:
       NotImplementedError: for ``nan_policy`` ``"omit"`` or ``"raise"``.
-      ValueError: for an unknown ``nan_policy`` or method.
+      ValueError: for an unknown ``nan_policy`` or method, or an axis that ``a`` does not have.
 
     Example:
       >>> import numpy as np
@@ -144,9 +143,8 @@ def rankdata(
         raise ValueError(f"rankdata: method must be one of {_METHODS}, got {method!r}.")
     a = jnp.asarray(a)
     if axis is None:
-        found = rankdata(a.reshape(-1), method, axis=0) if a.ndim != 1 else _ranked(a, method)
-        return found.reshape(a.shape)
-    moved = jnp.moveaxis(jnp.atleast_1d(a), axis, -1)
+        return _ranked(a.reshape(-1), method)
+    moved = jnp.moveaxis(a, axis, -1)
     ranked = jnp.vectorize(lambda v: _ranked(v, method), signature="(n)->(n)")(moved)
     return jnp.moveaxis(ranked, -1, axis)
 

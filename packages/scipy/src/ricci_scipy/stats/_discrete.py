@@ -67,6 +67,7 @@ binom: ModuleType = distribution(
     support=_UPTO,
     located="loc",
     valid=lambda n, p: (n >= 0) & (p >= 0) & (p <= 1),
+    weak="logpmf pmf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.18",
     logpmf=lambda k, n, p: _log_choices(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -p),
 )
@@ -137,6 +138,7 @@ poisson: ModuleType = distribution(
     located="loc",
     variables={"cdf": "k", "entropy": ""},
     valid=lambda mu: mu >= 0,
+    weak="logpmf pmf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.19",
     logpmf=lambda k, mu: special.xlogy(k, mu) - special.gammaln(k + 1) - mu,
     cdf=lambda k, mu: special.gammaincc(jnp.floor(k) + 1, mu),

@@ -20,6 +20,8 @@ Formula = Callable[..., Array]
 # The ends of a range: numbers, or functions of the shape parameters.
 Support = tuple[float | Formula, float | Formula]
 
+_LINE: Support = (-np.inf, np.inf)
+
 _SUMMARIES = {
     "logpdf": "The logarithm of the density of the {}.",
     "pdf": "The density of the {}.",
@@ -74,12 +76,13 @@ def distribution(
     examples: Mapping[str, tuple[str, float]],
     *,
     shapes: Mapping[str, str] | None = None,
-    support: Support = (-np.inf, np.inf),
+    support: Support = _LINE,
     located: str = "loc scale",
     bare: str = "",
     variables: Mapping[str, str] | None = None,
     valid: Formula | None = None,
     complexes: str = "",
+    weak: str = "",
     source: str,
     **formulas: Formula,
 ) -> ModuleType:
@@ -97,6 +100,8 @@ def distribution(
       variables: the name of a function's first parameter, where it is no ``x``, ``k`` or ``q``.
       valid: says of shape parameters whether they are in their domain; results are NaN elsewhere.
       complexes: the functions that take complex numbers, too.
+      weak: the functions whose results are weakly typed wherever the operands' dtype is; those of
+        the others are where they have no axes.
       source: where the distribution is described.
       formulas: by the function's name.
     """
@@ -110,8 +115,8 @@ def distribution(
         if valid is not None:
             made = _in_domain(made, valid, slice(bool(first), bool(first) + len(shapes)))
         made = _with_signature(made, function, first, shapes, places)
-        holds = function in complexes.split()
-        made = elementwise(complexes=holds, weak=True, mixed=False)(made)
+        holds, vectors = function in complexes.split(), function in weak.split()
+        made = elementwise(complexes=holds, weak=True, vectors=vectors)(made)
         summary = _SUMMARIES[function].format(title)
         names = list(made.__signature__.parameters)  # type: ignore[attr-defined]
         made.__doc__ = _documentation(summary, name, function, names, shapes, examples, source)
@@ -193,7 +198,7 @@ def _function(
     def function(x: Array, *rest: Array) -> Array:
         shapes, place = rest[:count], dict(zip(located, rest[count:], strict=True))
         if name in _QUANTILES:
-            value = _quantile(formula, x, shapes)
+            value = _quantile(formula, support, x, shapes)
             value = value * place["scale"] if "scale" in place else value
             return value + place["loc"] if "loc" in place else value
         z = x - place["loc"] if "loc" in place else x
@@ -211,8 +216,8 @@ def _in_domain(function: Formula, valid: Formula, shapes: slice) -> Formula:
     return lambda *args: jnp.where(valid(*args[shapes]), function(*args), np.nan)
 
 
-def _quantile(formula: Formula, q: Array, shapes: tuple[Array, ...]) -> Array:
-    if jnp.iscomplexobj(q):
+def _quantile(formula: Formula, support: Support, q: Array, shapes: tuple[Array, ...]) -> Array:
+    if jnp.iscomplexobj(q) and support == _LINE:  # those of a half-line are NaN as of real numbers
         return formula(q, *shapes)
     valid = (q >= 0) & (q <= 1)
     return jnp.where(valid, formula(jnp.where(valid, q, 0.5), *shapes), np.nan)
@@ -228,7 +233,7 @@ def _inside(
     outside = below | above
     if name == "logpmf":
         outside = outside | (jnp.floor(z) != z) & ~jnp.isnan(z)
-    elif support == (-np.inf, np.inf):
+    elif support == _LINE:
         return formula(z, *shapes)
     # Outside, the formula is evaluated at a point inside, so that its derivative is finite.
     inner = jnp.where(low == -np.inf, high - 1.0, low + 0.5 * jnp.minimum(high - low, 2.0))
