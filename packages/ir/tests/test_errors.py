@@ -12,9 +12,11 @@ from ricci_ir._config import traceback_filtering
 # Base classes as in JAX 0.11.2.
 BASES = {
     "ConcretizationTypeError": ("JAXTypeError", TypeError),
-    "TracerArrayConversionError": ("JAXTypeError", TypeError),
+    # JAX derives the next and TracerIntegerConversionError from JAXTypeError, and raises
+    # ConcretizationTypeError in some of the places where these are raised here.
+    "TracerArrayConversionError": ("ConcretizationTypeError", TypeError),
     "TracerBoolConversionError": ("ConcretizationTypeError", TypeError),
-    "TracerIntegerConversionError": ("JAXTypeError", TypeError),
+    "TracerIntegerConversionError": ("ConcretizationTypeError", TypeError),
     "NonConcreteBooleanIndexError": ("JAXIndexError", IndexError),
     "UnexpectedTracerError": ("JAXTypeError", TypeError),
     "KeyReuseError": ("JAXTypeError", TypeError),

@@ -140,30 +140,32 @@ class TracerBoolConversionError(ConcretizationTypeError):
         )
 
 
-class TracerArrayConversionError(_Explained, JAXTypeError):
+class TracerArrayConversionError(ConcretizationTypeError):
     """A traced array was passed to NumPy or to other code that wants its values."""
 
     page: ClassVar[str] = "tracer-array"
 
     def __init__(self, tracer: object):
-        super().__init__(
+        JAXTypeError.__init__(
+            self,
             tracer_message(
                 f"{_describe(tracer)} is needed as a NumPy array, but it is a tracer, which has no "
                 "concrete values.",
                 tracer,
                 "Use the function of jnp in place of the one of np, and jnp.asarray(table)[i] to "
                 "index an np.ndarray. To call code that is not yours use pure_callback.",
-            )
+            ),
         )
 
 
-class TracerIntegerConversionError(_Explained, JAXTypeError):
+class TracerIntegerConversionError(ConcretizationTypeError):
     """A traced array was used where Python wants an int: an index, a size, ``range(n)``."""
 
     page: ClassVar[str] = "tracer-integer"
 
     def __init__(self, tracer: object):
-        super().__init__(
+        JAXTypeError.__init__(
+            self,
             tracer_message(
                 f"{_describe(tracer)} is needed as an integer, but it is a tracer: its concrete "
                 "value is not known while tracing.",
@@ -171,7 +173,7 @@ class TracerIntegerConversionError(_Explained, JAXTypeError):
                 "To index a list or an np.ndarray write jnp.asarray(table)[i], in place of "
                 "range(n) lax.fori_loop. A size or an axis must be known before the call: make the "
                 "argument static (static_argnums, static_argnames).",
-            )
+            ),
         )
 
 

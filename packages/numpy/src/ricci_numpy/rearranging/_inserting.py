@@ -6,6 +6,7 @@ import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import common_dtype, convert, operands
+from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._at import at
@@ -45,6 +46,7 @@ def delete(
       IndexError: if a part does not exist.
       ValueError: if ``obj`` holds anything but integers and booleans.
       TypeError: if an operand is no array.
+      ConcretizationTypeError: if ``obj`` is traced, without ``assume_unique_indices``.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -71,7 +73,10 @@ def delete(
         (obj,) = operands("delete", obj)
         if dtype_of(obj) != BOOL:
             check_integers("delete", obj, ValueError)
-        kept = np.delete(np.arange(size), np.asarray(obj))
+        advice = (
+            "What is left of the array depends on it, unless assume_unique_indices says how much."
+        )
+        kept = np.delete(np.arange(size), known_values(obj, advice))
     return take(arr, kept.astype(np.int32), axis=axis, mode="clip") if size else arr
 
 
