@@ -28,6 +28,7 @@ from ricci_ir import (
 )
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
+    FLOAT_DTYPES,
     INEXACT_DTYPES,
     NUMERIC_DTYPES,
     common_dtype,
@@ -58,6 +59,7 @@ __all__ = [
 ]
 
 # Up to this length, integers are counted on the host: that needs no program for every length.
+_FLOAT32 = np.dtype(np.float32)
 _COUNTED_ON_HOST = 1 << 14
 
 
@@ -160,11 +162,16 @@ def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Array:
     small = not is_symbolic_dim(size) and size <= _COUNTED_ON_HOST and dtype not in INEXACT_DTYPES
     on_host = small and has_backend() and not uploads_are_guarded()
     if on_host and context.trace is eval_trace:
-        return from_host((start + step * np.arange(size)).astype(dtype), dtype=dtype)
-    result = lax.iota(dtype, size)
+        first, distance = (int(strong_constant(dtype, x)) for x in (start, step))
+        return from_host((first + distance * np.arange(size)).astype(dtype), dtype=dtype)
+    # A step is rounded once, not with each element that it leads to.
+    wide = _FLOAT32 if has_step and dtype in FLOAT_DTYPES and dtype.itemsize < 4 else dtype
+    result = lax.iota(wide, size)
     if has_step:
-        result = lax.mul(_end(dtype, step), result)
-    return lax.add(_end(dtype, start), result) if has_start else result
+        result = lax.mul(_end(wide, step), result)
+    if has_start:
+        result = lax.add(_end(wide, start), result)
+    return result if wide is dtype else lax.convert_element_type(result, dtype)
 
 
 def _end(dtype: np.dtype, x: float) -> ArrayLike:
