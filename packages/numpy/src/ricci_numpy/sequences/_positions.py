@@ -19,7 +19,9 @@ from ricci_ir import (
     composite,
     get_aval,
     iinfo,
+    is_symbolic_dim,
     python_scalar_dtype,
+    surely_at_most,
 )
 from ricci_numpy._promotion import (
     common_dtype,
@@ -29,6 +31,7 @@ from ricci_numpy._promotion import (
     operands,
     promote_shapes,
 )
+from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import select_where
@@ -76,7 +79,23 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
         return _unravel_traced(indices, *(sizes if sizes.ndim else (sizes,)))
     if isinstance(shape, list | tuple) and any(isinstance(n, Tracer) for n in shape):
         return _unravel_traced(indices, *shape)
-    return _unravel_index(indices, sizes=as_shape(shape))
+    found = _unravel_index(indices, sizes=as_shape(shape))
+    sizes = shape if isinstance(shape, list | tuple | np.ndarray) and np.ndim(shape) else (shape,)
+    if any(isinstance(n, np.generic | np.ndarray) for n in sizes):
+        return _promoted(indices, found, sizes)
+    return found
+
+
+def _promoted(
+    indices: Array, found: Sequence[Array], sizes: Sequence[ArrayLike]
+) -> tuple[Array, ...]:
+    """The positions in the dtypes that division by sizes with dtypes gives, from the last."""
+    promoted: list[Array] = []
+    left = indices
+    for position, n in zip(reversed(found), reversed(sizes), strict=True):
+        left = convert(position, *common_dtype(left, n))
+        promoted.insert(0, left)
+    return tuple(promoted)
 
 
 @composite("unravel_index")
@@ -103,15 +122,20 @@ def _unravel_traced(indices: Array, *sizes: ArrayLike) -> tuple[Array, ...]:
 @composite("unravel_index")
 def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> tuple[Array, ...]:
     total = prod(sizes)
-    weak = get_aval(indices).weak_type
+    if surely_at_most(total, 0):
+        return (lax.full_like(indices, 0),) * len(sizes)
+    dtype, weak = dtype_of(indices), get_aval(indices).weak_type
     indices = widened(indices, total)
     if dtype_of(indices).kind == "i":
         indices = wrapped(indices, total)
-    indices = clip(indices, 0, max(total - 1, 0))
+    last = total - 1
+    if not is_symbolic_dim(last):
+        last = min(last, int(iinfo(dtype_of(indices)).max))
+    indices = clip(indices, 0, last)
     indices = convert(indices, dtype_of(indices), weak)
     found = []
     for n in reversed(sizes):
-        found.insert(0, lax.rem(indices, constant_like(indices, n)))
+        found.insert(0, convert(lax.rem(indices, constant_like(indices, n)), dtype, weak))
         indices = lax.div(indices, constant_like(indices, n))
     return tuple(found)
 
@@ -138,8 +162,9 @@ def ravel_multi_index(
       An integer array of the broadcast shape of the index arrays.
 
     Raises:
-      ValueError: if a position is out of bounds, or the numbers differ.
-      TypeError: if an index is no integer array.
+      ValueError: if a position is out of bounds, the numbers differ, or an index holds floats.
+      TypeError: if an index holds booleans, or a size is no int.
+      ConcretizationTypeError: if an index is traced and the mode is ``"raise"``.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -155,13 +180,15 @@ def ravel_multi_index(
         )
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}.")
+    dims = as_shape(dims)
     indices = operands("ravel_multi_index", *multi_index)
     for i in indices:
-        check_integers("ravel_multi_index", i, ValueError)
+        is_mask = dtype_of(i) == BOOL
+        check_integers("ravel_multi_index", i, TypeError if is_mask else ValueError)
     bounded = []
     for i, n in zip(indices, dims, strict=True):
         if mode == "raise":
-            known = np.asarray(i)
+            known = known_values(i, "With mode='clip' or mode='wrap' indices can be traced.")
             if known.size and not (0 <= known.min() and known.max() < n):
                 raise ValueError(
                     f"ravel_multi_index: an index is out of bounds for a dimension of size {n}. "
