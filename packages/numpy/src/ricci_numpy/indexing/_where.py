@@ -1,11 +1,13 @@
 """Choosing by a mask: ``where``, ``select``, and the positions where a mask holds."""
 
 from collections.abc import Callable, Sequence
-from typing import overload
+from functools import partial
+from typing import Any, overload
 
 import numpy as np
 
 import ricci_lax as lax
+from ricci_batching import vmap
 from ricci_ir import (
     BOOL,
     Array,
@@ -19,7 +21,7 @@ from ricci_ir import (
     python_scalar_dtype,
 )
 from ricci_numpy._promotion import check_arraylike, constant, convert, operands, promote_dtypes
-from ricci_numpy.arrays._creation import from_host
+from ricci_numpy.arrays._creation import asarray, from_host
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 
@@ -366,6 +368,22 @@ def argwhere(
     return columns if np.ndim(a) else lax.slice(columns, (0, 0), (np.shape(columns)[0], 0))
 
 
+def _element(case: Callable[..., ArrayLike], args: Any, kw: Any, x: Array) -> ArrayLike:
+    """The value that a function of ``piecewise`` has for an element."""
+    value = case(x, *args, **kw)
+    if np.ndim(value):
+        raise TypeError(
+            f"piecewise: functions of an element must return scalars, got shape {np.shape(value)}."
+        )
+    return value
+
+
+def _conditions(given: Sequence[ArrayLike] | Array | np.ndarray, ndim: int) -> list[ArrayLike]:
+    """The conditions of ``piecewise``: one alone need not stand in a list."""
+    several = isinstance(given, list | tuple) or np.ndim(given) > 1 or not ndim
+    return list(given) if several else [given]
+
+
 def piecewise(
     x: ArrayLike,
     condlist: Sequence[ArrayLike] | Array | np.ndarray,
@@ -378,8 +396,8 @@ def piecewise(
     Args:
       x: an array.
       condlist: boolean arrays of its shape; of several that hold, the last counts.
-      funclist: a function or a scalar for each condition, and one more for where none holds,
-        0 without it.
+      funclist: a function of an element, or a scalar, for each condition, and one more for where
+        none holds, 0 without it.
       args, kw: passed to the functions.
 
     Returns:
@@ -400,8 +418,11 @@ def piecewise(
     Source: numpy.piecewise.
     """
     (x,) = operands("piecewise", x)
-    conditions = list(condlist) if np.ndim(condlist[0]) or not np.ndim(x) else [condlist]
+    x = asarray(x)
+    conditions = _conditions(condlist, x.ndim)
     cases = list(funclist)
+    if not conditions:
+        raise ValueError("piecewise: there is no condition.")
     if len(cases) == len(conditions):
         cases.append(0)
     if len(cases) != len(conditions) + 1:
@@ -410,10 +431,16 @@ def piecewise(
             f"more for the default; got {len(cases)}."
         )
     dtype = get_aval(x).dtype
-    values = [
-        lax.convert_element_type(case(x, *args, **kw) if callable(case) else case, dtype)
-        for case in cases
-    ]
+
+    def value(case: ArrayLike | Callable[..., ArrayLike]) -> Array:
+        if callable(case):
+            each = partial(_element, case, args, kw)
+            for _ in range(x.ndim):
+                each = vmap(each)
+            case = each(x)
+        return lax.convert_element_type(case, dtype)
+
+    values = [value(case) for case in cases]
     result = broadcast(values[-1], np.shape(x))
     for condition, value in zip(conditions, values[:-1], strict=True):
         result = where_step(condition, value, result)
