@@ -156,6 +156,14 @@ TAKES = {
     "add": lambda x: jnp.add(x, x),
     "where": lambda x: jnp.where(x > 0, x, x),
     "set": lambda x: jnp.ones(2).at[:].set(x),
+    "index": lambda x: jnp.ones(3)[x.astype(int)],
+    "mask": lambda x: jnp.ones(2)[x > 0],
+    "set at": lambda x: jnp.ones(3).at[x.astype(int)].set(0),
+    "scan": lambda x: jax.lax.scan(lambda c, y: (c, y), 0.0, x),
+    "cond": lambda x: jax.lax.cond(True, lambda y: y, lambda y: y, x),
+    "jvp": lambda x: jax.jvp(jnp.sin, (x,), (x,)),
+    "checkpoint": lambda x: jax.checkpoint(jnp.sin)(x),
+    "choice": lambda x: jax.random.choice(jax.random.key(0), x),
     "sum": jnp.sum,
     "device_put": jax.device_put,
     "jit": jax.jit(lambda x: x),
@@ -174,6 +182,13 @@ def test_masked_arrays_are_refused(name, before):
         TAKES[name](np.ones(2))
     with pytest.raises(ValueError, match="mask"):
         TAKES[name](MASKED)
+
+
+def test_a_program_can_be_copied():
+    program = jax.make_jaxpr(jnp.sin)(1.0)
+    again = copy.copy(program)
+    assert again is not program
+    assert str(again) == str(program)
 
 
 def test_options_can_be_copied():

@@ -379,6 +379,9 @@ class Jaxpr:
     def __repr__(self) -> str:
         return printer.jaxpr(self, {})
 
+    def __copy__(self) -> "Jaxpr":
+        return self.replace()
+
     def __getstate__(self) -> NoReturn:
         raise TypeError("a jaxpr cannot be pickled; export the function instead")
 

@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 from ricci_ir import Tracer, TupleRecord, explained, similar_names, tracer_message
 from ricci_pytree import PyTreeDef, read_signature, tree_flatten
@@ -81,7 +82,11 @@ def _resolve(
                 f"{', '.join(p.name for p in parameters) or 'none'}."
                 f"{f' Did you mean {near[0]!r}?' if near else ''}"
             )
-        unnamed = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in names]
+        unnamed = [
+            p.name
+            for p in parameters
+            if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) and p.name in names
+        ]
         if unnamed:
             raise ValueError(
                 f"{kind}_argnames names {unnamed}, but {_name(fun)} takes these by position only. "
@@ -100,12 +105,10 @@ def _resolve(
 
 
 def _ints(kind: str, value: int | Sequence[int]) -> tuple[int, ...]:
-    if isinstance(value, int):
-        return (value,)
-    result = tuple(value)
-    if not all(isinstance(n, int) for n in result):
+    given = (value,) if isinstance(value, SupportsIndex) else tuple(value)
+    if not all(isinstance(n, SupportsIndex) for n in given):
         raise TypeError(f"{kind}_argnums must be an int or a sequence of ints, got {value!r}.")
-    return result
+    return tuple(map(index, given))
 
 
 def _strings(kind: str, value: str | Iterable[str]) -> tuple[str, ...]:
