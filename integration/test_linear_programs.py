@@ -58,6 +58,12 @@ def run(x, w, **options):
         "y, f = run(x, w)\n[r for r in f.args_res if hasattr(r, 'shape')], len(f.args_res)",
         "y, f = run(x, w)\nlen(f.opaque_residuals), f(y)",
         "y, f = run(x, w)\nf.args_res = [None and x or x, 2 * w]\nf(y)",
+        "y, f = run(x, w)\nf.args_res[1] = 2 * w\nf(y)",
+        "y, f = run(x, w)\nf.args_res[0] = 2 * x\nf(y)",
+        "y, f = run(x, w)\nf.args_res[1] = 2 * w\njax.jit(lambda f, y: f(y))(f, y)",
+        "y, f = run(x, w, saveable_args=(True, False))\nf.args_res[1] = w\nf(y)",
+        "y, f = jax.jit(lambda x, w: run(x, w, saveable_args=(True, False)))(x, w)\n"
+        "def back(f, w, y):\n    f.args_res[1] = w\n    return f(y)\njax.jit(back)(f, w, y)",
         "y, f = run(x, w, saveable_args=(True, False))\nlen(jax.tree.leaves(f.args_res))",
         "y, f = run(x, w, saveable_args=False)\nf.args_res = [x, w]\nf(y)",
         "y, f = run(x, w, saveable_args=(False, True))\nf(y)",

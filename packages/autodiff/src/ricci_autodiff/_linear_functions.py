@@ -238,11 +238,12 @@ class Pullback:
     It is given by the equations of a tape, with residuals as literals, and is a pytree of these.
     """
 
-    __slots__ = ("_parts", "_primal_ids", "eqns", "signature", "tangents")
+    __slots__ = ("_args", "_parts", "_primal_ids", "eqns", "signature", "tangents")
 
     eqns: list[JaxprEqn]
     tangents: Tangents
     signature: Signature
+    _args: list[Any] | None
     _parts: tuple[list[Any], _Template] | None
 
     def __init__(
@@ -252,6 +253,8 @@ class Pullback:
         signature: Signature,
         primal_ids: Sequence[int] = (),
     ):
+        # What `args_res` has handed out: its elements may be replaced.
+        self._args = None
         self.eqns = eqns
         self.tangents = tangents
         self.signature = signature
@@ -263,6 +266,14 @@ class Pullback:
         """The residuals, and the equations without them."""
         if self._parts is None:
             self._parts = _without_residuals(self.eqns, self._primal_ids)
+        if self._args is not None:
+            values, template = self._parts
+            pairs = zip(template.primals, self._args, strict=True)
+            given = {i: value for i, value in pairs if i is not None}
+            if any(values[i] is not value for i, value in given.items()):
+                values = [given.get(i, value) for i, value in enumerate(values)]
+                self._parts = values, template
+                self.eqns = template.filled(values)
         return self._parts
 
     def flatten(self) -> tuple[list[Any], tuple[_Template, Tangents, Signature]]:
@@ -290,25 +301,23 @@ class Pullback:
         """For each leaf of the function's arguments the residual that it is.
 
         ``NotNeeded()`` stands for one that is no residual, ``NotSaveable()`` for one that was not
-        to be kept. Such arguments are given, or others replaced, by assigning to this attribute.
+        to be kept. Such arguments are given, or others replaced, by assigning to this attribute or
+        to its elements.
         """
-        values, template = self._split()
-        return [NotNeeded() if i is None else values[i] for i in template.primals]
+        if self._args is None:
+            values, template = self._split()
+            self._args = [NotNeeded() if i is None else values[i] for i in template.primals]
+        return self._args
 
     @args_res.setter
     def args_res(self, given: Sequence[Any]) -> None:
-        values, template = self._split()
+        template = self._split()[1]
         if len(given) != len(template.primals):
             raise ValueError(
                 f"args_res needs one entry for each of the {len(template.primals)} leaves of the "
                 f"arguments, got {len(given)}."
             )
-        values = list(values)
-        for i, value in zip(template.primals, given, strict=True):
-            if i is not None:
-                values[i] = value
-        self._parts = (values, template)
-        self.eqns = template.filled(values)
+        self._args = list(given)
 
     @property
     def opaque_residuals(self) -> list[Any]:
@@ -362,7 +371,8 @@ class Pullback:
     def cotangents(self, ct: PyTree) -> list[Tangent | None]:
         """The cotangent of each leaf of the arguments; ``None`` if it is not differentiated."""
         signature = self.signature
-        if self._parts is not None and any(type(x) is NotSaveable for x in self._parts[0]):
+        changed = self._args is not None or self._parts is not None
+        if changed and any(type(x) is NotSaveable for x in self._split()[0]):
             raise ValueError(
                 "vjp: the pullback needs arguments that were not kept, because of saveable_args. "
                 "Assign them to its attribute args_res."
