@@ -23,6 +23,7 @@ from ricci_testing import Oracle, Request, evaluate_with, ricci_namespace, share
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
 PRELUDE = """
+import inspect
 scalar, count, flag = jnp.asarray(0.5), jnp.asarray(3), jnp.asarray(True)
 weak = lax.broadcast(jnp.asarray(2.0), (3,))
 matrix = jnp.where(jnp.array(np.eye(3, dtype=bool)), 2.0, 0.5)
@@ -147,6 +148,13 @@ jax.scipy.special.kl_div(weak, weak)
 jax.scipy.special.kl_div(scalar, 2)
 jax.scipy.special.binom(scalar, 2)
 jnp.triu(lax.broadcast(True, (3, 3)))
+jnp.tril(lax.broadcast(True, (3, 3)))
+jnp.ones_like(lax.broadcast(True, (3, 3)))
+jnp.full_like(lax.broadcast(True, (3, 3)), 1)
+jax.jit(lambda a: jnp.triu(a))(lax.broadcast(True, (3, 3)))
+jax.scipy.stats.norm.ppf(x)
+jax.scipy.stats.norm.isf(x, 1)
+jax.scipy.stats.rankdata(matrix)
 jnp.cov(x, aweights=jnp.array([1, 2, 3]))
 jnp.cov(n, aweights=n, fweights=n)
 jnp.cov(x.astype("bfloat16"), aweights=n)

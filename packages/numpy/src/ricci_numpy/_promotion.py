@@ -286,12 +286,10 @@ def constant_like(x: ArrayLike, value: float) -> ArrayLike:
     aval = get_aval(x)
     dtype = aval.dtype
     if aval.weak_type:
-        if is_symbolic_dim(value):
-            return convert(value, dtype, True)
+        if is_symbolic_dim(value) or dtype == BOOL:  # Python's booleans are not weakly typed
+            return convert(value if dtype != BOOL else bool(value), dtype, True)
         if dtype in COMPLEX_DTYPES:
             return complex(value)
-        if dtype == BOOL:
-            return bool(value)
         return float(value) if dtype in FLOAT_DTYPES else int(value)
     return strong_constant(dtype, value)
 

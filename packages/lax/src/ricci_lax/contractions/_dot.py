@@ -22,7 +22,6 @@ from ricci_ir import (
     hides,
     issubdtype,
     itemsize_bits,
-    lattice_result_type,
     makes_sharding,
 )
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -125,12 +124,9 @@ def _result_dtype(
     lhs: ShapedArray, rhs: ShapedArray, preferred: np.dtype | None
 ) -> tuple[np.dtype, bool]:
     """The dtype of a product, and whether it is weak."""
-    if lhs.dtype == rhs.dtype:
-        dtype, weak = lhs.dtype, lhs.weak_type and rhs.weak_type
-    elif lhs.weak_type or rhs.weak_type:
-        dtype, weak = lattice_result_type((lhs.dtype, lhs.weak_type), (rhs.dtype, rhs.weak_type))
-    else:
-        dtype, weak = max(lhs.dtype, rhs.dtype, key=_reach), False
+    dtype, weak = lhs.dtype, lhs.weak_type and rhs.weak_type
+    if rhs.dtype != dtype:
+        dtype = max(dtype, rhs.dtype, key=_reach)
     if preferred is None:
         return dtype, weak
     # Products of floats may be rounded; those of other numbers must fit.
@@ -140,7 +136,7 @@ def _result_dtype(
             f"dot_general: preferred_element_type={preferred} is narrower than the operands' "
             f"dtype, {dtype}. Ask for one of as many bits at least."
         )
-    return preferred, lhs.weak_type and rhs.weak_type
+    return preferred, weak
 
 
 def _reach(dtype: DTypeLike) -> tuple[int, int, float]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_ir import (
+    BOOL,
     Array,
     ArrayLike,
     DTypeLike,
@@ -233,9 +234,13 @@ def full_like(
         sharding = place_of(x, shape)
     if dtype is None and aval.weak_type:
         # The result stays weak: a Python scalar has a weak dtype, so convert the value to one.
-        is_scalar = np.isscalar(fill_value)
-        scalar = converted_scalar(fill_value, aval.dtype).item() if is_scalar else fill_value
-        result = full(shape, scalar, sharding=sharding)
+        if np.isscalar(fill_value) and aval.dtype != BOOL:
+            fill_value = converted_scalar(fill_value, aval.dtype).item()
+        elif not array_aval(fill_value).shape:  # of others `full` says what is wrong
+            fill_value = primitives["convert_element_type"].bind(
+                fill_value, new_dtype=aval.dtype, weak_type=True, sharding=None
+            )
+        result = full(shape, fill_value, sharding=sharding)
     else:
         found = aval.dtype if dtype is None else dtype
         result = full(shape, fill_value, found, sharding=sharding)

@@ -6,6 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
+    BOOL,
     Array,
     ArrayLike,
     ConcretizationTypeError,
@@ -98,6 +99,8 @@ def filled(shape: Shape, value: ArrayLike, dtype: Any, weak_type: bool, name: st
         return backend().array(np.full(shape, value, dtype), ShapedArray(shape, dtype, weak_type))
     if not weak_type:
         value = np.asarray(value).astype(dtype)[()]
+    elif dtype == BOOL:  # Python's booleans are not weakly typed
+        value = convert(bool(value), dtype, True)
     return lax.broadcast_in_dim(value, shape, ()) if shape else _rank_zero(value, dtype, weak_type)
 
 

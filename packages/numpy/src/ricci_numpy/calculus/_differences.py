@@ -201,9 +201,7 @@ def gradient(
 
 @composite("gradient")
 def _gradient(f: Array, *distances: ArrayLike, axes: tuple[int, ...]) -> Array | list[Array]:
-    weak = f.weak_type
     f, *steps = promote_dtypes_inexact(f, *distances)
-    f = convert(f, f.dtype, f.weak_type and weak)
     found = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
     return found if len(found) > 1 else found[0]
 

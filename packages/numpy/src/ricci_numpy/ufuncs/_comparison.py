@@ -383,9 +383,9 @@ def _isclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -
     allowed = add(atol, multiply(rtol, lax.abs(b)))
     near = lax.bitwise_and(isfinite(b), less_equal(distance, allowed))
     close = lax.bitwise_or(lax.eq(a, b), near)
-    if not equal_nan:
-        return close
-    return lax.bitwise_or(close, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
+    if equal_nan:
+        close = lax.bitwise_or(close, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
+    return convert(close, BOOL)
 
 
 def allclose(

@@ -8,7 +8,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, explicit_dtype, inlined, is_static_shape
-from ricci_numpy.authoring import operands, promote_dtypes, promote_dtypes_inexact
+from ricci_numpy.authoring import convert, operands, promote_dtypes, promote_dtypes_inexact
 
 
 def _vectors(name: str, *args: ArrayLike) -> list[Array]:
@@ -86,7 +86,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     if r is None:
         (c,) = _vectors("toeplitz", c)
         r = jnp.conj(c)
-    c, r = promote_dtypes(*_vectors("toeplitz", c, r))
+    c, r = (convert(x, x.dtype) for x in promote_dtypes(*_vectors("toeplitz", c, r)))
     m, n = c.shape[-1], r.shape[-1]
     if not m or not n:
         lead = lax.broadcast_shapes(c.shape[:-1], r.shape[:-1])
@@ -129,7 +129,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """
     (c,) = _vectors("hankel", c)
     r = jnp.zeros_like(c) if r is None else r
-    c, r = promote_dtypes(*_vectors("hankel", c, r))
+    c, r = (convert(x, x.dtype) for x in promote_dtypes(*_vectors("hankel", c, r)))
     m, n = c.shape[-1], r.shape[-1]
     if not m or not n:
         lead = lax.broadcast_shapes(c.shape[:-1], r.shape[:-1])

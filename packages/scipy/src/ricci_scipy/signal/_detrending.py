@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
-from ricci_numpy.authoring import canonical_axis, operands, promote_dtypes_inexact
+from ricci_numpy.authoring import canonical_axis, convert, operands, promote_dtypes_inexact
 
 
 def detrend(
@@ -62,7 +62,7 @@ def _less_lines(x: Array, *, axis: int, places: tuple[int, ...]) -> Array:
         # The projection on an orthonormal basis of the lines is subtracted.
         lines = np.stack([np.arange(1, n + 1) / n, np.ones(n)], axis=1)
         u, s, _ = np.linalg.svd(lines, full_matrices=False)
-        basis = jnp.asarray(u[:, s > 1e-12], x.dtype)
+        basis = convert(u[:, s > 1e-12], x.dtype, x.weak_type)
         inside = jnp.tensordot(basis, jnp.tensordot(basis.T, part, 1, precision="highest"), 1)
         parts.append(part - inside)
     return jnp.moveaxis(jnp.concatenate(parts, 0), 0, axis)
