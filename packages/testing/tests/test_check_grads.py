@@ -103,3 +103,28 @@ def test_a_rule_of_ones_own_is_checked(case):
 def test_a_rule_that_returns_another_value_is_refused():
     with pytest.raises(AssertionError, match="result 0 of the vjp itself"):
         check_vjp(lax.sin, lambda x: (lax.cos(x), lambda ct: (ct,)), (X,))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("modes", ["fwd", "rev"])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_jump_beside_the_point_is_no_error(dtype, modes, side):
+    """A step may cross it: then a shorter one decides, and a wrong rule fails at both."""
+    near = {"float32": 5e-4, "float64": 2e-7}[dtype]
+    with enable_x64(dtype == "float64"):
+        x = np.asarray([1.0, 1.0], dtype)
+        jump = np.asarray(side * near, dtype)
+
+        def stepped(slope):
+            passed = lambda x: lax.convert_element_type(lax.ge(x, lax.add(x * 0 + 1, jump)), dtype)
+
+            @lax.custom_jvp
+            def f(x):
+                return lax.add(lax.mul(x, x), lax.mul(passed(x), x * 0 + 100))
+
+            f.defjvp(lambda xs, ts: (f(*xs), lax.mul(slope * xs[0], ts[0])))
+            return f
+
+        check_grads(stepped(np.asarray(2, dtype)), (x,), 1, modes)
+        with pytest.raises(AssertionError, match="tangent of result|⟨Jᵀw, v⟩"):
+            check_grads(stepped(np.asarray(9, dtype)), (x,), 1, modes)
