@@ -45,9 +45,6 @@ def elementwise[**P, R](
             aval = get_aval(xs[0])
             dtype = aval.dtype
             _check_dtype(name, dtype, complexes)
-            stays_weak = weak and aval.weak_type
-            if scalars and stays_weak:
-                stays_weak = not any(get_aval(x).shape for x in xs)
             if widen and dtype.name in _SMALL:
                 xs = [convert(x, np.dtype(np.float32)) for x in xs]
             elif not weak or (not vectors and any(map(jnp.ndim, args))):

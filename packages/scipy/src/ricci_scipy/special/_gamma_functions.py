@@ -8,7 +8,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, get_aval, issubdtype
-from ricci_numpy.authoring import convert, operands, promote_dtypes_inexact
+from ricci_numpy.authoring import operands, promote_dtypes_inexact
 
 from ._elementwise import elementwise, polynomial
 
@@ -94,7 +94,7 @@ def loggamma(x: ArrayLike) -> Array:
     Source: Hare, J. Algorithms 25 (1997) 221.
     """
     if jnp.iscomplexobj(x):
-        return convert(_complex_loggamma(x), get_aval(x).dtype)
+        return _complex_loggamma(x)
     return jnp.where(jnp.less(x, 0), np.nan, lax.lgamma(x))
 
 

@@ -108,9 +108,8 @@ norm: ModuleType = distribution(
     logcdf=special.log_ndtr,
     sf=lambda z: special.ndtr(-z),
     logsf=lambda z: special.log_ndtr(-z),
-    # Quantiles are of the default float dtype: float64, where that is enabled.
-    ppf=lambda q: special.ndtri(q).astype(float),
-    isf=lambda q: -special.ndtri(q).astype(float),
+    ppf=special.ndtri,
+    isf=lambda q: -special.ndtri(q),
 )
 
 cauchy: ModuleType = distribution(

@@ -6,7 +6,6 @@ a row has no formula are derived from others: ``pdf`` from ``logpdf``, ``sf`` fr
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import wraps
 from inspect import Parameter, Signature
 from types import ModuleType
 
@@ -14,8 +13,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, get_aval
-from ricci_numpy.authoring import convert
+from ricci_ir import Array
 from ricci_scipy.special._elementwise import elementwise
 
 Formula = Callable[..., Array]
@@ -211,17 +209,6 @@ def _function(
         return value
 
     return function
-
-
-def _weakly_typed(function: Formula) -> Formula:
-    """The function, with results that are weakly typed if all arguments are."""
-
-    @wraps(function)
-    def formula(*args: Array) -> Array:
-        value = function(*args)
-        return convert(value, value.dtype, all(get_aval(x).weak_type for x in args))
-
-    return formula
 
 
 def _in_domain(function: Formula, valid: Formula, shapes: slice) -> Formula:
