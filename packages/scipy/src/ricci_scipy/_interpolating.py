@@ -234,7 +234,8 @@ def _check_method(method: str) -> None:
 def _outside(found: Array, xi: Array, grid: Sequence[Array], fill: ArrayLike) -> Array:
     """``found``, with ``fill`` at the points outside of the grid."""
     ends = jnp.stack([p[0] for p in grid]), jnp.stack([p[-1] for p in grid])
-    is_out = jnp.any(jnp.logical_or(xi < ends[0], xi > ends[1]), axis=-1)
+    low, high = (jnp.broadcast_to(end, xi.shape) for end in ends)
+    is_out = jnp.any(jnp.logical_or(xi < low, xi > high), axis=-1)
     return jnp.where(is_out.reshape(-1, *[1] * (found.ndim - 1)), fill, found)
 
 

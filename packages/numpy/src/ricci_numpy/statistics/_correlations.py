@@ -136,11 +136,11 @@ def _cov(
         total = sum(weights)
         if aweights is not None and not _has_dtype(weights, np.inexact):
             total = convert(total, x.dtype)
-        average = divide(sum(multiply(x, weights), 1), total)
+        average = divide(sum(multiply(x, lax.expand_dims(weights, (0,))), 1), total)
         freedom = _freedom(total, weights, aweights, ddof)
     x, average = promote_dtypes(x, average)
     x = lax.sub(x, lax.expand_dims(average, (1,)))
-    weighted = x if weights is None else multiply(x, weights)
+    weighted = x if weights is None else multiply(x, lax.expand_dims(weights, (0,)))
     found = divide(dot(x, conj(transpose(weighted))), freedom)
     return lax.squeeze(found, (0, 1)) if found.shape == (1, 1) else found
 

@@ -33,7 +33,8 @@ def _multivariate_normal(
     else:
         factor = jnp.linalg.cholesky(cov)
     x = _normal(key, shape=(*shape, mean.shape[-1]), dtype=dtype)
-    return jnp.add(mean, jnp.einsum("...ij,...j->...i", factor, x))
+    noise = jnp.einsum("...ij,...j->...i", factor, x)
+    return jnp.add(jnp.broadcast_to(mean, noise.shape), noise)
 
 
 def multivariate_normal(

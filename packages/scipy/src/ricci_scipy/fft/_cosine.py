@@ -63,9 +63,10 @@ def _forward(x: Array, *, axis: int, ortho: bool) -> Array:
     order = np.concatenate([np.arange(0, n, 2), np.arange(1, n, 2)[::-1]])
     spectrum = jnp.fft.fft(x[..., order])
     turns = jnp.asarray(2 * _turns(n, -1), spectrum.dtype)
-    found = (spectrum * turns).real
+    found = (spectrum * jnp.broadcast_to(turns, spectrum.shape)).real
     if ortho:
-        found = found * jnp.asarray(_weights(n), found.dtype)
+        weights = jnp.asarray(_weights(n), found.dtype)
+        found = found * jnp.broadcast_to(weights, found.shape)
     return jnp.moveaxis(found, -1, axis)
 
 
@@ -74,10 +75,11 @@ def _backward(x: Array, *, axis: int, ortho: bool) -> Array:
     n = x.shape[axis]
     x = jnp.moveaxis(x, axis, -1)
     if ortho:
-        x = x / jnp.asarray(_weights(n), x.dtype)
+        x = x / jnp.broadcast_to(jnp.asarray(_weights(n), x.dtype), x.shape)
     mirrored = jnp.concatenate([jnp.zeros_like(x[..., :1]), jnp.flip(x[..., 1:], -1)], -1)
     spectrum = lax.complex(x, -mirrored)
-    spectrum = spectrum * jnp.asarray(_turns(n, 1) / 2, spectrum.dtype)
+    turns = jnp.asarray(_turns(n, 1) / 2, spectrum.dtype)
+    spectrum = spectrum * jnp.broadcast_to(turns, spectrum.shape)
     order = np.concatenate([np.arange(0, n, 2), np.arange(1, n, 2)[::-1]])
     found = jnp.fft.ifft(spectrum).real[..., np.argsort(order)]
     return jnp.moveaxis(found, -1, axis)

@@ -82,7 +82,8 @@ def _spectrum(
         if padded:
             missing = (-(v.shape[-1] - nperseg) % step) % nperseg
             v = jnp.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, missing)])
-        parts = _detrended(_segments(v, nperseg, noverlap), detrend) * window
+        parts = _detrended(_segments(v, nperseg, noverlap), detrend)
+        parts = parts * jnp.broadcast_to(window, parts.shape)
         return jnp.fft.rfft(parts.real, nfft) if onesided else jnp.fft.fft(parts, nfft)
 
     if scaling == "density":
@@ -444,12 +445,13 @@ def _istft(
     parts = inverse(jnp.swapaxes(z, -1, -2), nfft)[..., :nperseg]
     parts = parts.astype(z.real.dtype if onesided else z.dtype)
     squares = jnp.broadcast_to(window * window, (parts.shape[-2], nperseg))
-    x = _added(parts * (window * jnp.sum(window)), step)
+    scaled = jnp.broadcast_to(window * jnp.sum(window), parts.shape)
+    x = _added(parts * scaled, step)
     norm = _added(squares, step)
     if boundary:
         edge = nperseg // 2
         x, norm = x[..., edge : x.shape[-1] - edge], norm[edge : norm.shape[-1] - edge]
-    return x / jnp.where(norm > 1e-10, norm, 1)
+    return x / jnp.broadcast_to(jnp.where(norm > 1e-10, norm, 1), x.shape)
 
 
 def _added(parts: Array, step: int) -> Array:

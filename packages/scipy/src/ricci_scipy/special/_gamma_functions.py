@@ -334,7 +334,8 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     """
     (a,), d = promote_dtypes_inexact(*operands("multigammaln", a)), int(d)
     a = jnp.asarray(a) + 0.0
-    terms = jnp.expand_dims(a, -1) - (np.arange(d) / 2).astype(a.dtype)
+    halves = (np.arange(d) / 2).astype(a.dtype).reshape(*[1] * a.ndim, d)
+    terms = jnp.expand_dims(a, -1) - halves
     return jnp.sum(lax.lgamma(terms), -1) + a.dtype.type(d * (d - 1) / 4 * log(pi))
 
 

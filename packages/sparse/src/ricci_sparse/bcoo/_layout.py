@@ -106,7 +106,7 @@ def common_batches(data: Array, indices: Array) -> tuple[Array, Array]:
 def is_inside(indices: Array, sizes: tuple[int, ...]) -> Array:
     """Which rows of indices point into an array of these sizes; others are padding."""
     bounds = jnp.array(sizes, indices.dtype) if _fits(sizes, indices) else jnp.array(sizes)
-    inside = (indices >= 0) & (indices < bounds)
+    inside = (indices >= 0) & (indices < jnp.broadcast_to(bounds, indices.shape))
     return jnp.all(inside, axis=-1)
 
 
