@@ -108,8 +108,9 @@ norm: ModuleType = distribution(
     logcdf=special.log_ndtr,
     sf=lambda z: special.ndtr(-z),
     logsf=lambda z: special.log_ndtr(-z),
-    ppf=special.ndtri,
-    isf=lambda q: -special.ndtri(q),
+    # Quantiles are of the default float dtype: float64, where that is enabled.
+    ppf=lambda q: special.ndtri(q).astype(float),
+    isf=lambda q: -special.ndtri(q).astype(float),
 )
 
 cauchy: ModuleType = distribution(
