@@ -77,7 +77,11 @@ def _signature_of(fun: Callable[..., Any]) -> inspect.Signature:
         own = getattr(fun, "__dict__", None) or {}
         if "__wrapped__" in own and "__signature__" not in own:
             fun = own["__wrapped__"]
-    if type(fun) is partial and type(fun.func) is not FunctionType and "__signature__" not in own:
+    if (
+        isinstance(fun, partial)
+        and type(fun.func) is not FunctionType
+        and "__signature__" not in own
+    ):
         return inspect.signature(partial(_described(fun.func), *fun.args, **fun.keywords))
     if isinstance(fun, MethodType) and type(fun.__func__) is not FunctionType:
         return inspect.signature(MethodType(_described(fun.__func__), fun.__self__))

@@ -153,7 +153,7 @@ def _as_part(part: Any) -> Any:
 def _as_index_array(part: Any) -> Any:
     """An array of an index: integers in a dtype that arrays can have, or a mask with its values."""
     if isinstance(part, np.ma.MaskedArray):
-        get_aval(part)  # refuses it
+        return get_aval(part)  # which refuses it
     dtype = part.aval.dtype if hasattr(type(part), "aval") else part.dtype
     if dtype == BOOL:
         return _as_mask(part)

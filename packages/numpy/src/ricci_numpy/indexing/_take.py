@@ -92,6 +92,8 @@ def take(
     if mode == "raise":
         raise NotImplementedError("take: programs cannot raise; use mode 'fill', 'clip' or 'wrap'.")
     a, indices = operands("take", a, indices)
+    if dtype_of(indices) == np.dtype(bool) and as_mode(mode) is not _MODES.CLIP:
+        indices = convert(indices, np.dtype(np.int32))  # 0 and 1, as NumPy's scalars of that type
     check_integers("take", indices, ValueError)
     if axis is not None:
         axis = canonical_axis(axis, np.ndim(a))

@@ -380,8 +380,9 @@ def _element(case: Callable[..., ArrayLike], args: Any, kw: Any, x: Array) -> Ar
 
 def _conditions(given: Sequence[ArrayLike] | Array | np.ndarray, ndim: int) -> list[ArrayLike]:
     """The conditions of ``piecewise``: one alone need not stand in a list."""
-    several = isinstance(given, list | tuple) or np.ndim(given) > 1 or not ndim
-    return list(given) if several else [given]
+    alone: Any = given
+    several = isinstance(given, list | tuple) or np.ndim(alone) > 1 or not ndim
+    return list(given) if several else [alone]
 
 
 def piecewise(
@@ -432,7 +433,7 @@ def piecewise(
         )
     dtype = get_aval(x).dtype
 
-    def value(case: ArrayLike | Callable[..., ArrayLike]) -> Array:
+    def filling(case: ArrayLike | Callable[..., ArrayLike]) -> Array:
         if callable(case):
             each = partial(_element, case, args, kw)
             for _ in range(x.ndim):
@@ -440,7 +441,7 @@ def piecewise(
             case = each(x)
         return lax.convert_element_type(case, dtype)
 
-    values = [value(case) for case in cases]
+    values = [filling(case) for case in cases]
     result = broadcast(values[-1], np.shape(x))
     for condition, value in zip(conditions, values[:-1], strict=True):
         result = where_step(condition, value, result)

@@ -192,7 +192,7 @@ class _Operand(TupleRecord):
 def _prepared(x: _Operand, kept: set[str], other: str) -> _Operand:
     """An operand summed over repeated labels and over those that nothing else needs."""
     needed = "".join(kept) + other
-    value, labels = _mask_diagonals(*x, needed)
+    value, labels = _mask_diagonals(x.value, x.labels, needed)
     return _Operand(*_sum_over(value, labels, "".join(c for c in labels if c not in needed)))
 
 

@@ -80,7 +80,8 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     if isinstance(shape, list | tuple) and any(isinstance(n, Tracer) for n in shape):
         return _unravel_traced(indices, *shape)
     found = _unravel_index(indices, sizes=as_shape(shape))
-    sizes = shape if isinstance(shape, list | tuple | np.ndarray) and np.ndim(shape) else (shape,)
+    is_several = isinstance(shape, list | tuple) or (isinstance(shape, np.ndarray) and shape.ndim)
+    sizes = shape if is_several else (shape,)
     if any(isinstance(n, np.generic | np.ndarray) for n in sizes):
         return _promoted(indices, found, sizes)
     return found

@@ -162,7 +162,7 @@ def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Array:
     small = not is_symbolic_dim(size) and size <= _COUNTED_ON_HOST and dtype not in INEXACT_DTYPES
     on_host = small and has_backend() and not uploads_are_guarded()
     if on_host and context.trace is eval_trace:
-        first, distance = (int(strong_constant(dtype, x)) for x in (start, step))
+        first, distance = (int(np.asarray(strong_constant(dtype, x))) for x in (start, step))
         return from_host((first + distance * np.arange(size)).astype(dtype), dtype=dtype)
     # A step is rounded once, not with each element that it leads to.
     wide = _FLOAT32 if has_step and dtype in FLOAT_DTYPES and dtype.itemsize < 4 else dtype

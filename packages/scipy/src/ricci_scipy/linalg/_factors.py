@@ -107,6 +107,11 @@ if TYPE_CHECKING:
     ) -> Array | tuple[Array, Array]: ...
 
 
+def from_lists(name: str, *args: ArrayLike) -> list[Array]:
+    """Operands as arrays of one inexact dtype; nested lists are operands, too, as in SciPy."""
+    return matrices(name, *(jnp.asarray(x) if isinstance(x, list | tuple) else x for x in args))
+
+
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
@@ -133,7 +138,7 @@ def cholesky(
 
     Source: scipy.linalg.cholesky.
     """
-    return _cholesky(*matrices("cholesky", a), lower=bool(lower))
+    return _cholesky(*from_lists("cholesky", a), lower=bool(lower))
 
 
 @composite("_cholesky")
@@ -173,9 +178,7 @@ def svd(
 
     Source: scipy.linalg.svd.
     """
-    found = _svd(
-        *matrices("svd", jnp.asarray(a)), full_matrices=full_matrices, compute_uv=compute_uv
-    )
+    found = _svd(*from_lists("svd", a), full_matrices=full_matrices, compute_uv=compute_uv)
     return found
 
 
@@ -220,7 +223,7 @@ def qr(
     """
     if mode not in ("full", "r", "economic"):
         raise ValueError(f"qr: mode={mode!r} is unknown; it is 'full', 'economic' or 'r'.")
-    found = _qr(*matrices("qr", a), is_full=mode in ("full", "r"), pivoting=bool(pivoting))
+    found = _qr(*from_lists("qr", a), is_full=mode in ("full", "r"), pivoting=bool(pivoting))
     return tuple(found[1:]) if mode == "r" else tuple(found)
 
 
@@ -255,7 +258,7 @@ def lu(
 
     Source: scipy.linalg.lu.
     """
-    return tuple(_lu(*matrices("lu", a), permute_l=bool(permute_l)))
+    return tuple(_lu(*from_lists("lu", a), permute_l=bool(permute_l)))
 
 
 @composite("_lu")
@@ -320,7 +323,7 @@ def eigh(
                 "eigenvalues, is. For a generalised one, transform it with the Cholesky factor "
                 "of b, and for some of the eigenvalues, slice the result."
             )
-    (a,) = matrices("eigh", a)
+    (a,) = from_lists("eigh", a)
     if eigvals_only:
         return jnp.linalg.eigvalsh(a, UPLO="L" if lower else "U")
     eigenvalues, eigenvectors = jnp.linalg.eigh(a, UPLO="L" if lower else "U")
@@ -365,7 +368,7 @@ def polar(
     Source: scipy.linalg.polar; Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for
     computing the matrix polar decomposition", 2010.
     """
-    (a,) = (jnp.asarray(x) for x in matrices("polar", a))
+    (a,) = (jnp.asarray(x) for x in from_lists("polar", a))
     if a.ndim < 2:
         raise ValueError(f"polar: matrices are needed, got shape {a.shape}.")
     if side not in ("right", "left"):
@@ -510,7 +513,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 
     Source: scipy.linalg.rsf2csf.
     """
-    t, z = (jnp.asarray(x) for x in matrices("rsf2csf", T, Z))
+    t, z = (jnp.asarray(x) for x in from_lists("rsf2csf", T, Z))
     for name, x in (("T", t), ("Z", z)):
         if x.ndim < 2 or x.shape[-2] != x.shape[-1]:
             raise ValueError(f"rsf2csf: {name} must hold square matrices, got shape {x.shape}.")

@@ -14,7 +14,7 @@ from ricci_ir import Array, ArrayLike, composite, inlined
 from ricci_lax.linalg import triangular_solve
 from ricci_numpy.authoring import adjoint, promote_dtypes
 
-from ._factors import rsf2csf, schur
+from ._factors import from_lists, rsf2csf, schur
 from ._systems import square_matrices
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def expm_frechet(
 
     Source: Al-Mohy and Higham, "Computing the Fréchet derivative of the matrix exponential", 2009.
     """
-    a, e = promote_dtypes(*square_matrices("expm_frechet", A, E))
+    a, e = promote_dtypes(*square_matrices("expm_frechet", *from_lists("expm_frechet", A, E)))
     if a.ndim != 2 or a.shape != e.shape:
         raise ValueError(
             f"expm_frechet: A and E must be matrices of one shape, got {a.shape} and {e.shape}."
@@ -278,7 +278,7 @@ def funm(
 
     Source: Parlett, "A recurrence among the elements of functions of triangular matrices", 1976.
     """
-    (a,) = square_matrices("funm", A)
+    (a,) = square_matrices("funm", *from_lists("funm", A))
     if a.ndim != 2:
         raise ValueError(f"funm: a square matrix is needed, got shape {a.shape}.")
     t, z = rsf2csf(*schur(a))

@@ -9,7 +9,7 @@ from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import triangular_solve
 from ricci_numpy.authoring import adjoint, matrices
 
-from ._factors import qr
+from ._factors import from_lists, qr
 from ._systems import square_matrices
 
 
@@ -43,8 +43,8 @@ def solve_sylvester(
 
     Source: Bartels and Stewart, "Solution of the matrix equation AX + XB = C", 1972.
     """
-    a, b = square_matrices("solve_sylvester", A, B)
-    a, b, c = (jnp.asarray(x) for x in matrices("solve_sylvester", a, b, C))
+    a, b, c = from_lists("solve_sylvester", A, B, C)
+    a, b = square_matrices("solve_sylvester", a, b)
     needed = (a.shape[-1], b.shape[-1])
     if c.shape[-2:] != needed:
         raise ValueError(

@@ -9,7 +9,7 @@ from ricci_lax.linalg import lu as lu_of
 from ricci_lax.linalg import lu_pivots_to_permutation, triangular_solve
 from ricci_numpy.authoring import matrices
 
-from ._factors import cholesky
+from ._factors import cholesky, from_lists
 
 _TRANSPOSITIONS = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
 
@@ -95,7 +95,7 @@ def solve_triangular(
         raise ValueError(
             f"solve_triangular: trans={trans!r} is unknown; it is 0, 1 or 2, or 'N', 'T' or 'C'."
         )
-    a, b, is_vector = _system("solve_triangular", jnp.asarray(a), jnp.asarray(b))
+    a, b, is_vector = _system("solve_triangular", *from_lists("solve_triangular", a, b))
     x = _solve_triangular(a, b, kind=kind, lower=bool(lower), unit_diagonal=bool(unit_diagonal))
     return x[..., 0] if is_vector else x
 
@@ -172,7 +172,7 @@ def cho_solve(
     Source: scipy.linalg.cho_solve.
     """
     factor, lower = c_and_lower
-    c, b, is_vector = _system("cho_solve", factor, b)
+    c, b, is_vector = _system("cho_solve", *from_lists("cho_solve", factor, b))
     x = _cho_solve(c, b, lower=bool(lower))
     return x[..., 0] if is_vector else x
 
@@ -274,7 +274,7 @@ def lu_factor(
 
     Source: scipy.linalg.lu_factor.
     """
-    factors, pivots, _ = lu_of(*matrices("lu_factor", a))
+    factors, pivots, _ = lu_of(*from_lists("lu_factor", a))
     return factors, pivots
 
 

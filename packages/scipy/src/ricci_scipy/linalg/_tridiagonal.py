@@ -86,6 +86,7 @@ def eigh_tridiagonal(
     Source: scipy.linalg.eigh_tridiagonal.
     """
     name = "eigh_tridiagonal"
+    d, e = (jnp.asarray(x) if isinstance(x, list | tuple) else x for x in (d, e))
     d, e = (jnp.asarray(x) for x in operands(name, d, e))
     if d.dtype != e.dtype:
         raise TypeError(f"{name}: d and e must have one dtype, got {d.dtype} and {e.dtype}.")
