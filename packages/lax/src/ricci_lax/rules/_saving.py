@@ -5,9 +5,9 @@ which values are saved in between, also inside of programs that an operation hol
 then becomes two: one that returns saved values, and one that takes them and computes the rest.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from ricci_ir import AbstractValue, RuleTable, TupleRecord, rule_table
+from ricci_ir import AbstractValue, RuleTable, rule_table
 
 __all__ = [
     "Saving",
@@ -19,7 +19,7 @@ __all__ = [
 saving_rules: RuleTable = rule_table("saving", required=False)
 
 
-class Saving(TupleRecord):
+class Saving(NamedTuple):
     """An operation that returns saved values, and one that takes them.
 
     Attributes:
