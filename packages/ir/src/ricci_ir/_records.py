@@ -88,7 +88,9 @@ class Record:
 class _WithoutDict(type):
     """The class of classes whose instances hold nothing but the elements of a tuple."""
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]
+    ) -> "_WithoutDict":
         return super().__new__(mcs, name, bases, {"__slots__": (), **namespace})
 
 
@@ -115,6 +117,7 @@ class TupleRecord(tuple[Any, ...], metaclass=_WithoutDict):
 
     _fields: tuple[str, ...] = ()
     _field_defaults: dict[str, Any] = {}
+    __match_args__: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -126,7 +129,7 @@ class TupleRecord(tuple[Any, ...], metaclass=_WithoutDict):
         cls._fields = cls.__match_args__ = (*cls._fields, *own)
         cls._field_defaults = {**cls._field_defaults, **given}
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         fields = cls._fields
         if kwargs or len(args) != len(fields):
             defaults = cls._field_defaults
@@ -137,7 +140,7 @@ class TupleRecord(tuple[Any, ...], metaclass=_WithoutDict):
     def __getnewargs__(self) -> tuple[Any, ...]:
         return tuple(self)
 
-    def _replace(self, **changes: Any) -> Self:
+    def _replace(self, **changes: object) -> Self:
         """A copy with some of the fields replaced."""
         return type(self)(**{**self._asdict(), **changes})
 

@@ -1,6 +1,6 @@
 """Choosing by a mask: ``where``, ``select``, and the positions where a mask holds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, overload
 
@@ -368,7 +368,9 @@ def argwhere(
     return columns if np.ndim(a) else lax.slice(columns, (0, 0), (np.shape(columns)[0], 0))
 
 
-def _element(case: Callable[..., ArrayLike], args: Any, kw: Any, x: Array) -> ArrayLike:
+def _element(
+    case: Callable[..., ArrayLike], args: Sequence[object], kw: Mapping[str, object], x: Array
+) -> ArrayLike:
     """The value that a function of ``piecewise`` has for an element."""
     value = case(x, *args, **kw)
     if np.ndim(value):
