@@ -18,8 +18,10 @@ from ricci_ir import (
     ShapeLike,
     as_array,
     cast_varying,
+    context,
     converted_scalar,
     define,
+    eval_trace,
     explicit_dtype,
     factors,
     float0,
@@ -37,7 +39,7 @@ from ricci_stablehlo import Lowering, Value, write_iota
 from . import _exact_rules as exact
 from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p
 from ._operand_types import array_aval, as_sizes, check_dtype, check_nonnegative, numeric
-from ._placement import bind_divided, bind_placed, place_of
+from ._placement import bind_divided, bind_placed, place_of, placement
 
 __all__ = [
     "broadcasted_iota",
@@ -199,7 +201,9 @@ def full(
     if sharding is None:
         return broadcast_in_dim(fill_value, shape, ())
     params = {"shape": as_sizes(shape), "broadcast_dimensions": ()}
-    return bind_divided(broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params)
+    result = bind_divided(broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params)
+    # Outside of programs a scalar says nothing of a mesh, so that its copies are still to be put.
+    return placement.constrain(result, sharding) if context.trace is eval_trace else result
 
 
 @hands_back

@@ -106,7 +106,8 @@ def bind_placed(
 def place_of(x: object, shape: Shape) -> Any:
     """Where an array of a shape goes that is made like ``x``, if ``x`` says so.
 
-    It does if it has that shape and was put somewhere, or describes an array with a sharding.
+    It does if it was put somewhere and has that shape or is on one device, or describes an array
+    with a sharding.
     """
     if context.trace is not eval_trace or isinstance(x, Tracer):
         described = isinstance(x, ShapeDtypeStruct)
@@ -116,5 +117,10 @@ def place_of(x: object, shape: Shape) -> Any:
         return aval.sharding if aval.type_sharding.is_divided else None
     if not getattr(x, "committed", True):
         return None
-    where = getattr(x, "sharding", None)
-    return None if where is None or np.shape(x) != shape else where  # pyright: ignore
+    where: Any = getattr(x, "sharding", None)
+    if where is None or np.shape(x) == shape:  # pyright: ignore
+        return where
+    devices = tuple(getattr(where, "device_set", ()))
+    if len(devices) != 1:
+        return None
+    return where if len(getattr(where, "spec", ())) <= len(shape) else devices[0]
