@@ -107,9 +107,14 @@ if TYPE_CHECKING:
     ) -> Array | tuple[Array, Array]: ...
 
 
+def unlisted(*args: ArrayLike) -> list[ArrayLike]:
+    """Operands, of which nested lists are made arrays, as in SciPy."""
+    return [jnp.asarray(x) if isinstance(x, list | tuple) else x for x in args]
+
+
 def from_lists(name: str, *args: ArrayLike) -> list[Array]:
-    """Operands as arrays of one inexact dtype; nested lists are operands, too, as in SciPy."""
-    return matrices(name, *(jnp.asarray(x) if isinstance(x, list | tuple) else x for x in args))
+    """Operands as arrays of one inexact dtype; nested lists are operands, too."""
+    return matrices(name, *unlisted(*args))
 
 
 def cholesky(

@@ -9,6 +9,8 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import operands
 
+from ._factors import unlisted
+
 if TYPE_CHECKING:
 
     @overload
@@ -86,8 +88,7 @@ def eigh_tridiagonal(
     Source: scipy.linalg.eigh_tridiagonal.
     """
     name = "eigh_tridiagonal"
-    d, e = (jnp.asarray(x) if isinstance(x, list | tuple) else x for x in (d, e))
-    d, e = (jnp.asarray(x) for x in operands(name, d, e))
+    d, e = (jnp.asarray(x) for x in operands(name, *unlisted(d, e)))
     if d.dtype != e.dtype:
         raise TypeError(f"{name}: d and e must have one dtype, got {d.dtype} and {e.dtype}.")
     if not d.ndim or d.ndim != e.ndim or d.shape[-1] != e.shape[-1] + 1:
