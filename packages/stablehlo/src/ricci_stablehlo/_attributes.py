@@ -11,6 +11,11 @@ _BARE = r"[A-Za-z_][A-Za-z0-9_$.]*"
 _INT64 = range(-(2**63), 2**63)
 
 
+def attribute_name(name: str) -> str:
+    """A name as dictionaries of attributes have it: bare where MLIR reads that, else quoted."""
+    return name if re.fullmatch(_BARE, name) else string(name)
+
+
 def attribute(value: object) -> str:
     """The text of an attribute.
 
@@ -66,8 +71,5 @@ def dictionary(fields: Mapping[str, str]) -> str:
     for name in fields:
         if not isinstance(name, str):
             raise TypeError(f"{name!r} is no name of an attribute: names are strings")
-    written = (
-        f"{name if re.fullmatch(_BARE, name) else string(name)} = {fields[name]}"
-        for name in sorted(fields)
-    )
+    written = (f"{attribute_name(name)} = {fields[name]}" for name in sorted(fields))
     return f"{{{', '.join(written)}}}"

@@ -7,13 +7,13 @@ them. An operation ends in its type, after the last `` : ``; its attributes stan
 import re
 from collections.abc import Sequence
 
+from ._attributes import attribute_name
 from ._types import string
 
 # Pairs of names and texts, sorted by name.
 type Metadata = tuple[tuple[str, str], ...]
 
 _NAME = "mhlo.frontend_attributes"
-_bare = r"[A-Za-z_][A-Za-z0-9_$.]*"
 _text = r'"(?:[^"\\]|\\.)*"'
 _present = rf'{re.escape(_NAME)} = \{{((?:[^"}}]|{_text})*)\}}'
 _field = rf"({_text}|[\w$.]+) = {_text}"
@@ -32,7 +32,7 @@ def metadata_text(metadata: Metadata) -> str:
 
 def _item(pair: tuple[str, str]) -> str:
     name, text = pair
-    return f"{name if re.fullmatch(_bare, name) else string(name)} = {string(text)}"
+    return f"{attribute_name(name)} = {string(text)}"
 
 
 def annotate(lines: list[str], start: int, indent: str, metadata: Metadata) -> None:
