@@ -24,14 +24,19 @@ _ONLY_FULL = "`--full` compiles them; the tests take one example of each primiti
 
 
 class Report:
-    """What ran: counts and reasons by law and primitive, and the failures."""
+    """What ran: counts and reasons by law and primitive, and how much is broken."""
 
     def __init__(self) -> None:
         self.ran: Counter[tuple[str, str]] = Counter()
         self.skipped: dict[str, Counter[str]] = defaultdict(Counter)
         self.nothing: Counter[tuple[str, str]] = Counter()
-        self.failures: list[str] = []
+        self.broken = 0
         self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    def fail(self, failure: str) -> None:
+        """Count what is broken and print it at once: a run of all takes long, and may be ended."""
+        self.broken += 1
+        print(f"\nBROKEN: {failure}", flush=True)
 
     def check(
         self, law: str, name: str, found: Sequence[Example], run: Callable[[], str | None]
@@ -42,7 +47,7 @@ class Report:
             reason = run()
         except Exception:  # noqa: BLE001 - of a law that is broken, all are listed
             cases = "; ".join(map(str, found[:3]))
-            self.failures.append(f"{law}: {name}{cases}\n{traceback.format_exc(limit=-2)}")
+            self.fail(f"{law}: {name}{cases}\n{traceback.format_exc(limit=-2)}")
             return
         finally:
             self.seconds[law] += time.perf_counter() - start
@@ -102,7 +107,7 @@ def check(names: Sequence[str], *, full: bool) -> Report:
     for name in names:
         primitive = primitives[name]
         if reason := missing_rule(primitive):
-            report.failures.append(reason)
+            report.fail(reason)
             continue
         found = cases(name, full=full)
         with use_backend(reference_backend):
@@ -129,11 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = check(names, full=options.full)
     print(report.table(names))
     print(left_out())
-    for failure in report.failures:
-        print(f"\nBROKEN: {failure}")
     print(f"\n{len(names)} primitives, {sum(report.ran.values())} checks, "
-          f"{len(report.failures)} broken")  # fmt: skip
-    return bool(report.failures)
+          f"{report.broken} broken")  # fmt: skip
+    return bool(report.broken)
 
 
 if __name__ == "__main__":
