@@ -303,3 +303,68 @@ def test_traced_values_may_be_used_in_blocks_of_compile_time_evaluation(inside, 
     with_block = AROUND[around](lambda x: f(x, ricci.ensure_compile_time_eval()))(x)
     expected = AROUND[around](lambda x: f(x, nullcontext()))(x)
     np.testing.assert_allclose(with_block, expected, rtol=1e-6)
+
+
+def _over_jvp_rule(rule):
+    def f(x):
+        doubled = ricci.custom_jvp(lambda y: y * 2)
+        doubled.defjvp(lambda primals, tangents: rule(x, primals[0], tangents[0]))
+        return doubled(x)
+
+    return f
+
+
+def _over_vjp_rules(forward, backward=lambda x, ct: ct):
+    def f(x):
+        doubled = ricci.custom_vjp(lambda y: y * 2)
+        doubled.defvjp(lambda y: (forward(x, y), None), lambda _, ct: (backward(x, ct),))
+        return doubled(x)
+
+    return f
+
+
+def _static_function(x):
+    f = ricci.custom_jvp(lambda g, y: g(y), nondiff_argnums=(0,))
+    f.defjvp(lambda g, primals, tangents: (g(primals[0]), tangents[0]))
+    return f(lambda y: y * x, x)
+
+
+# Rules that close over the value that is being differentiated: its derivative would be lost.
+CLOSURES = {
+    "factor of a tangent": _over_jvp_rule(lambda x, y, t: (y * 2, t * jnp.cos(x))),
+    "factor of a result": _over_jvp_rule(lambda x, y, t: (y * x, t * 2)),
+    "a rule's own jvp": _over_jvp_rule(
+        lambda x, y, t: ricci.jvp(lambda y: jnp.sin(x) + 0 * y, (y,), (t,))
+    ),
+    "nothing but the value": _over_jvp_rule(lambda x, y, t: (jnp.sin(x), t)),
+    "inside of a loop": _over_jvp_rule(
+        lambda x, y, t: (lax.fori_loop(0, 3, lambda i, c: c * x, y), t)
+    ),
+    "forward rule": _over_vjp_rules(lambda x, y: y * jnp.sin(x)),
+    "static argument": _static_function,
+}
+DIFFERENTIATIONS = ("grad", "linearize", "vjp", "jvp", "jit of grad", "grad of jit", "vmap of grad")
+
+
+@pytest.mark.sampled(40)
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("run", DIFFERENTIATIONS)
+@pytest.mark.parametrize("closure", CLOSURES)
+def test_a_rule_that_closes_over_the_differentiated_value_is_an_error(closure, run, x64):
+    f = CLOSURES[closure]
+    reverse_only = (closure, run) == ("forward rule", "jvp")
+    error = TypeError if reverse_only else UnexpectedTracerError
+    with ricci.enable_x64(x64):
+        for _ in range(2):
+            with pytest.raises(error):
+                RUNS[run](f)
+        expected = X * X if closure == "static argument" else 2 * X
+        assert float(ricci.jit(f)(X)) == float(f(X)) == expected
+        np.testing.assert_array_equal(ricci.vmap(f)(XS)[1], expected)
+        with pytest.raises(error):
+            RUNS[run](f)
+
+
+def test_the_error_says_that_a_rule_closes_over_the_value():
+    with pytest.raises(UnexpectedTracerError, match="rule of a custom function.* closes over"):
+        ricci.grad(CLOSURES["factor of a result"])(X)

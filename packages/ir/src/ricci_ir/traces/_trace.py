@@ -280,7 +280,13 @@ def leaked_tracer(tracer: Tracer, primitive: Named | None = None) -> UnexpectedT
     """The error for a tracer that is used after its trace has ended, or in another thread."""
     use = f" was passed to {primitive.name!r}" if primitive is not None else " was used"
     trace = tracer._trace
-    if trace.alive and trace.thread != get_ident():
+    if trace.is_usable:
+        when = "where the operations of that trace are not recorded"
+        advice = (
+            "A rule of a custom function, or a function that it calls, closes over the value. Pass "
+            "it to the custom function as an argument."
+        )
+    elif trace.alive:
         when = "in another thread than the one that traces that function"
         advice = "Start threads outside of functions that are transformed, or pass arrays to them."
     else:

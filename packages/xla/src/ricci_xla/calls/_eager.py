@@ -25,6 +25,7 @@ from ricci_ir import (
     ensure_compile_time_eval,
     equation_program,
     eval_jaxpr,
+    eval_trace,
     get_aval,
     host_rules,
     is_recording,
@@ -333,13 +334,14 @@ def _trace_of(args: tuple[Any, ...], primitive: Primitive | None) -> Trace | Non
     There are if this call is inside ``ensure_compile_time_eval`` but its arguments are traced.
 
     Raises:
-      UnexpectedTracerError: if the trace of a tracer has ended, or belongs to another thread.
+      UnexpectedTracerError: if the trace of a tracer has ended, belongs to another thread, or was
+        not put aside by such a block.
     """
     found = None
     for x in args:
         if not isinstance(x, Tracer):
             continue
-        if not x._trace.is_usable:
+        if not x._trace.is_usable or not eval_trace.accepts(x):
             raise leaked_tracer(x, primitive)
         if found is None or not found.accepts(x):
             found = x._trace
