@@ -412,6 +412,8 @@ def _conv_lower(
     preferred_element_type: np.dtype | None,
     out_sharding,
 ) -> Value:
+    if 0 in (*lhs.shape, *rhs.shape, *ctx.out.shape):  # sums of nothing, which StableHLO refuses
+        return ctx.constant(0, ctx.out)
     if issubdtype(lhs.dtype, np.complexfloating):
         return traced(_complex_conv)(
             ctx,

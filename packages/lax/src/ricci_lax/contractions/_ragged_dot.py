@@ -278,6 +278,8 @@ def _ragged_lower(
     out_sharding,
 ) -> Value:
     dims, out = ragged_dims(ragged_dot_dimension_numbers), ctx.out
+    if 0 in (*lhs.shape, *rhs.shape, *out.shape):  # no rows, terms or groups: sums of nothing
+        return ctx.constant(0, out)
     if ctx.platform == "cpu":
         options = {"precision": precision, "preferred_element_type": preferred_element_type}
         dense = traced(lambda x, y, sizes: _as_dense(x, y, sizes, dims=dims, **options))

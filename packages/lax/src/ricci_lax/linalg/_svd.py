@@ -342,7 +342,11 @@ svd_p: Primitive = define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_svd_lower,
-    exempt={**of_matrices, **up_to_phase},
+    exempt={
+        **of_matrices,
+        **up_to_phase,
+        "empty derivatives": "with full_matrices=True, no operand determines the vectors",
+    },
 )
 
 

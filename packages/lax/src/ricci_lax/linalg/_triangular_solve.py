@@ -93,7 +93,12 @@ def _triangle(t: Array, params: dict[str, Any]) -> Array:
 def _op(t: Array, params: dict[str, Any]) -> Array:
     if params["transpose_a"]:
         t = matrix_transpose(t)
-    return conj(t) if params["conjugate_a"] else t
+    return _conjugate(t) if params["conjugate_a"] else t
+
+
+def _conjugate(t: Array) -> Array:
+    """The conjugate of a matrix; a real one is its own."""
+    return conj(t) if issubdtype(array_aval(t).dtype, np.complexfloating) else t
 
 
 def _by_matrix(t: Array, a: Array, x: Array, params: dict[str, Any]) -> Array:
@@ -151,7 +156,7 @@ def _triangular_solve_lower(
 ):
     out = ctx.out
     if conjugate_a and not transpose_a:
-        a, conjugate_a = traced(conj)(ctx, a), False
+        a, conjugate_a = traced(_conjugate)(ctx, a), False
     if ctx.platform == "cpu" and has_kernels(a.dtype):
         letter = "N" if not transpose_a else "C" if conjugate_a else "T"
         attributes = {

@@ -33,7 +33,7 @@ from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
-from ricci_lax.rules._law_examples import along_an_axis
+from ricci_lax.rules._law_examples import Topic, along_an_axis
 from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure._broadcasting import (
     batched_axes,
@@ -130,6 +130,7 @@ def _reduction(
     message: str | None = None,
     jvp: object = zero_derivative,
     checkify: object = checks_nan,
+    exempt: dict[Topic, str] | None = None,
 ) -> Primitive:
     """A primitive that combines the elements along some axes.
 
@@ -167,6 +168,7 @@ def _reduction(
         batch=batch,
         lower=lower,
         checkify=checkify,
+        exempt=exempt or {},
     )
     return primitive
 
@@ -256,6 +258,10 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
     return result, tangent
 
 
+_extremes_of_none: dict[Topic, str] = {
+    "empty derivatives": "no element is the extreme of an empty array"
+}
+
 reduce_max_p: Primitive = _reduction(
     "reduce_max",
     "stablehlo.maximum",
@@ -264,6 +270,7 @@ reduce_max_p: Primitive = _reduction(
     max,
     jvp=_extremum_jvp(lambda: reduce_max_p),
     checkify=makes_no_nan,
+    exempt=_extremes_of_none,
 )
 reduce_min_p: Primitive = _reduction(
     "reduce_min",
@@ -273,6 +280,7 @@ reduce_min_p: Primitive = _reduction(
     min,
     jvp=_extremum_jvp(lambda: reduce_min_p),
     checkify=makes_no_nan,
+    exempt=_extremes_of_none,
 )
 reduce_prod_p: Primitive = _reduction(
     "reduce_prod",

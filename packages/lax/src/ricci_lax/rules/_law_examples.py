@@ -21,6 +21,7 @@ exempt_rules: RuleTable = rule_table("exempt", required=False)
 Topic = Literal[
     "complex derivatives",  # accepted, but not differentiable there
     "empty",  # it takes no arrays without elements
+    "empty derivatives",  # it takes them, but is not differentiable there
     "phase",  # its results are determined up to a sign or phase alone
     "scalars",  # its first operand is never a scalar
     "transpose",  # its values are linear, but it is not transposed

@@ -15,12 +15,9 @@ from ricci_ir import (
     FactorMap,
     Jaxpr,
     Primitive,
-    Shape,
     ShapedArray,
     define,
     factors,
-    iinfo,
-    is_symbolic_dim,
 )
 from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import div, mul
@@ -32,24 +29,20 @@ from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._filling import broadcasted_iota, full
 from ricci_lax.structure._operand_types import array_aval, check_dtype, numeric, shape_of
 from ricci_lax.structure._reshaping import reshape
-from ricci_stablehlo import Lowering, Value, combining_region
 
 from ._dimension_numbers import (
-    FILL,
-    GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
     check_batching,
     check_dims,
     check_index_map,
     combiner,
-    comparable_indices,
     dimension_tuple,
-    dims_attribute,
     shifted,
 )
 from ._gather import gather_p
 from ._joining import check_dtypes_match
+from ._scatter_lowering import lower_scatter, window_reading
 
 __all__ = [
     "scatter",
@@ -132,23 +125,6 @@ def _scatter_aval(
     return operand
 
 
-def _reading(
-    dims: ScatterDimensionNumbers, updates_shape: Shape, operand_ndim: int, mode: GatherScatterMode
-) -> dict[str, Any]:
-    """The parameters of the gather that reads what a scatter writes."""
-    left_out = {*dims.inserted_window_dims, *dims.operand_batching_dims}
-    window = iter(dims.update_window_dims)
-    sizes = tuple(1 if d in left_out else updates_shape[next(window)] for d in range(operand_ndim))
-    return {
-        "dimension_numbers": GatherDimensionNumbers(*dims),
-        "slice_sizes": sizes,
-        "unique_indices": False,
-        "indices_are_sorted": False,
-        "mode": mode,
-        "fill_value": 0 if mode is FILL else None,
-    }
-
-
 def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int]]:
     def batch(axis, args, batch_dims, *, dimension_numbers, **params):
         operand, indices, updates = args
@@ -171,61 +147,6 @@ def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int]]:
         return primitive.bind(operand, indices, updates, dimension_numbers=dims, **params), 0
 
     return batch
-
-
-def _clip_indices(
-    ctx: Lowering, operand: Value, indices: Value, updates: Value, dims: ScatterDimensionNumbers
-) -> Value:
-    """Indices moved so that the windows lie within the operand."""
-    sizes = _reading(dims, updates.shape, len(operand.shape), FILL)["slice_sizes"]
-    limit = iinfo(indices.dtype).max
-    bounds = [operand.shape[d] - sizes[d] for d in dims.scatter_dims_to_operand_dims]
-    known = [b if is_symbolic_dim(b) or b < limit else limit for b in bounds]
-    upper = ctx.integers(known, indices.dtype)
-    upper = ctx.broadcast(upper, indices.shape, [len(indices.shape) - 1])
-    lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
-    return ctx.emit("stablehlo.clamp", [lower, indices, upper], indices.aval)
-
-
-def _scatter_lower(
-    ctx: Lowering,
-    operand: Value,
-    indices: Value,
-    updates: Value,
-    *,
-    dimension_numbers: ScatterDimensionNumbers,
-    indices_are_sorted: bool,
-    unique_indices: bool,
-    mode: GatherScatterMode,
-    update_jaxpr: Jaxpr | None,
-    update_consts: Sequence[Array],
-) -> Value:
-    out, dims = ctx.out, dimension_numbers
-    indices = comparable_indices(ctx, indices)
-    if mode is GatherScatterMode.CLIP:
-        indices = _clip_indices(ctx, operand, indices, updates, dims)
-    numbers = dims_attribute(
-        [
-            ("update_window_dims", dims.update_window_dims),
-            ("inserted_window_dims", dims.inserted_window_dims),
-            ("input_batching_dims", dims.operand_batching_dims),
-            ("scatter_indices_batching_dims", dims.scatter_indices_batching_dims),
-            ("scatter_dims_to_operand_dims", dims.scatter_dims_to_operand_dims),
-        ],
-        len(indices.shape) - 1,
-    )
-    attributes = (
-        f"indices_are_sorted = {str(indices_are_sorted).lower()}, "
-        f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, "
-        f"unique_indices = {str(unique_indices).lower()}"
-    )
-    scalars = [ShapedArray((), operand.dtype)] * 2
-    if update_jaxpr is None:
-        region = ctx.region(scalars, lambda inner, element, update: [update])
-    else:
-        region = combining_region(ctx, "scatter", scalars, update_jaxpr)
-    operands = [operand, indices, updates]
-    return ctx.generic("stablehlo.scatter", operands, [out], attributes, [region])[0]
 
 
 def _scatter_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
@@ -294,7 +215,7 @@ def _scatter(
         jvp=lambda primals, tangents, **params: jvp(primitive, primals, tangents, **params),
         transpose=lambda ct, *args, **params: transpose(primitive, ct, *args, **params),
         batch=lambda axis, args, dims, **params: batch(axis, args, dims, **params),
-        lower=_scatter_lower,
+        lower=lower_scatter,
         positions=_scatter_positions,
     )
     batch = _scatter_batch(primitive)
@@ -303,7 +224,7 @@ def _scatter(
 
 def _update_cotangent(ct, indices, updates, dims, mode) -> Array:
     """The cotangent of the updates: what a gather reads at their positions."""
-    params = _reading(dims, updates.aval.shape, len(shape_of(ct)), mode)
+    params = window_reading(dims, updates.aval.shape, len(shape_of(ct)), mode)
     return gather_p.bind(ct, indices, **params)
 
 
@@ -385,7 +306,7 @@ def _extremal_jvp(primitive, primals, tangents, **params):
     mode = params["mode"]
     if mode is not GatherScatterMode.CLIP:  # what is read out of bounds is not written
         mode = GatherScatterMode.PROMISE_IN_BOUNDS
-    reading = _reading(dims, like.shape, aval.ndim, mode)
+    reading = window_reading(dims, like.shape, aval.ndim, mode)
 
     def read(x):
         return gather_p.bind(x, indices, **reading)
@@ -457,7 +378,7 @@ def _overlapping_set_jvp(primitive, primals, tangents, **params):
     numbers = reshape(broadcasted_iota(_UINT32, (prod(shape),), 0), shape)
     numbers = add(numbers, full(like.shape, 1, _UINT32))
     winners = primitive.bind(full(aval.shape, 0, _UINT32), indices, numbers, **params)
-    reading = _reading(dims, like.shape, aval.ndim, GatherScatterMode.PROMISE_IN_BOUNDS)
+    reading = window_reading(dims, like.shape, aval.ndim, GatherScatterMode.PROMISE_IN_BOUNDS)
     won = gather_p.bind(winners, indices, **reading)
 
     def masked(x, y):

@@ -176,11 +176,20 @@ def reshape(
 # squeeze
 
 
+def _check_ones(shape: Shape, dimensions: Shape) -> None:
+    if any(shape[d] != 1 for d in dimensions):
+        raise ValueError(
+            f"squeeze: of dimensions {tuple(dimensions)} of shape {shape}, one has a size other "
+            "than 1, which cannot be left out."
+        )
+
+
 def _squeeze_aval(x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
     if not all(0 <= d < x.ndim for d in dimensions):
         raise ValueError(
             f"squeeze: dimensions {tuple(dimensions)} are not all dimensions of shape {x.shape}."
         )
+    _check_ones(x.shape, dimensions)
     return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in dimensions))
 
 
@@ -232,11 +241,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     dims = tuple(canonical_axis(d, len(shape)) for d in dimensions)
     if len(set(dims)) != len(dims):
         raise ValueError(f"squeeze: dimensions {dims} name one dimension twice.")
-    if any(shape[d] != 1 for d in dims):
-        raise ValueError(
-            f"squeeze: of dimensions {dims} of shape {shape}, one has a size other than 1, "
-            "which cannot be left out."
-        )
+    _check_ones(shape, dims)
     if not dims:
         return as_array(array)
     return squeeze_p.bind(array, dimensions=dims)

@@ -20,11 +20,19 @@ from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
 from ._casts import varied
-from ._gathering import check_divisible
 from ._law_examples import exchange_examples
 from ._lowering import channel, is_alone, on_words, replica_groups
 from ._members import arranged, divided, in_groups, shape_of, sizes_around
-from ._named_axes import Groups, array_axis, as_groups, axis_names, group_size, named, outside
+from ._named_axes import (
+    Groups,
+    array_axis,
+    as_groups,
+    axis_names,
+    check_divisible,
+    group_size,
+    named,
+    outside,
+)
 from ._varying import exchanges_parts
 
 

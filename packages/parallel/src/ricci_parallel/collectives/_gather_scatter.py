@@ -39,6 +39,7 @@ from ._members import arranged, divided, in_groups, shape_of, sizes_around
 from ._named_axes import (
     AxisNames,
     Groups,
+    check_divisible,
     named,
     outside,
 )
@@ -209,7 +210,9 @@ def _scattered_type(
     tiled: bool,
     axis_index_groups: Groups | None = None,
 ) -> ShapedArray:
-    check_dtype("psum_scatter", aval, numeric)
+    what, argument = "psum_scatter", "scatter_dimension"
+    check_dtype(what, aval, numeric)
+    check_divisible(what, argument, scatter_dimension, aval.shape, axis_size, axis_name, tiled)
     shape = list(aval.shape)
     if tiled:
         shape[scatter_dimension] //= axis_size

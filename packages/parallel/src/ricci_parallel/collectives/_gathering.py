@@ -22,12 +22,11 @@ from ._gather_scatter import (
 )
 from ._members import shape_of
 from ._named_axes import (
-    AxisNames,
     array_axis,
     as_groups,
     axis_names,
+    check_divisible,
     group_size,
-    shown,
 )
 from ._varying import (
     state_of,
@@ -176,33 +175,3 @@ def psum_scatter(
         return reduce_scatter_p.bind(varied(leaf, names), axis_index_groups=groups, **params)
 
     return tree_map(one, x)
-
-
-def check_divisible(
-    what: str,
-    argument: str,
-    axis: int,
-    shape: Sequence[int],
-    count: int,
-    names: AxisNames,
-    tiled: bool,
-) -> None:
-    """Raise ``ValueError`` unless an axis of an array can be divided among members.
-
-    Args:
-      what: the name of the collective.
-      argument: the name of the argument that gives the axis.
-      axis: the axis.
-      shape: the shape of the array.
-      count: the number of members.
-      names: the named axes.
-      tiled: whether each member gets several elements, or one.
-    """
-    size = shape[axis]
-    if size % count == 0 and (tiled or size == count):
-        return
-    raise ValueError(
-        f"{what}: axis {axis} of an array of shape {tuple(shape)}, given by {argument}, cannot be "
-        f"divided among the {count} members of {shown(names)}: it must have {count} elements"
-        + (", or a multiple." if tiled else ", or pass tiled=True.")
-    )

@@ -94,6 +94,36 @@ def array_axis(what: str, axis: int, rank: int, shape: Sequence[int]) -> int:
         ) from None
 
 
+def check_divisible(
+    what: str,
+    argument: str,
+    axis: int,
+    shape: Sequence[int],
+    count: int,
+    names: AxisNames,
+    tiled: bool,
+) -> None:
+    """Raise ``ValueError`` unless an axis of an array can be divided among members.
+
+    Args:
+      what: the name of the collective.
+      argument: the name of the argument that gives the axis.
+      axis: the axis.
+      shape: the shape of the array.
+      count: the number of members.
+      names: the named axes.
+      tiled: whether each member gets several elements, or one.
+    """
+    size = shape[axis]
+    if size % count == 0 and (tiled or size == count):
+        return
+    raise ValueError(
+        f"{what}: axis {axis} of an array of shape {tuple(shape)}, given by {argument}, cannot be "
+        f"divided among the {count} members of {shown(names)}: it must have {count} elements"
+        + (", or a multiple." if tiled else ", or pass tiled=True.")
+    )
+
+
 def named(*, axis_name: object, **_: object) -> AxisNames:
     """The ``axis_names`` rule of primitives with a parameter ``axis_name``."""
     return axis_name if isinstance(axis_name, tuple) else (axis_name,)

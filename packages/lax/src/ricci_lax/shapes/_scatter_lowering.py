@@ -1,0 +1,115 @@
+"""How a scatter is written: the window that each update is combined with, and its lowering."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    Array,
+    Jaxpr,
+    Shape,
+    ShapedArray,
+    iinfo,
+    is_symbolic_dim,
+)
+from ricci_stablehlo import Lowering, Value, combining_region, write_reshape
+
+from ._dimension_numbers import (
+    FILL,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    comparable_indices,
+    dims_attribute,
+)
+
+
+def window_reading(
+    dims: ScatterDimensionNumbers, updates_shape: Shape, operand_ndim: int, mode: GatherScatterMode
+) -> dict[str, Any]:
+    """The parameters of the gather that reads what a scatter writes."""
+    left_out = {*dims.inserted_window_dims, *dims.operand_batching_dims}
+    window = iter(dims.update_window_dims)
+    sizes = tuple(1 if d in left_out else updates_shape[next(window)] for d in range(operand_ndim))
+    return {
+        "dimension_numbers": GatherDimensionNumbers(*dims),
+        "slice_sizes": sizes,
+        "unique_indices": False,
+        "indices_are_sorted": False,
+        "mode": mode,
+        "fill_value": 0 if mode is FILL else None,
+    }
+
+
+def _clip_indices(
+    ctx: Lowering, operand: Value, indices: Value, updates: Value, dims: ScatterDimensionNumbers
+) -> Value:
+    """Indices moved so that the windows lie within the operand."""
+    sizes = window_reading(dims, updates.shape, len(operand.shape), FILL)["slice_sizes"]
+    limit = iinfo(indices.dtype).max
+    bounds = [operand.shape[d] - sizes[d] for d in dims.scatter_dims_to_operand_dims]
+    known = [b if is_symbolic_dim(b) or b < limit else limit for b in bounds]
+    upper = ctx.integers(known, indices.dtype)
+    upper = ctx.broadcast(upper, indices.shape, [len(indices.shape) - 1])
+    lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
+    return ctx.emit("stablehlo.clamp", [lower, indices, upper], indices.aval)
+
+
+def lower_scatter(
+    ctx: Lowering,
+    operand: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+    update_jaxpr: Jaxpr | None,
+    update_consts: Sequence[Array],
+) -> Value:
+    """The lowering rule of all scatters; ``update_jaxpr`` combines an element with its update."""
+    out, dims = ctx.out, dimension_numbers
+    if not operand.shape:
+        operand, indices, dims = _as_vector(ctx, operand, indices)
+        out = operand.aval
+    indices = comparable_indices(ctx, indices)
+    if mode is GatherScatterMode.CLIP:
+        indices = _clip_indices(ctx, operand, indices, updates, dims)
+    numbers = dims_attribute(
+        [
+            ("update_window_dims", dims.update_window_dims),
+            ("inserted_window_dims", dims.inserted_window_dims),
+            ("input_batching_dims", dims.operand_batching_dims),
+            ("scatter_indices_batching_dims", dims.scatter_indices_batching_dims),
+            ("scatter_dims_to_operand_dims", dims.scatter_dims_to_operand_dims),
+        ],
+        len(indices.shape) - 1,
+    )
+    attributes = (
+        f"indices_are_sorted = {str(indices_are_sorted).lower()}, "
+        f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, "
+        f"unique_indices = {str(unique_indices).lower()}"
+    )
+    scalars = [ShapedArray((), operand.dtype)] * 2
+    if update_jaxpr is None:
+        region = ctx.region(scalars, lambda inner, element, update: [update])
+    else:
+        region = combining_region(ctx, "scatter", scalars, update_jaxpr)
+    operands = [operand, indices, updates]
+    result = ctx.generic("stablehlo.scatter", operands, [out], attributes, [region])[0]
+    return write_reshape(ctx, result, ctx.out)
+
+
+def _as_vector(
+    ctx: Lowering, operand: Value, indices: Value
+) -> tuple[Value, Value, ScatterDimensionNumbers]:
+    """A scalar that updates are scattered to, as a vector of one element.
+
+    XLA's simplifier takes all updates of a scalar for one, and fails where there are more.
+    """
+    vector = write_reshape(ctx, operand, operand.aval.update(shape=(1,)))
+    zero = ctx.constant(np.zeros((), indices.dtype))
+    places = ctx.broadcast(zero, (*indices.shape[:-1], 1), ())
+    return vector, places, ScatterDimensionNumbers((), (0,), (0,))
