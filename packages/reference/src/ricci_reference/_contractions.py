@@ -1,6 +1,7 @@
 """Rules of special contractions: ``ragged_dot_general`` and ``scaled_dot``."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def _group_of(group_sizes: np.ndarray, length: int, prefix: Sequence[int]) -> np
     found = np.full((*prefix, length), -1)
     for place in np.ndindex(*prefix):
         end = np.cumsum(sizes[place], dtype=group_sizes.dtype)
-        for group, (start, stop) in enumerate(zip([0, *end[:-1]], end, strict=True)):
+        for group, (start, stop) in enumerate(pairwise([0, *end])):
             found[(*place, slice(max(start, 0), max(stop, 0)))] = group
     return found
 
@@ -56,8 +57,11 @@ def _ragged_dot_general(
     order = np.argsort([*places, ragged])
     shape = [n if d in (*places, ragged) else 1 for d, n in enumerate(x.shape)]
     groups_of = groups_of.transpose(order).reshape(shape)
+    count = group_sizes.shape[-1]
+    if not count and groups:  # a group without rows stands for none
+        y = np.zeros([1 if d == groups[0] else n for d, n in enumerate(y.shape)], y.dtype)
     parts = []
-    for group in range(group_sizes.shape[-1]):
+    for group in range(max(count, 1)):
         rows = np.where(groups_of == group, x, np.zeros((), x.dtype))
         if ragged in x_contracting:
             columns, dims = y, numbers.dot_dimension_numbers
@@ -66,7 +70,7 @@ def _ragged_dot_general(
         parts.append(dot_general(rows, columns, dimension_numbers=dims, **options))
     dtype = _result_dtype(x, y, preferred_element_type)
     if ragged in x_contracting:
-        return convert(np.stack(parts), dtype)
+        return convert(np.stack(parts)[:count], dtype)
     return convert(np.sum(parts, axis=0, dtype=parts[0].dtype), dtype)
 
 

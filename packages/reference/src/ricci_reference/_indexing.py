@@ -158,7 +158,9 @@ def _scatter_windows(
     )
     order = _placed(windows.batch_ndim, windows.window_ndim, numbers.update_window_dims)
     updates = updates.transpose(np.argsort(order))
-    applied = np.ones_like(windows.inside) if _mode(mode) == "CLIP" else windows.inside
+    # Moved windows lie inside, but for an array that has no place for one.
+    moved = _mode(mode) == "CLIP" and x.size
+    applied = np.ones_like(windows.inside) if moved else windows.inside
     return tuple(index[applied] for index in windows.indices), updates[applied]
 
 

@@ -1,6 +1,7 @@
 """Rules of reductions, cumulative reductions, ``argmin`` and ``argmax``."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -70,11 +71,12 @@ def _logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _reduce(
     *operands: np.ndarray, jaxpr: Jaxpr, dimensions: tuple[Any, ...], **params: Any
 ) -> list[np.ndarray]:
-    count = len(operands) // 2
-    arrays, inits = operands[:count], operands[count:]
+    half = len(operands) // 2
+    arrays, inits = operands[:half], operands[half:]
     kept = [d for d in range(arrays[0].ndim) if d not in dimensions]
     outer = [arrays[0].shape[d] for d in kept]
-    rows = [x.transpose(*kept, *dimensions).reshape(*outer, -1) for x in arrays]
+    count = prod(arrays[0].shape[d] for d in dimensions)
+    rows = [x.transpose(*kept, *dimensions).reshape(*outer, count) for x in arrays]
     return fold(jaxpr, [], inits, rows)
 
 

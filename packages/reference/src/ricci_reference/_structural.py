@@ -46,7 +46,7 @@ def dot_general(
     wide_x, wide_y = widen(x), widen(y)
     natural = np.result_type(wide_x, wide_y)
     dtype = natural if preferred_element_type is None else preferred_element_type
-    if natural.kind in "iub" and np.dtype(dtype).kind in "iu":
+    if natural.kind in "iub" and np.dtype(dtype).kind in "iu" or natural.kind == "b":
         natural = np.promote_types(natural, dtype)
     x, y = wide_x.astype(natural), wide_y.astype(natural)
     x_free = [d for d in range(x.ndim) if d not in (*x_contracting, *x_batch)]

@@ -103,7 +103,7 @@ _REDUCED = {
     "reduce_sum": (F32, C64, I32, bfloat16),
     "reduce_prod": (F32, C64, I32),
     "reduce_max": (F32, I32, bool, bfloat16, U8),
-    "reduce_min": (F32, I32, bool, bfloat16),
+    "reduce_min": (F32, bool, bfloat16, I32),
     "reduce_and": (bool, I32),
     "reduce_or": (bool, I32),
     "reduce_xor": (bool, I32),

@@ -41,6 +41,7 @@ def _ragged_examples() -> list[Example]:
         _ragged(plain, 0, (0,), *rows, sizes=[4, 4]),
         _ragged(plain, 0, (0,), (5, 3), (3, 3, 4), sizes=[0, 5, 0]),
         _ragged(plain, 0, (0,), (0, 3), (2, 3, 4), sizes=[0, 0]),
+        _ragged(plain, 0, (0,), (5, 3), (0, 3, 4), sizes=[]),
         *(
             _ragged(plain, 0, (0,), *rows, sizes=[2, 2], dtype=t)
             for t in (C64, I8, I32, bfloat16, np.float16, np.float64, bool)
@@ -54,6 +55,7 @@ def _ragged_examples() -> list[Example]:
         _ragged(twisted, 2, (0,), (3, 2, 4, 5), (2, 5, 2, 6, 3), sizes=[[1, 3], [2, 1]]),
         # A contracting dimension is ragged.
         _ragged((((0,), (0,)), ((), ())), 0, (), (5, 3), (5, 4), sizes=[2, 2]),
+        _ragged((((0,), (0,)), ((), ())), 0, (), (5, 3), (5, 4), sizes=[]),
         _ragged((((1,), (1,)), ((0,), (0,))), 1, (), (2, 5, 3), (2, 5, 4), sizes=[[1, 2], [3, 2]]),
         _ragged((((1, 0), (1, 0)), ((), ())), 0, (), (4, 3), (4, 3, 2), sizes=[[1, 2]] * 3),
         _ragged((((0, 1), (2, 0)), ((), ())), 1, (), (2, 3), (3, 4, 2), sizes=[[1, 2], [0, 2]]),

@@ -155,6 +155,9 @@ def _scatter_calls(name: str) -> list[Call]:
             (np.asarray(F32(0.7)), np.asarray(F32(-1.5))),
         ),
     ]
+    if name in ("scatter-add", "scatter-sub"):  # several updates of a scalar
+        scalar = lambda x, u: fun(x, np.zeros((2, 0), I32), u, numbers((), (), ()))
+        calls.append((scalar, (np.asarray(F32(0.7)), _PAIRS[0])))
     if name in ("scatter-add", "scatter-sub", "scatter-min", "scatter-max"):
         calls.append((lambda x, u: fun(x, again, u, by_row), (x, updates)))
     return calls

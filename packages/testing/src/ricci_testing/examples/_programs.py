@@ -61,7 +61,8 @@ def _sums_system(b):
     reversed_differences = lambda vecmat, y: lax.slice_in_dim(
         lax.sub(padded(y, 1), padded(y, 0)), 1, None
     )
-    with_sign = lambda solve: lambda matvec, y: (solve(matvec, y), lax.sign(y))
+    # Of complex numbers too, the sign of the size is constant around them.
+    with_sign = lambda solve: lambda matvec, y: (solve(matvec, y), lax.sign(lax.abs(y)))
     x, sign = lax.custom_linear_solve(
         lambda x: lax.cumsum(x),
         b,

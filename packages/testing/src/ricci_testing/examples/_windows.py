@@ -63,6 +63,8 @@ def _convolutions() -> dict[str, list[Call]]:
             conv(window_strides=(1,), padding=((-1, 2),)),
             (array_of(1, 2, 5), array_of(2, 2, 2, seed=1)),
         ),
+        # A window without elements.
+        (conv(**plain), (x, array_of(4, 4, 2, 0))),
         (conv(window_strides=(), padding=()), (array_of(2, 3), array_of(4, 3, seed=1))),
         (conv(**plain), (array_of(1, 1, 3, 3, dtype=C64), array_of(1, 1, 2, 2, dtype=C64))),
         (
