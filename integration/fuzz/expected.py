@@ -57,6 +57,22 @@ EXPECTED: tuple[Expected, ...] = (
         ("theirs: TypeError: lower and upper arguments to fori_loop must", "ours:   a value"),
         "JAX refuses an unsigned bound beside a Python number; such loops run here",
     ),
+    Expected(
+        "outcome",
+        ("lax.map(", "batch_size=", "theirs: ZeroDivisionError", "ours:   a value"),
+        "JAX divides by the number of rows, which is 0, of an empty array",
+    ),
+    Expected(
+        "outcome",
+        ("lax.custom_root(", "theirs: NotImplementedError: for linearize support, subclass"),
+        "JAX has no second derivative of a mapped and checkpointed root",
+    ),
+    Expected(
+        "values",
+        ("jnp.cross(", "jnp.argmax("),
+        "the product of a vector with itself is zero where programs cancel it, and a few roundings "
+        "where it is computed alone, as JAX's; which of them is the largest differs",
+    ),
     *(
         Expected(
             "weak_type",
