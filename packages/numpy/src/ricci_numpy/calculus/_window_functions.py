@@ -10,7 +10,7 @@ from ricci_ir import Array, ArrayLike, python_scalar_dtype
 from ricci_numpy._promotion import strong_constant
 from ricci_numpy.arrays._filling import ones
 from ricci_numpy.ufuncs._binary import divide, multiply, subtract
-from ricci_numpy.ufuncs._float_parts import i0
+from ricci_numpy.ufuncs._signals import i0
 
 __all__ = [
     "bartlett",

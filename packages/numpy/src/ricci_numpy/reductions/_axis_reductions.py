@@ -1,7 +1,5 @@
 """Sums, products, extremes and logical reductions over axes."""
 
-import builtins
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,27 +14,23 @@ from ricci_ir import (
     Composite,
     DTypeLike,
     Operation,
-    Primitive,
-    TupleRecord,
     composite,
     get_aval,
-    iinfo,
     inlined,
     python_scalar_dtype,
     trace_key,
 )
-from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
+from ricci_numpy._promotion import convert, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
-from ricci_numpy.arrays._selection import select_where
 
 from ._common_arguments import (
     accumulated_dtype,
-    checked_mask,
     keep_axes,
     no_out,
     reduced_axes,
     sum_dtype,
 )
+from ._kinds import KINDS, any_zero, reduced, reduction_operands
 
 __all__ = [
     "all",
@@ -55,105 +49,8 @@ __all__ = [
 _FLOAT32 = np.dtype("float32")
 
 
-def _initial(name: str, initial: ArrayLike, dtype: np.dtype) -> ArrayLike:
-    """The initial value of a reduction, as a scalar of its dtype."""
-    (initial,) = operands(name, initial)
-    shape = np.shape(initial)
-    if shape:
-        raise ValueError(
-            f"{name}: initial has shape {shape}; the reduction of each element starts from one and "
-            "the same scalar."
-        )
-    if hasattr(type(initial), "aval"):
-        return convert(initial, dtype)
-    return np.asarray(initial).astype(dtype)[()]
-
-
-def _lowest(dtype: np.dtype) -> float:
-    """The smallest value of a dtype, -inf for floats."""
-    if dtype == BOOL:
-        return False
-    if dtype in INEXACT_DTYPES:
-        return -np.inf
-    return int(iinfo(dtype).min)
-
-
-def _highest(dtype: np.dtype) -> float:
-    """The largest value of a dtype, inf for floats."""
-    if dtype == BOOL:
-        return True
-    if dtype in INEXACT_DTYPES:
-        return np.inf
-    return int(iinfo(dtype).max)
-
-
-class _Kind(TupleRecord):
-    """A kind of reduction.
-
-    Attributes:
-      primitive: what reduces an array along axes.
-      combine: the same operation on two values; it brings in the caller's ``initial``.
-      neutral: given a dtype, the value that replaces elements which a mask leaves out.
-      params: the primitive's parameters beside the axes.
-    """
-
-    primitive: Primitive
-    combine: Callable[[ArrayLike, ArrayLike], Array]
-    neutral: Callable[[np.dtype], float]
-    params: dict[str, Any]
-
-
-_UNSHARDED = {"out_sharding": None}
-_KINDS = {
-    "sum": _Kind(lax.reduce_sum_p, lax.add, lambda dtype: 0, _UNSHARDED),
-    "prod": _Kind(lax.reduce_prod_p, lax.mul, lambda dtype: 1, {}),
-    "max": _Kind(lax.reduce_max_p, lax.max, _lowest, _UNSHARDED),
-    "min": _Kind(lax.reduce_min_p, lax.min, _highest, _UNSHARDED),
-    "all": _Kind(lax.reduce_and_p, lax.bitwise_and, lambda dtype: True, {}),
-    "any": _Kind(lax.reduce_or_p, lax.bitwise_or, lambda dtype: False, {}),
-}
 # Sums and products of booleans as booleans are these reductions.
 _OF_BOOLEANS = {"sum": "any", "prod": "all"}
-
-
-def _reduced(
-    name: str,
-    kind: str,
-    a: Array,
-    where: ArrayLike | None,
-    initial: ArrayLike | None,
-    axes: tuple[int, ...],
-    keepdims: bool,
-) -> Array:
-    """Reduce an array that has been converted to the dtype to compute in."""
-    primitive, combine, neutral, params = _KINDS[kind]
-    if where is not None:
-        a = select_where(where, a, strong_constant(a.dtype, neutral(a.dtype)), name)
-    result = primitive.bind(a, axes=axes, **params)
-    if initial is not None:
-        result = combine(_initial(name, initial, a.dtype), result)
-    return keep_axes(result, axes) if keepdims else result
-
-
-def reduction_operands(
-    name: str,
-    a: ArrayLike,
-    axis: Axis,
-    where: ArrayLike | None = None,
-    initial: ArrayLike | None = None,
-) -> tuple[Any, Any, Any, tuple[int, ...]]:
-    """Check the arguments that all reductions take.
-
-    Returns:
-      The array, the mask and the initial value as operands, or ``None``, and the axes.
-    """
-    (a,) = operands(name, a)
-    axes = reduced_axes(name, axis, np.ndim(a))
-    if where is not None:
-        where = checked_mask(name, where)
-    if initial is not None:
-        (initial,) = operands(name, initial)
-    return a, where, initial, axes
 
 
 def _total_step(name: str) -> Composite:
@@ -165,7 +62,7 @@ def _total_step(name: str) -> Composite:
         result_dtype = sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
         computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
         kind = _OF_BOOLEANS[name] if computed == BOOL else name
-        result = _reduced(name, kind, convert(a, computed), where, initial, axes, keepdims)
+        result = reduced(name, kind, convert(a, computed), where, initial, axes, keepdims)
         return convert(result, result_dtype)
 
     return step
@@ -177,7 +74,7 @@ def _extreme_step(name: str) -> Composite:
     @inlined(name)
     def step(a, where, initial, *, axes, keepdims):
         a = asarray(a)
-        return _reduced(name, name, convert(a, a.dtype), where, initial, axes, keepdims)
+        return reduced(name, name, convert(a, a.dtype), where, initial, axes, keepdims)
 
     return step
 
@@ -187,7 +84,7 @@ def _logical_step(name: str) -> Composite:
 
     @inlined(name)
     def step(a, where, *, axes, keepdims):
-        return _reduced(name, name, convert(asarray(a), BOOL), where, None, axes, keepdims)
+        return reduced(name, name, convert(asarray(a), BOOL), where, None, axes, keepdims)
 
     return step
 
@@ -244,13 +141,8 @@ def _extreme(
                 f"{name} has no identity to start from. Give initial=..., the result for that case."
             )
         if not keepdims and hasattr(type(a), "aval") and not aval.weak_type:
-            return _KINDS[name].primitive.bind(a, axes=axes, out_sharding=None)
+            return KINDS[name].primitive.bind(a, axes=axes, out_sharding=None)
     return _STEPS[name](a, where, initial, axes=axes, keepdims=bool(keepdims))
-
-
-def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
-    """Whether one of the axes of a shape has size 0."""
-    return builtins.any(shape[i] == 0 for i in axes)
 
 
 def _logical(

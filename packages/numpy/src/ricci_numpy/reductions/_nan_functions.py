@@ -10,9 +10,10 @@ from ricci_numpy._promotion import INEXACT_DTYPES, convert, strong_constant
 from ricci_numpy.arrays._creation import chosen_dtype
 from ricci_numpy.arrays._selection import select_where
 
-from ._axis_reductions import all, max, min, prod, reduction_operands, sum
+from ._axis_reductions import all, max, min, prod, sum
 from ._common_arguments import keep_axes, no_out
 from ._extreme_places import argmax, argmin, place_of_extreme
+from ._kinds import reduction_operands
 from ._moments import mean_of, real_dtype, squared_modulus, variance_dtypes
 
 __all__ = [

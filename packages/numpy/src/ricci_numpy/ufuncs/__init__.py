@@ -7,4 +7,5 @@ from ._division import *
 from ._divisors import *
 from ._float_parts import *
 from ._rounding import *
+from ._signals import *
 from ._unary import *

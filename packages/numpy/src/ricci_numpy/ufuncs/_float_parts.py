@@ -1,4 +1,4 @@
-"""The parts of floats and complex numbers: signs, exponents, fractions, bits, angles."""
+"""The parts of numbers: signs, exponents, fractions, bits; values for NaN and infinities."""
 
 from functools import lru_cache
 
@@ -14,7 +14,6 @@ from ricci_ir import (
     float0,
     issubdtype,
     itemsize_bits,
-    promote_types,
     python_scalar_dtype,
 )
 from ricci_numpy._promotion import (
@@ -25,7 +24,6 @@ from ricci_numpy._promotion import (
     common_dtype,
     constant,
     convert,
-    inexact_dtype,
     operands,
     promote_args_inexact,
     promote_dtypes_inexact,
@@ -35,26 +33,18 @@ from ricci_numpy._promotion import (
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import filled
 from ricci_numpy.arrays._selection import select_where
-from ricci_numpy.reductions._common_arguments import reduced_axes
 
-from ._binary import add, divide, equal, greater, less, subtract
 from ._comparison import isinf
-from ._division import remainder
-from ._unary import negative, rad2deg
 
 __all__ = [
-    "angle",
     "bitwise_count",
     "copysign",
     "frexp",
-    "i0",
     "ldexp",
     "modf",
     "nan_to_num",
     "signbit",
-    "sinc",
     "spacing",
-    "unwrap",
 ]
 
 
@@ -328,39 +318,6 @@ def _spacing(x: Array) -> Array:
     return select_where(lax.eq(step, strong_constant(x.dtype, 0)), least, step, "spacing")
 
 
-def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """The angle of a complex number in the plane, in radians.
-
-    Args:
-      z: an array; real numbers have the angle 0 or pi.
-      deg: give degrees instead.
-
-    Returns:
-      An array of floats of the shape of ``z``.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> round(float(jnp.angle(1j, deg=True)), 3)
-      90.0
-
-    Source: numpy.angle.
-    """
-    return _angle(*operands("angle", z), deg=bool(deg))
-
-
-@composite("angle")
-def _angle(z: Array, *, deg: bool) -> Array:
-    if z.dtype in COMPLEX_DTYPES:
-        real, imaginary = lax.real(z), lax.imag(z)
-        parts = imaginary, real
-    else:
-        if z.dtype not in FLOAT_DTYPES or not z.shape:
-            z = convert(z, promote_types(z.dtype, python_scalar_dtype(float)))
-        parts = lax.full_like(z, 0), z
-    found = lax.atan2(*parts)
-    return rad2deg(found) if deg else found
-
-
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,
@@ -448,165 +405,3 @@ def _bitwise_count(x: Array) -> Array:
     if not issubdtype(x.dtype, np.unsignedinteger):
         x = lax.abs(x)
     return convert(lax.population_count(x), np.dtype("uint8"))
-
-
-def sinc(x: ArrayLike, /) -> Array:
-    """``sin(pi * x) / (pi * x)``, which is 1 at 0.
-
-    Args:
-      x: an array or a scalar.
-
-    Returns:
-      An array of the shape of ``x``, of a float or complex dtype.
-
-    Example:
-      >>> import ricci
-      >>> import ricci.numpy as jnp
-      >>> jnp.sinc(jnp.array([0.0, 0.5, 1.0])).round(4)
-      Array([ 1.        ,  0.63659996, -0.        ], dtype=float32)
-      >>> float(ricci.grad(jnp.sinc)(0.0))  # the quotient itself would give NaN
-      0.0
-
-    Source: numpy.sinc.
-    """
-    return _sinc(*operands("sinc", x))
-
-
-@composite("sinc")
-def _sinc(x: Array) -> Array:
-    (x,) = promote_dtypes_inexact(x)
-    infinite = isinf(x)
-    scaled = lax.mul(constant(x, np.pi), x)
-    one = constant(x, 1)
-    scaled = select_where(infinite, one, scaled, "sinc")
-    # At 0 the quotient and its derivatives are not defined, and near it they lose accuracy. The
-    # power series is used below 1, where it is exact up to rounding (the first term that it
-    # leaves out is y**14 / 15!).
-    size = lax.abs(scaled)
-    near = lax.lt(size, constant(size, 1))
-    squared = lax.square(select_where(near, scaled, constant(x, 0), "sinc"))
-    series = constant(x, _SINC_SERIES[0])
-    for coefficient in _SINC_SERIES[1:]:
-        series = lax.add(lax.mul(series, squared), constant(x, coefficient))
-    far = select_where(near, one, scaled, "sinc")
-    result = select_where(near, series, lax.div(lax.sin(far), far), "sinc")
-    return select_where(infinite, constant(x, 0), result, "sinc")
-
-
-# (-1)**n / (2n + 1)!, from the highest power to the constant.
-_SINC_SERIES = (1 / 6227020800, -1 / 39916800, 1 / 362880, -1 / 5040, 1 / 120, -1 / 6, 1.0)
-
-
-def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind of order 0.
-
-    Args:
-      x: an array or a scalar of real numbers.
-
-    Returns:
-      An array of floats of the shape of ``x``.
-
-    Raises:
-      ValueError: for complex numbers.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> round(float(jnp.i0(0.0)), 4)
-      1.0
-
-    Source: numpy.i0.
-    """
-    (x,) = promote_dtypes_inexact(*operands("i0", x))
-    x = asarray(x)
-    if x.dtype not in FLOAT_DTYPES:
-        raise ValueError(f"i0 is defined for real numbers only, got dtype {x.dtype}.")
-    return _i0(x)
-
-
-@composite("i0")
-def _i0(x: Array) -> Array:
-    return _bessel_i0(x)
-
-
-@lax.custom_jvp
-def _bessel_i0(x: Array) -> Array:
-    return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))
-
-
-@_bessel_i0.defjvp
-def _bessel_i0_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    # The absolute value has no derivative at 0, where that of the product is I1(0) = 0.
-    (x,), (t,) = primals, tangents
-    slope = lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
-    return _bessel_i0(x), lax.mul(t, slope)
-
-
-def unwrap(
-    p: ArrayLike,
-    discont: ArrayLike | None = None,
-    axis: int = -1,
-    period: ArrayLike = 2 * np.pi,
-) -> Array:
-    """The angles along an axis with multiples of the period added, so that they do not jump.
-
-    Args:
-      p: an array of real numbers.
-      discont: the least jump that is removed, half a period without it.
-      axis: the axis.
-      period: a whole turn.
-
-    Returns:
-      An array of the shape of ``p``.
-
-    Raises:
-      ValueError: if ``p`` is complex or has no such axis.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> jnp.unwrap(jnp.array([0.0, 4.0, 0.0]), period=5).tolist()
-      [0.0, -1.0, 0.0]
-
-    Source: numpy.unwrap.
-    """
-    (p,) = operands("unwrap", p)
-    p = asarray(p)
-    if p.dtype in COMPLEX_DTYPES:
-        raise ValueError("unwrap is not defined for complex numbers; take angle of them first.")
-    (turn,) = operands("unwrap", period)
-    dtype, _ = common_dtype(p, turn)
-    if dtype in INTEGER_DTYPES and not hasattr(type(turn), "aval"):
-        half, rest = divmod(int(turn), 2)
-        ends_meet = rest == 0
-    else:
-        dtype, _ = inexact_dtype(dtype)
-        half, ends_meet = divide(turn, 2), True
-    # What has no elements is returned as it is.
-    p = convert(p, dtype, p.weak_type and not p.size)
-    (axis,) = reduced_axes("unwrap", axis, p.ndim)
-    given = (p, turn, half) if discont is None else (p, turn, half, discont)
-    return _unwrap(*given, axis=axis, ends_meet=ends_meet)
-
-
-@composite("unwrap")
-def _unwrap(
-    p: Array,
-    period: Array,
-    half: Array,
-    discont: Array | None = None,
-    *,
-    axis: int,
-    ends_meet: bool,
-) -> Array:
-    n = p.shape[axis]
-    dtype = p.dtype
-    if n == 0:
-        return p
-    jumps = lax.sub(lax.slice_in_dim(p, 1, n, axis=axis), lax.slice_in_dim(p, 0, n - 1, axis=axis))
-    wrapped = subtract(remainder(add(jumps, half), period), half)
-    if ends_meet:
-        up = lax.bitwise_and(equal(wrapped, negative(half)), greater(jumps, 0))
-        wrapped = select_where(up, half, wrapped, "unwrap")
-    small = less(lax.abs(jumps), half if discont is None else discont)
-    added = select_where(small, strong_constant(dtype, 0), subtract(wrapped, jumps), "unwrap")
-    first, later = lax.slice_in_dim(p, 0, 1, axis=axis), lax.slice_in_dim(p, 1, n, axis=axis)
-    return lax.concatenate([first, lax.add(later, lax.cumsum(convert(added, dtype), axis))], axis)
