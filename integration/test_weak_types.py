@@ -42,6 +42,10 @@ def jacobians(f):
     of_scalars = [lambda a: f(a[None]).sum(), lambda a: f(a[None])]
     jacs = jax.jacfwd, jax.jacrev, jax.hessian
     return [[jac(f)(a) for a in (weak, x)] + [jac(g)(scalar) for g in of_scalars] for jac in jacs]
+def ruled(f):
+    f = jax.custom_vjp(f)
+    f.defvjp(lambda a: (jnp.sin(a), a), lambda a, ct: ((ct * jnp.cos(a)).astype(a.dtype),))
+    return f
 def typed(f, *operands):
     made = []
     jax.eval_shape(lambda *xs: made.extend(jax.tree.leaves(f(*xs))), *operands)
@@ -168,6 +172,16 @@ jnp.std(x, dtype=int)
 jax.vmap(lambda a: lax.pmean(a, "i"), axis_name="i")(weak)
 jax.grad(lambda z: z**3, holomorphic=True)(1.0 + 1.0j)
 jax.grad(jnp.sin)(1.5)
+jax.grad(ruled(jnp.sin))(scalar)
+jax.grad(lambda a: lax.fori_loop(0, 3, lambda i, c: ruled(jnp.sin)(a) + c, 0.0))(scalar)
+jax.grad(lambda a: lax.scan(lambda c, r: (c + ruled(jnp.sin)(a), None), x[0], x)[0])(scalar)
+jax.grad(lambda a: lax.scan(lambda c, r: (ruled(jnp.sin)(c), None), a, x)[0])(scalar)
+jax.grad(lambda a: lax.scan(lambda c, r: (c, ruled(jnp.sin)(r)), a, weak)[1].sum())(scalar)
+jax.grad(lambda b: lax.scan(lambda c, r: (c, ruled(jnp.sin)(r)), 0, b)[1].sum())(weak)
+jax.grad(lambda a: lax.cond(flag, lambda b: ruled(jnp.sin)(b), lambda b: b, a))(scalar)
+jax.grad(lambda a: lax.cond(flag, lambda b: ruled(jnp.sin)(a) * b, lambda b: b, x[0]))(scalar)
+jax.grad(jax.jit(lambda a: ruled(jnp.sin)(a)))(scalar)
+jax.grad(jax.checkpoint(lambda a: ruled(jnp.sin)(a)))(scalar)
 typed(jnp.power, n.astype(f"u{count.dtype}"), n)
 typed(jnp.power, n.astype(f"u{count.dtype}"), n.astype("int8"))
 typed(jnp.logspace, n, n)

@@ -22,7 +22,16 @@ from ricci_autodiff import (
     with_zeros,
 )
 from ricci_batching import Axis, batch_jaxpr
-from ricci_ir import Jaxpr, TupleRecord, live_equations, live_program, trace_to_jaxpr
+from ricci_ir import (
+    Jaxpr,
+    ShapedArray,
+    TupleRecord,
+    get_aval,
+    live_equations,
+    live_program,
+    primitives,
+    trace_to_jaxpr,
+)
 
 Flags = tuple[bool, ...]
 
@@ -275,6 +284,15 @@ def transposed_body(
     return jaxpr.derived(key, lambda: _transpose(jaxpr, num_consts, num_carry, linear, given))
 
 
+def _weak_as(ct: Any, aval: ShapedArray) -> Any:
+    """The cotangent of a constant, weakly typed where it is: what a user's rule gives may not be."""
+    ct = instantiate(ct)
+    if not aval.weak_type or get_aval(ct).weak_type:
+        return ct
+    convert = primitives["convert_element_type"]
+    return convert.bind(ct, new_dtype=aval.dtype, weak_type=True, sharding=None)
+
+
 def _transpose(jaxpr, num_consts, num_carry, linear, given) -> TransposedBody:
     lin_consts, _, lin_xs = sections(linear, num_consts, num_carry)
     const_avals, carry_avals, xs_avals = sections(jaxpr.in_avals, num_consts, num_carry)
@@ -306,7 +324,7 @@ def _transpose(jaxpr, num_consts, num_carry, linear, given) -> TransposedBody:
         )
         changed = grown != (consts, carry)
         results = [
-            *(instantiate(c) for c in compress(const_found, consts)),
+            *map(_weak_as, compress(const_found, consts), compress(const_cts, consts)),
             *(instantiate(c) for c in compress(carry_found, carry)),
         ]
         consts, carry = grown
