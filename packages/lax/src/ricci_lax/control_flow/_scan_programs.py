@@ -285,7 +285,7 @@ def transposed_body(
 
 
 def _weak_as(ct: Any, aval: ShapedArray) -> Any:
-    """The cotangent of a constant, weakly typed where it is: what a user's rule gives may not be."""
+    """The cotangent of a constant, as weakly typed: what a user's rule returns may not be."""
     ct = instantiate(ct)
     if not aval.weak_type or get_aval(ct).weak_type:
         return ct
