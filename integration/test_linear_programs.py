@@ -51,6 +51,55 @@ def run(x, w, **options):
 """
 
 
+# Arguments of one trial: trees that hold ``x`` and its double.
+TREES = [
+    "({'w': x, 'u': x + x},)",
+    "([x, x + x], x)",
+    "((x, None), x)",
+    "({}, x)",
+    "(None, x)",
+    "({'k': [x, {'z': x + x, 'n': None}]}, x)",
+    "(jax.tree_util.Partial(jnp.dot, x), x)",
+    "()",
+]
+SEEN = """
+def seen(f, kept):
+    absent = lambda r: type(r).__name__ if 'Not' in type(r).__name__ else r
+    is_leaf = lambda r: not isinstance(r, list | tuple | dict)
+    shown = jax.tree.map(absent, f.args_res, is_leaf=is_leaf)
+    nesting = str(jax.tree.structure(shown)).replace(' ', '')
+    return nesting, [r for r in jax.tree.leaves(shown) if hasattr(r, 'shape')], kept
+def g(*trees):
+    leaves = jax.tree.leaves(trees)
+    return sum([jnp.sin(r) * (i + 1) for i, r in enumerate(leaves[1:])], 0.0) * sum(leaves[:1])
+"""
+
+
+@pytest.mark.usefixtures("oracle")
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("trees", TREES)
+@pytest.mark.parametrize("run", ["", "jax.jit"])
+def test_residuals_are_nested_as_the_arguments(trees, kept, run):
+    pull = f"{run}(lambda *a: jax.vjp(g, *a, saveable_args={kept})[1])(*{trees})"
+    assert_same(f"import jax\n{SEEN}seen({pull}, {kept})", x=np.asarray(X))
+
+
+@pytest.mark.usefixtures("oracle")
+@pytest.mark.parametrize(
+    "given", ["{'w': 3 * x, 'u': x}", "(x, 3 * x)", "[x, x + x]", "{'a': {'b': x}, 'c': x}"]
+)
+def test_a_nested_residual_is_replaced_by_a_tree_of_as_many_leaves(given):
+    source = "f = jax.vjp(lambda d, b: d['w'] * b, {'w': x, 'u': x}, x)[1]\n"
+    assert_same(f"import jax\n{source}f.args_res[0] = {given}\nf(x)", x=np.asarray(X))
+
+
+def test_a_tree_of_another_number_of_leaves_is_refused():
+    pullback = ricci.vjp(lambda d, b: d["w"] * b, {"w": X, "u": X}, X)[1]
+    pullback.args_res[0] = X
+    with pytest.raises(ValueError, match="one entry for each of the 3 leaves"):
+        pullback(X)
+
+
 @pytest.mark.usefixtures("oracle")
 @pytest.mark.parametrize(
     "source",

@@ -4,7 +4,7 @@ They are pytrees whose leaves are the residuals, the arrays that the derivative 
 forward pass. So a function under ``jit`` can return one, or take one as an argument.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Any, Self, final
 
@@ -36,7 +36,9 @@ from ricci_pytree import (
     register_pytree_node,
     tree_flatten,
     tree_flatten_with_path,
+    tree_leaves,
     tree_unflatten,
+    treedef_is_leaf,
 )
 
 from ._grad import reduced
@@ -227,8 +229,19 @@ class NotSaveable(_Absent):
     __slots__ = ()
 
 
-register_pytree_node(NotNeeded, lambda _: ((), None), lambda _, __: NotNeeded())
-register_pytree_node(NotSaveable, lambda _: ((), None), lambda _, __: NotSaveable())
+register_pytree_node(NotNeeded, lambda _: ((), ()), lambda _, __: NotNeeded())
+register_pytree_node(NotSaveable, lambda _: ((), ()), lambda _, __: NotSaveable())
+
+
+def _is_absent(value: object) -> bool:
+    return isinstance(value, _Absent)
+
+
+def _nested(tree: PyTreeDef, leaves: Iterator[Any]) -> Any:
+    """Leaves in tuples that are nested as a tree is."""
+    if treedef_is_leaf(tree):
+        return next(leaves) if tree.num_leaves else ()
+    return tuple([_nested(child, leaves) for child in tree.children()])
 
 
 @final
@@ -268,7 +281,7 @@ class Pullback:
             self._parts = _without_residuals(self.eqns, self._primal_ids)
         if self._args is not None:
             values, template = self._parts
-            pairs = zip(template.primals, self._args, strict=True)
+            pairs = zip(template.primals, self._leaves(self._args), strict=True)
             given = {i: value for i, value in pairs if i is not None}
             if any(values[i] is not value for i, value in given.items()):
                 values = [given.get(i, value) for i, value in enumerate(values)]
@@ -298,26 +311,38 @@ class Pullback:
 
     @property
     def args_res(self) -> list[Any]:
-        """For each leaf of the function's arguments the residual that it is.
+        """For each argument of the function its leaves, in tuples nested as its tree is.
 
-        ``NotNeeded()`` stands for one that is no residual, ``NotSaveable()`` for one that was not
-        to be kept. Such arguments are given, or others replaced, by assigning to this attribute or
-        to its elements.
+        Each is the residual that it is, or ``NotNeeded()`` if it is none, or ``NotSaveable()`` if
+        it was not to be kept. Such arguments are given, or others replaced, by assigning to this
+        attribute or to its elements.
         """
         if self._args is None:
             values, template = self._split()
-            self._args = [NotNeeded() if i is None else values[i] for i in template.primals]
+            leaves = (NotNeeded() if i is None else values[i] for i in template.primals)
+            self._args = [_nested(tree, leaves) for tree in self.signature.in_tree.children()]
         return self._args
 
     @args_res.setter
     def args_res(self, given: Sequence[Any]) -> None:
-        template = self._split()[1]
-        if len(given) != len(template.primals):
-            raise ValueError(
-                f"args_res needs one entry for each of the {len(template.primals)} leaves of the "
-                f"arguments, got {len(given)}."
-            )
+        self._split()
+        self._leaves(given)
         self._args = list(given)
+
+    def _leaves(self, given: Sequence[Any]) -> list[Any]:
+        """The leaves of the arguments, in ``args_res`` as a user has set it."""
+        trees = self.signature.in_tree.children()
+        leaves: list[Any] = []
+        for tree, value in zip(trees, given, strict=False):
+            is_leaf = treedef_is_leaf(tree) and tree.num_leaves
+            leaves += [value] if is_leaf else tree_leaves(value, is_leaf=_is_absent)
+        wanted = self.signature.in_tree.num_leaves
+        if len(given) != len(trees) or len(leaves) != wanted:
+            raise ValueError(
+                f"args_res needs one entry for each of the {wanted} leaves of the arguments, in a "
+                f"list of {len(trees)} trees; got {len(leaves)} in {len(given)}."
+            )
+        return leaves
 
     @property
     def opaque_residuals(self) -> list[Any]:
@@ -327,8 +352,9 @@ class Pullback:
 
     def without_args(self, saveable: Sequence[bool]) -> Self:
         """The function without the arguments that are not to be kept."""
-        kept = zip(self.args_res, saveable, strict=True)
-        self.args_res = [x if s or isinstance(x, NotNeeded) else NotSaveable() for x, s in kept]
+        kept = zip(self._leaves(self.args_res), saveable, strict=True)
+        leaves = iter([x if s or isinstance(x, NotNeeded) else NotSaveable() for x, s in kept])
+        self.args_res = [_nested(tree, leaves) for tree in self.signature.in_tree.children()]
         return self
 
     def __repr__(self) -> str:
