@@ -6,6 +6,7 @@ records the other operations, which are linear in the tangents.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import compress, repeat
 from typing import Any, TypeGuard
 
 from ricci_ir import (
@@ -31,6 +32,7 @@ from ricci_ir import (
     check_returned,
     check_tracer_leaks,
     context,
+    donation,
     eval_jaxpr,
     eval_trace,
     get_aval,
@@ -238,16 +240,25 @@ def linearize_call(
     jaxpr: Jaxpr,
     name: str,
     typed: bool = False,
+    donated_invars: tuple[bool, ...] = (),
 ) -> tuple[list[Array], list[Tangent]]:
     """The linearize rule of a staged call: call the forward program, record the tangent program.
 
     That is typed for tangents of the primals' types, so its results are weakly typed where it says
     so; ``typed`` asks for a program that is typed for the given tangents.
+
+    Arguments that are donated are donated to the forward program, and their tangents to the other;
+    but for what is needed later: arguments that are residuals, or results.
     """
     nonzeros = tuple(type(t) is not Zero for t in tangents)
     linearized = linearize_jaxpr(jaxpr, nonzeros)
     call = staged_call.call
-    outputs = call.bind(*primals, jaxpr=linearized.forward, name=name)
+    forward, recording = {}, {}
+    if donated_invars:
+        forward = donation(_not_needed_later(donated_invars, linearized))
+        donated_tangents = compress(donated_invars, nonzeros)
+        recording = donation((*repeat(False, len(linearized.residuals)), *donated_tangents))
+    outputs = call.bind(*primals, jaxpr=linearized.forward, name=name, **forward)
     results = outputs[: len(jaxpr.outvars)]
     values = (*primals, *outputs)
     residuals = [values[i] for i in linearized.residuals]
@@ -256,11 +267,22 @@ def linearize_call(
     if program.outvars or program.effects:
         if typed and [t.aval for t in given] != linearized.given:  # pyright: ignore
             program = _typed_for(program, given)
-        recorded = tape.record(call, (*residuals, *given), {"jaxpr": program, "name": name})
+        params = {"jaxpr": program, "name": name, **recording}
+        recorded = tape.record(call, (*residuals, *given), params)
     else:
         recorded = ()
     out_tangents = join_tangents(linearized.nonzeros, recorded, results)
     return results, out_tangents
+
+
+def _not_needed_later(donated: Sequence[bool], linearized: "Linearized") -> list[bool]:
+    """For each donated argument, whether it is neither a residual nor a result."""
+    returned = set(linearized.forward.outvars)
+    invars = linearized.forward.invars
+    return [
+        flag and i not in linearized.residuals and invars[i] not in returned
+        for i, flag in enumerate(donated)
+    ]
 
 
 def _typed_for(program: Jaxpr, tangents: Sequence[Any]) -> Jaxpr:
@@ -381,10 +403,18 @@ def _with_repeats(
     return program, [StagedTracer(trace, var.aval, var) for var in residuals]
 
 
-def split_call(tape: Tape, args: Sequence[ArrayLike], *, jaxpr: Jaxpr, name: str) -> list[Array]:
+def split_call(
+    tape: Tape,
+    args: Sequence[ArrayLike],
+    *,
+    jaxpr: Jaxpr,
+    name: str,
+    donated_invars: tuple[bool, ...] = (),
+) -> list[Array]:
     """The split rule of a staged call.
 
-    A program of what depends on no tangent is called, and a call of the rest is recorded.
+    A program of what depends on no tangent is called, and a call of the rest is recorded. Nothing
+    is donated to either, since both may need the same arrays.
     """
     linear = tuple(map(tape.has, args))
     parts = jaxpr.derived(("split tape", linear), lambda: _split_jaxpr(jaxpr, linear))

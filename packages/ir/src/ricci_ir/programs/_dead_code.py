@@ -14,7 +14,7 @@ from ricci_ir.traces._primitive import Primitive, RuleTable, rule_table
 
 from ._effects import no_effects, only_droppable, program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
-from ._staged_call import program_rules, staged_call
+from ._staged_call import donation, program_rules, staged_call
 
 __all__ = [
     "dce_equation",
@@ -289,7 +289,12 @@ def live_call(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> 
     jaxpr = params["jaxpr"]
     arguments = needed_by(jaxpr, needed, final)
     smaller = narrowed(jaxpr, needed, arguments, final)
-    return None if smaller is jaxpr else LiveCall({**params, "jaxpr": smaller}, arguments, needed)
+    if smaller is jaxpr:
+        return None
+    live = {**params, "jaxpr": smaller}
+    donated = live.pop("donated_invars", ())
+    live.update(donation(compress(donated, arguments)))
+    return LiveCall(live, arguments, needed)
 
 
 def live_loop(jaxpr: Jaxpr, carry: slice, needed: Sequence[bool], final: bool) -> tuple[bool, ...]:

@@ -1,7 +1,7 @@
 """Jaxprs applied as one operation: the staged call, and programs of one equation."""
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ricci_ir._cache import Cache
@@ -13,6 +13,7 @@ from ._jaxpr import DebugInfo, Jaxpr
 from ._staging import trace_to_jaxpr
 
 __all__ = [
+    "donation",
     "equation_program",
     "host_rules",
     "program_rules",
@@ -32,8 +33,9 @@ host_rules: RuleTable = rule_table("host", required=False)
 class StagedCall:
     """The primitive that applies a jaxpr as one unit, behind ``jit``; ``lax`` defines it.
 
-    Its operands are the jaxpr's arguments, its parameters ``jaxpr`` (without constants) and
-    ``name``. Lowering writes out the calls of jaxprs in ``inlined`` instead of calling a function.
+    Its operands are the jaxpr's arguments, its parameters ``jaxpr`` (without constants), ``name``
+    and, if some operands are donated, ``donated_invars``: a flag for each. Lowering writes out the
+    calls of jaxprs in ``inlined`` instead of calling a function.
     """
 
     __slots__ = ("call", "inlined")
@@ -48,9 +50,25 @@ class StagedCall:
         """Set the primitive."""
         self.call = call
 
-    def bind(self, jaxpr: Jaxpr, name: str, args: Iterable[Any]) -> list[Any]:
-        """Apply a jaxpr to arguments in the current trace."""
-        return self.call.bind(*args, jaxpr=jaxpr, name=name)
+    def bind(
+        self, jaxpr: Jaxpr, name: str, args: Iterable[Any], donated: Sequence[bool] = ()
+    ) -> list[Any]:
+        """Apply a jaxpr to arguments in the current trace.
+
+        Args:
+          jaxpr: the program.
+          name: its name.
+          args: its arguments.
+          donated: for each argument, whether its memory may be reused when the call is not part of
+            a program; empty for none.
+        """
+        return self.call.bind(*args, jaxpr=jaxpr, name=name, **donation(donated))
+
+
+def donation(flags: Iterable[bool]) -> dict[str, tuple[bool, ...]]:
+    """The parameter of a staged call that says which operands are donated, if any are."""
+    donated = tuple(flags)
+    return {"donated_invars": donated} if any(donated) else {}
 
 
 staged_call: StagedCall = StagedCall()

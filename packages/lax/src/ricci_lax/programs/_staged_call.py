@@ -15,6 +15,7 @@ from ricci_ir import (
     by_program,
     define,
     discharge_as_call,
+    donation,
     live_call,
     staged_call,
 )
@@ -25,29 +26,31 @@ __all__ = [
 ]
 
 
-def _jit_jvp(primals, tangents, *, jaxpr, name):
+def _jit_jvp(primals, tangents, *, jaxpr, name, donated_invars=()):
     nonzeros = [type(t) is not Zero for t in tangents]
     tangent_program, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
     given = [t for t in tangents if type(t) is not Zero]
-    outs = jit_p.bind(*primals, *given, jaxpr=tangent_program, name=name)
+    pairs = zip(donated_invars, nonzeros, strict=False)
+    donated = donation((*donated_invars, *(flag for flag, nonzero in pairs if nonzero)))
+    outs = jit_p.bind(*primals, *given, jaxpr=tangent_program, name=name, **donated)
     count = len(jaxpr.outvars)
     results, found = outs[:count], outs[count:]
     return results, join_tangents(out_nonzeros, found, results)
 
 
-def _jit_transpose(ct, *args, jaxpr, name):
+def _jit_transpose(ct, *args, jaxpr, name, donated_invars=()):
     def apply(program: Jaxpr, operands: list) -> list:
         return jit_p.bind(*operands, jaxpr=program, name=name)
 
     return transpose_call(ct, args, jaxpr, apply, typed=True)
 
 
-def _jit_batch(axis, args, dims, *, jaxpr, name):
+def _jit_batch(axis, args, dims, *, jaxpr, **params):
     batched, out_dims = batch_jaxpr(jaxpr, axis, dims)
-    return jit_p.bind(*args, jaxpr=batched, name=name), out_dims
+    return jit_p.bind(*args, jaxpr=batched, **params), out_dims
 
 
-def _jit_lower(ctx: Lowering, *operands: Value, jaxpr, name):
+def _jit_lower(ctx: Lowering, *operands: Value, jaxpr, name, donated_invars=()):
     if jaxpr in staged_call.inlined:
         return ctx.inline(jaxpr, operands)
     return ctx.call(jaxpr, name, operands)
@@ -56,7 +59,7 @@ def _jit_lower(ctx: Lowering, *operands: Value, jaxpr, name):
 # Operands: the program's arguments. The program has no constants: they were made arguments.
 jit_p: Primitive = define(
     "jit",
-    abstract_eval=lambda *avals, jaxpr, name: jaxpr.out_avals,
+    abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     multiple_results=True,
     sharding=by_program,
     memo=False,
@@ -67,7 +70,7 @@ jit_p: Primitive = define(
     transpose=_jit_transpose,
     batch=_jit_batch,
     lower=_jit_lower,
-    program=lambda *, jaxpr, name: (jaxpr, name),
+    program=lambda *, jaxpr, name, donated_invars=(): (jaxpr, name),
     dead_code=live_call,
     discharge=discharge_as_call,
 )

@@ -39,6 +39,7 @@ from ricci_ir import (
 )
 from ricci_pytree import PyTreeDef, tree_leaves, tree_structure
 from ricci_xla.arrays._array_impl import ArrayImpl
+from ricci_xla.arrays._donation import name_repeated
 from ricci_xla.arrays._interchange import from_dlpack
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.devices._guards import unguarded
@@ -81,7 +82,7 @@ class XlaBackend:
         rule = program_rules.get(primitive)
         if rule is not None:
             jaxpr, name = rule(**params)
-            return _jaxpr_callable(jaxpr, name)(*args)
+            return _jaxpr_callable(jaxpr, name, params.get("donated_invars", ()))(*args)
         try:
             function = self._callables.entries.get(
                 (primitive, *params.items()) if params else primitive
@@ -261,12 +262,21 @@ def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[
     return function
 
 
-def _jaxpr_callable(jaxpr: Jaxpr, name: str) -> Callable[..., Any]:
-    """A function that runs a jaxpr, kept on it, and called only by those who have the jaxpr."""
-    return jaxpr.derived("callable", lambda: _make_jaxpr_callable(weakref.ref(jaxpr), name))
+def _jaxpr_callable(jaxpr: Jaxpr, name: str, donated: tuple[bool, ...]) -> Callable[..., Any]:
+    """A function that runs a jaxpr, kept on it, and called only by those who have the jaxpr.
+
+    Args:
+      jaxpr: the program.
+      name: its name.
+      donated: for each argument, whether it is donated; empty for none.
+    """
+    make = lambda: _make_jaxpr_callable(weakref.ref(jaxpr), name, donated)
+    return jaxpr.derived(("callable", donated) if donated else "callable", make)
 
 
-def _make_jaxpr_callable(owner: weakref.ref[Jaxpr], name: str) -> Callable[..., Any]:
+def _make_jaxpr_callable(
+    owner: weakref.ref[Jaxpr], name: str, donated: tuple[bool, ...]
+) -> Callable[..., Any]:
     def on_miss(*args: object) -> tuple[Any, FastPath | None]:
         jaxpr = owner()
         assert jaxpr is not None, "the caller has the jaxpr"
@@ -274,7 +284,12 @@ def _make_jaxpr_callable(owner: weakref.ref[Jaxpr], name: str) -> Callable[..., 
         if trace is not None:
             with set_trace(trace):
                 return eval_jaxpr(jaxpr, (), *args), None
-        return _run(convert_constvars(jaxpr), name, tree, args)
+        options = Options()
+        if donated and not checks_results():
+            options = Options(donated=(False,) * len(consts) + donated)
+            names = [f"args[{i}]" for i in range(len(args))]
+            name_repeated(name, names, args, options.donated)
+        return _run(convert_constvars(jaxpr), name, tree, args, options)
 
     jaxpr = owner()
     assert jaxpr is not None, "the caller has the jaxpr"

@@ -357,9 +357,10 @@ def jit(
                 program, split = info.trace(args, kwargs)
         if _is_traced(program, split):
             program.report_miss()
+            donated = donated_leaves(info.arguments, args, kwargs)
             if is_observed():
-                _notify_donating(info, program, args, kwargs)
-            return _call_in_trace(info, program, split), None
+                _notify_donating(program, donated)
+            return _call_in_trace(info, program, split, donated), None
         call_options = info.options_for(program, args, kwargs)
         held = held_call(program, split.leaves)
         if held is not None:
@@ -445,10 +446,7 @@ def _call_held(held: HeldCall, options: Options) -> tuple[Any, FastPath | None]:
     return tree_unflatten(program.out_tree, outs), None if held.refs else fast
 
 
-def _notify_donating(
-    info: JitInfo, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
-    donated = donated_leaves(info.arguments, args, kwargs)
+def _notify_donating(program: Program, donated: tuple[bool, ...]) -> None:
     if any(donated):
         count = len(program.consts)
         names = program.arg_names
@@ -456,7 +454,7 @@ def _notify_donating(
         notify(DonatingCall(source, program.name, program.jaxpr, count, names, donated))
 
 
-def _call_in_trace(info: JitInfo, program: Program, split: Split) -> Any:
+def _call_in_trace(info: JitInfo, program: Program, split: Split, donated: tuple[bool, ...]) -> Any:
     if info.options.compiler_options:
         raise ValueError(
             f"{program.name} has compiler_options={dict(info.options.compiler_options)}, but it is "
@@ -475,7 +473,9 @@ def _call_in_trace(info: JitInfo, program: Program, split: Split) -> Any:
     else:
         if info.inline is Inline.JAX_LATE:
             staged_call.inlined.add(program.jaxpr)
-        outs = staged_call.bind(program.jaxpr, program.name, operands)
+        if donated:
+            donated = (False,) * len(program.consts) + donated
+        outs = staged_call.bind(program.jaxpr, program.name, operands, donated)
     if info.out_shardings is not None:
         outs = inner_shardings.apply(outs, info.result_shardings(program))
     elif device is not None:
