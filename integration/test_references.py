@@ -31,6 +31,18 @@ def _cube_root(v):
     )
 
 
+def _product():
+    f = ricci.custom_jvp(lambda a, b: a * b)
+    f.defjvps(lambda t, out, a, b: t * b, lambda t, out, a, b: a * t)
+    return f
+
+
+def _cosine():
+    f = ricci.custom_vjp(jnp.sin)
+    f.defvjp(lambda a: (jnp.sin(a), a), lambda r, ct: (ct * jnp.cos(r),))
+    return f
+
+
 # Each makes its functions anew, as a caller in a loop does.
 CALLS = {
     "jit": lambda x: ricci.jit(lambda x: x + 1)(x),
@@ -75,6 +87,15 @@ CALLS = {
     "associative_scan": lambda x: lax.associative_scan(lambda a, b: a + b, x),
     "composite": lambda x: lax.composite(lambda x: x + 1, "a.name")(x),
     "pmap": lambda x: ricci.pmap(lambda x: x + 1)(x[:1]),
+    "custom_jvp": lambda x: ricci.grad(lambda x: _product()(x, x).sum())(x),
+    "jit of custom_jvp": lambda x: ricci.jit(ricci.grad(lambda x: _product()(x, x).sum()))(x),
+    "custom_vjp": lambda x: ricci.grad(lambda x: _cosine()(x).sum())(x),
+    "jit of custom_vjp": lambda x: ricci.jit(ricci.grad(lambda x: _cosine()(x).sum()))(x),
+    "vmap of jit": lambda x: ricci.vmap(ricci.jit(lambda v: v * 2))(x),
+    "grad of jit": lambda x: ricci.grad(ricci.jit(lambda x: jnp.sin(x).sum()))(x),
+    "vmap of while_loop": lambda x: ricci.vmap(
+        lambda v: lax.while_loop(lambda c: c < 3, lambda c: c + 1, v)
+    )(x),
     "an error": lambda x: _refused(ricci.jit(lambda x: x + jnp.ones(7))),
 }
 

@@ -1,5 +1,6 @@
 """``custom_jvp``: a function with a forward-mode derivative rule of its own."""
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -162,9 +163,11 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
         if self.nondiff_argnums:
             raise TypeError("defjvps cannot be used with nondiff_argnums; use defjvp instead.")
 
-        call = cast(Callable[..., Any], self)
+        # The rule lives as long as the function does, and does not keep it alive: no cycle.
+        this = weakref.ref(self)
 
         def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+            call = cast(Callable[..., Any], this())
             output = call(*primals)
             terms = [
                 rule(t, output, *primals)
