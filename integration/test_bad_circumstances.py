@@ -48,6 +48,35 @@ def test_jaxlib_that_does_not_work_is_said_with_the_command_that_mends_it(name, 
         assert text in said
 
 
+MEND_JAXLIB = 'run: pip install --force-reinstall "jaxlib'
+MEND_NUMPY = 'run: pip install --force-reinstall "numpy'
+# A package whose `__init__` is this text: what must be said.
+INITS = {
+    "jaxlib without anything": ("jaxlib", "", "jaxlib is broken", MEND_JAXLIB),
+    "jaxlib that is no Python": ("jaxlib", "def (", "invalid syntax", MEND_JAXLIB),
+    "jaxlib that raises": ("jaxlib", "raise RuntimeError('boom')", "broken (boom)", MEND_JAXLIB),
+    "jaxlib that raises long": ("jaxlib", "raise ValueError('a\\nb')", "(a)", MEND_JAXLIB),
+    "NumPy that raises": ("numpy", "raise ImportError('libblas')", "NumPy is broken", MEND_NUMPY),
+    "NumPy that is old": ("numpy", "__version__ = '1.20'", "NumPy 1.20 is too old", MEND_NUMPY),
+}
+
+
+@pytest.mark.parametrize("name", INITS)
+def test_packages_that_cannot_be_imported_are_said(name, tmp_path):
+    package, text, *expected = INITS[name]
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text(text)
+    said = run("import ricci", tmp_path).stderr.splitlines()[-1]
+    assert said.startswith("ImportError: ")
+    for text in expected:
+        assert text in said
+
+
+def test_a_folder_named_jaxlib_hides_nothing(tmp_path):
+    (tmp_path / "jaxlib").mkdir()
+    assert run("import ricci; print(ricci.numpy.ones(1))", tmp_path).stdout == "[1.]\n"
+
+
 def test_missing_jaxlib_is_said_with_the_command_that_installs_it():
     said = run("import sys; sys.modules['jaxlib'] = None; import ricci").stderr.splitlines()[-1]
     assert said.startswith("ImportError: jaxlib, the runtime, is not installed; run: pip install")

@@ -18,9 +18,10 @@ elif _choice == "cpp":
 elif _choice == "":
     try:
         from . import _cpp_engine as engine
-    except ImportError as error:
+    except Exception as error:
         # Only a missing jaxlib is no error.
-        if error.name not in ("jaxlib", "jaxlib._jax") or type(error) is ImportError:
+        name = error.name if type(error) is ModuleNotFoundError else None
+        if name not in ("jaxlib", "jaxlib._jax"):
             raise explain_jaxlib(error) from error
         from . import _python_engine as engine
 else:

@@ -16,7 +16,7 @@ try:
     from jaxlib import lapack as lapack
     from jaxlib import xla_client as xla_client
     from jaxlib.version import __version__ as jaxlib_version
-except (ImportError, AttributeError, OSError) as _error:
+except Exception as _error:
     raise explain_jaxlib(_error) from _error
 check_jaxlib()
 
