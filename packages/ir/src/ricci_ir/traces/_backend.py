@@ -15,7 +15,7 @@ from ricci_ir.types._dtypes import float0
 
 from ._primitive import Primitive
 from ._references import BracketedReference, refuse_reference
-from ._trace import context, eval_trace
+from ._trace import Tracer, context, eval_trace
 
 __all__ = [
     "as_array",
@@ -218,7 +218,8 @@ def _converted(x: object) -> object:
 def as_result(found: object) -> object:
     """What a public function returns, literals as arrays also inside of a trace.
 
-    Without a backend, ``found`` itself.
+    A program that is being recorded keeps them as literals. Elsewhere, without a backend, ``found``
+    itself.
     """
     if context.trace is eval_trace or not has_backend():
         return found
@@ -226,7 +227,8 @@ def as_result(found: object) -> object:
         return type(found)([as_result(x) for x in found])
     if not isinstance(found, np.ndarray | np.generic | complex | float | int):
         return found
-    return _converted(found)
+    lifted = found if np.ndim(found) else context.trace.lift(found)
+    return lifted if isinstance(lifted, Tracer) else _converted(found)
 
 
 on_results(as_result)
