@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import sys
 
 import numpy as np
 import pytest
@@ -88,3 +89,48 @@ def test_devices_and_processes():
 def test_what_is_not_supported_says_so(module, name):
     with pytest.raises(NotImplementedError, match="not supported|cannot run"):
         getattr(importlib.import_module(f"jax.{module}"), name)(print)
+
+
+MODULES = sorted(
+    {
+        *TABLE,
+        *(f"{module}.{n}" for module in TABLE for n, of in TABLE[module].items() if ":" not in of),
+    }
+)
+
+
+@pytest.mark.parametrize("first", ["statement", "function"])
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_is_the_same_however_it_is_imported(module, first, monkeypatch):
+    name = f"jax.{module}"
+    parent, _, last = name.rpartition(".")
+    monkeypatch.delattr(importlib.import_module(parent), last, raising=False)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    statements = [f"import {name} as found", f"from {parent} import {last} as found"]
+    ways = [lambda s=s: run(s) for s in statements]
+    ways += [lambda: importlib.import_module(name), lambda: attribute(name)]
+    if first == "function":
+        ways.reverse()
+    found = [way() for way in ways]
+    assert all(other is found[0] for other in found)
+    assert sys.modules[name] is found[0]
+
+
+def run(statement):
+    namespace = {}
+    exec(statement, namespace)
+    return namespace["found"]
+
+
+def attribute(name):
+    namespace = {}
+    exec(f"import {name}", namespace)
+    return eval(name, namespace)
+
+
+def test_a_module_under_another_name_is_that_module():
+    names = ("ad", "batching", "mlir", "partial_eval", "pxla", "xla")
+    for name in names:
+        public = importlib.import_module(f"jax.interpreters.{name}")
+        assert importlib.import_module(f"jax._src.interpreters.{name}") is public
+        assert public.__name__ == f"jax.interpreters.{name}"

@@ -7,6 +7,7 @@ to the table, if Ricci has it.
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -17,6 +18,13 @@ from ._table import TABLE as TABLE
 PACKAGE = __name__.rpartition(".")[0]
 
 
+def _stands_for(inside: str) -> str | None:
+    """The module that the table has under a name; ``None`` where that is no module of another."""
+    parent, _, name = inside.rpartition(".")
+    source = TABLE.get(parent, {}).get(name)
+    return None if source is None or ":" in source else source
+
+
 class TableModules:
     """Finds and makes the modules of the table: a finder and a loader of Python's import system."""
 
@@ -25,7 +33,7 @@ class TableModules:
     ) -> ModuleSpec | None:
         """Return how a module of the table is made; ``None`` for any other."""
         inside = name.removeprefix(f"{PACKAGE}.")
-        if inside == name or inside not in TABLE:
+        if inside == name or not (inside in TABLE or _stands_for(inside)):
             return None
         # As packages, so that an absent module inside of one gets the advice of Ricci's finder.
         return ModuleSpec(name, self, is_package=True)  # pyright: ignore[reportArgumentType]
@@ -34,9 +42,16 @@ class TableModules:
         """Let Python make the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its names, each looked up when it is first asked for."""
+        """Give the module its names, each looked up when it is first asked for.
+
+        Where another module stands under this name, it takes the place of the one that Python made.
+        """
         namespace = vars(module)
         name = module.__name__.removeprefix(f"{PACKAGE}.")
+        other = _stands_for(name)
+        if other is not None:
+            sys.modules[module.__name__] = import_module(other)
+            return
         inner = {n.removeprefix(f"{name}.") for n in TABLE if n.startswith(f"{name}.")}
         sources = {**TABLE[name], **{n: f".{n}" for n in inner if "." not in n}}
         namespace["__doc__"] = "Names that JAX does not list and libraries use: see ``jax._src``."

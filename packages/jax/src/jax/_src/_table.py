@@ -10,6 +10,7 @@ TABLE: dict[str, dict[str, str]] = {
     },
     "_src.checkify": {  # flax
         "Error": "ricci_lax.checkify:Error",
+        "JaxException": "ricci_lax.checkify:JaxException",
         "JaxRuntimeError": "ricci_lax.checkify:JaxRuntimeError",
         "checkify": "ricci_lax.checkify:checkify",
         "user_checks": "ricci_lax.checkify:user_checks",
@@ -35,12 +36,14 @@ TABLE: dict[str, dict[str, str]] = {
     },
     "_src.dispatch": {"wait_for_tokens": "ricci_xla:effects_barrier"},  # equinox
     "_src.distributed": {"global_state": f"{ADAPTERS}:processes"},  # orbax
-    "_src.dtypes": {  # equinox, flax, tinygp
+    "_src.dtypes": {  # equinox, flax, optree, tinygp
         "DType": "numpy:dtype",
         "ExtendedDType": "ricci_ir:ExtendedDType",
         "TypePromotionError": "ricci_ir:TypePromotionError",
+        "dtype": "ricci_ir:dtype",
         "extended": "ricci_ir:extended",
         "finfo": "ricci_ir:finfo",
+        "result_type": "ricci_ir:result_type",
         "supports_inf": f"{ADAPTERS}:supports_inf",
         "to_complex_dtype": f"{ADAPTERS}:to_complex_dtype",
     },
@@ -61,7 +64,7 @@ TABLE: dict[str, dict[str, str]] = {
     "_src.flatten_util": {"ravel_pytree": "ricci.flatten_util:ravel_pytree"},  # blackjax
     "_src.flattree": {},  # quax imports it for the parameters of scan, which differ here
     "_src.interpreters": {  # the modules are those of jax.interpreters
-        name: f"jax.interpreters:{name}"
+        name: f"jax.interpreters.{name}"
         for name in ("ad", "batching", "mlir", "partial_eval", "pxla", "xla")
     },
     "_src.lib": {},
@@ -95,7 +98,10 @@ TABLE: dict[str, dict[str, str]] = {
         "flatten_one_level": "ricci_pytree:flatten_one_level",
         "prefix_errors": "ricci_pytree:prefix_errors",  # equinox
     },
-    "_src.xla_bridge": {"_backends": f"{ADAPTERS}:clients"},  # chex
+    "_src.xla_bridge": {  # chex, keras
+        "_backends": f"{ADAPTERS}:clients",
+        "get_backend": "ricci_xla:get_backend",
+    },
     "lib": {"__version__": "jaxlib:__version__"},
     "experimental.colocated_python": {  # orbax
         name: f"{UNSUPPORTED}:{name}"
