@@ -267,6 +267,57 @@ FORWARD_RULE_CASES: list[tuple[str, dict[str, Any]]] = [
     )
 ]
 
+# Statistics that travel as cotangents: a backward rule is called where its cotangents are all zero,
+# and is not where nothing needs the result. JAX does so across the borders of programs and of
+# loops, too, where it makes arrays of zeros; Ricci does not.
+ZEROS = """
+@jax.custom_vjp
+def mark(x, s): return x * 1.0
+mark.defvjp(lambda x, s: (x * 1.0, s), lambda s, g: (None, jnp.multiply(s, 7)))
+@jax.custom_vjp
+def pair(x, s): return x * 1.0, s * 2.0
+pair.defvjp(lambda x, s: ((x * 1.0, s * 2.0), s), lambda s, g: (g[0], jnp.multiply(s, 7)))
+@jax.custom_vjp
+def stop(x): return x * 1.0
+stop.defvjp(lambda x: (x * 1.0, None), lambda _, g: (None,))
+@jax.custom_vjp
+def half(x, y): return x * 1.0, y * 1.0
+half.defvjp(lambda x, y: ((x * 1.0, y * 1.0), None), lambda _, g: (None, g[1]))
+@jax.custom_vjp
+def told(x, s): return x * 1.0
+told.defvjp(
+    lambda x, s: (x.value * 1.0, s.value),
+    lambda s, g: (None, jnp.multiply(s, 7 if is_zero(g) else 100)), symbolic_zeros=True)
+def is_zero(g): return isinstance(g, jax.custom_derivatives.SymbolicZero)
+"""
+ZERO_CASES = [
+    (f"{wrap}(jax.grad(lambda x, s: {body}, (0, 1)))", {"x": ONE, "s": ONE})
+    for wrap in ("", "jax.jit")
+    for body in (
+        "stop(mark(x, s)) + x * s",
+        "stop(pair(x, s)[0]) + x",
+        "stop(mark(mark(x, s), s)) + x",
+        "stop(jnp.sum(jnp.sin(mark(x, s)) * jnp.ones(3))) + x",
+        "stop(jnp.stack([mark(x, s), x])[jnp.array([0, 1, 0])]).sum() + x",
+        "jax.jit(lambda x, s: stop(jnp.sin(mark(x, s))))(x, s) + x",
+        "jax.checkpoint(lambda x, s: stop(jnp.sin(mark(x, s))))(x, s) + x",
+        "lax.scan(lambda c, _: (stop(mark(c, s)), None), x, None, length=2)[0] + x",
+        "jax.vmap(lambda a: stop(mark(a, s)))(jnp.stack([x, x])).sum() + x",
+        "sum(half(mark(x, s), x))",
+        "half(mark(x, s), x)[1]",
+        "stop(told(x, s)) + x",
+        "(told(x, s), x)[1]",
+        "(mark(x, s), x)[1]",
+        "stop(jax.jit(mark)(x, s)) + x",
+        "stop(lax.cond(x > 0, mark, lambda x, s: x, x, s)) + x",
+        "jnp.where(True, x, mark(x, s))",
+        "lax.stop_gradient(mark(x, s)) + x",
+    )
+] + [
+    ("jax.jacrev(lambda x, s: jnp.stack([stop(mark(x, s)), x]), (0, 1))", {"x": ONE, "s": ONE}),
+    ("jax.hessian(lambda s: stop(mark(2.0, s)) * s + s**2)", {"s": ONE}),
+]
+
 VALUES = [
     *((SOLVES, *case) for case in SOLVE_CASES),
     *((ROOTS, *case) for case in ROOT_CASES),
@@ -274,6 +325,7 @@ VALUES = [
     *((CLOSURES, *case) for case in CLOSURE_CASES),
     *((BATCHING, *case) for case in [*BATCHING_CASES, *SEQUENTIAL_CASES]),
     *((FORWARD_RULES, *case) for case in FORWARD_RULE_CASES),
+    *((ZEROS, *case) for case in ZERO_CASES),
 ]
 # Left out: programs that hold functions of JAX's own, and programs with axes that JAX prints as
 # ``np.int64(1)``.

@@ -26,6 +26,10 @@ from ._tangent import Tangent, Zero, add_tangents, instantiate
 
 jvp_rules: RuleTable = rule_table("jvp")
 transpose_rules: RuleTable = rule_table("transpose")
+# A transpose rule is not called where all cotangents are zero, since its results would be zero. One
+# that a user has written may return something else (statistics that travel as cotangents): where
+# the rule here is ``True``, it is called with ``Zero``s, too.
+transposes_zeros: RuleTable = rule_table("transposes_zeros", required=False)
 # ``rule(tape, primals, tangents, **params)`` computes the results and records their tangents. Only
 # primitives that contain programs need one: by default the jvp rule runs under the tape.
 linearize_rules: RuleTable = rule_table("linearize", required=False)

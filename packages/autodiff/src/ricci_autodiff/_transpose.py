@@ -25,7 +25,7 @@ from ricci_ir import (
     uses_references,
 )
 
-from ._rules import UndefinedPrimal, transpose_rules
+from ._rules import UndefinedPrimal, transpose_rules, transposes_zeros
 from ._tangent import Tangent, Zero, add_tangents, cotangent_aval, tangent_aval, vector_space
 
 
@@ -59,6 +59,9 @@ def _pull_back(
 ) -> None:
     # The equations of a scope share their name stack, so its transposed form is found by identity.
     transposed: dict[int, tuple[str, ...]] = {}
+    # Variables whose cotangents rules have found to be zero. Those of variables that nothing needs
+    # are not among them.
+    zeros: set[Atom] = set()
     # A variable is read only after the equation that defines it. In reverse order, its cotangent
     # is therefore complete when that equation is reached, and can be taken out of the table.
     for eqn in reversed(eqns):
@@ -68,7 +71,13 @@ def _pull_back(
         else:
             ct = cotangents.pop(eqn.outvars[0], None)
         if ct is None:
-            continue
+            if not zeros or zeros.isdisjoint(eqn.outvars):
+                continue
+            if primitive not in transposes_zeros:
+                zeros.update(a for a in eqn.invars if type(a) is not Literal and a not in known)
+                continue
+            ct = [Zero(tangent_aval(var.aval)) for var in eqn.outvars]
+            ct = ct if primitive.multiple_results else ct[0]
         if eqn.settings is not switch.key:
             switch.to(eqn.settings)
         operands = []
@@ -93,7 +102,11 @@ def _pull_back(
         else:
             results = transpose_rules[primitive](ct, *operands, **eqn.params)
         for atom, operand, result in zip(eqn.invars, operands, results, strict=True):
-            if result is not None and type(operand) is UndefinedPrimal and type(result) is not Zero:
+            if type(operand) is not UndefinedPrimal:
+                continue
+            if result is None or type(result) is Zero:
+                zeros.add(atom)
+            else:
                 earlier = cotangents.get(atom)
                 cotangents[atom] = result if earlier is None else add_tangents(earlier, result)
 

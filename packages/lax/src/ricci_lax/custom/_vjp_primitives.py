@@ -229,6 +229,7 @@ custom_vjp_tangent_p: Primitive = define(
     memo=False,
     jvp=unsupported("only the backward rule of a custom_vjp function is known"),
     transpose=_tangent_transpose,
+    transposes_zeros=True,
     batch=_tangent_batch,
     lower=_tangent_lower,
     program=_tangent_program,
