@@ -198,3 +198,48 @@ def test_the_cost_of_a_module_is_known_before_it_is_compiled(compilations):
     cost = lowered.cost_analysis()
     assert (cost["flops"], cost["transcendentals"], cost["bytes accessed"]) == (8, 4, 68)
     assert not compilations
+
+
+TRACES = {
+    "jit": ricci.jit,
+    "vmap": ricci.vmap,
+    "grad": lambda f: ricci.grad(lambda x: f(x).sum()),
+    "make_jaxpr": ricci.make_jaxpr,
+    "scan": lambda f: lambda x: ricci.lax.scan(lambda c, a: (f(c), a), x, x)[0],
+    "checkpoint of jit": lambda f: ricci.checkpoint(ricci.jit(f)),
+    "vmap of jit": lambda f: ricci.vmap(ricci.jit(f)),
+}
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_functions_are_lowered_for_what_is_being_traced(name):
+    found = []
+
+    def run(x):
+        inner = jit(lambda y, z: jnp.sin(y) * z)
+        closed = jit(lambda y: y + x)
+        found.append(closed.lower(jnp.ones(x.shape)).out_info.shape)
+        for lowered in (inner.lower(x, x), inner.lower(x, 1.0)):
+            assert lowered.compile().memory_analysis() is not None
+            found.append(lowered.out_info.shape)
+        return x
+
+    for _ in range(2):
+        TRACES[name](run)(jnp.ones(3))
+        ricci.clear_caches()
+    shape = () if "vmap" in name else (3,)
+    assert len(found) >= 6
+    assert set(found) == {shape}
+
+
+def test_functions_of_keys_are_lowered_for_what_is_being_traced():
+    draw = jit(lambda key: ricci.random.normal(key, (2,)))
+    found = []
+
+    def run(key):
+        found.append(draw.lower(key).out_info.shape)
+        return key
+
+    jit(run)(ricci.random.key(0))
+    ricci.vmap(run)(ricci.random.split(ricci.random.key(0), 3))
+    assert found == [(2,), (2,)]

@@ -9,6 +9,7 @@ from ricci_ir import (
     Jaxpr,
     JaxprEqn,
     ShapeDtypeStruct,
+    Tracer,
     TupleRecord,
     explained,
     live_program,
@@ -138,7 +139,7 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
             "is set. Leave out the device, or call it inside `with set_mesh(None):`."
         )
     claim = _agreed(program, _claims(program, shardings, operations, options))
-    closed = [x.sharding if getattr(x, "committed", False) else None for x in program.consts]
+    closed = [x.sharding if _is_committed(x) else None for x in program.consts]
     if claim is not None:
         devices = claim.devices
     else:
@@ -198,7 +199,7 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
       ValueError: if it has one of its own that divides it in another way, or another memory.
     """
     given = None if options.in_shardings is None else options.in_shardings[i]
-    committed = getattr(x, "committed", False)
+    committed = _is_committed(x)
     if given is None:
         return x.sharding if committed else _described_sharding(x)
     own: Sharding | None = getattr(x, "sharding", None)
@@ -222,6 +223,13 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
             "with device_put(x, sharding) before the call."
         )
     return given
+
+
+def _is_committed(x: object) -> bool:
+    """Whether a value must stay where it is. A tracer, which only has a type, need not."""
+    if isinstance(x, Tracer) and x.concrete() is None:
+        return False
+    return getattr(x, "committed", False)
 
 
 def _check_same_everywhere(program: Program, i: int, x: object, given: Sharding) -> None:
