@@ -12,9 +12,14 @@ import re
 import numpy as np
 import pytest
 
+import ricci
+import ricci.numpy as jnp
+from ricci_lax import saved_residuals
 from ricci_testing import evaluate_with, ricci_namespace
 from ricci_testing.pytest_plugin import oracle as oracle
 
+MATRIX = np.arange(9, dtype=np.float32).reshape(3, 3) / 9
+VECTOR = np.array([0.5, -1.2, 2.0], np.float32)
 PREAMBLE = """
 from jax.ad_checkpoint import checkpoint_name as name
 sin, cos, tanh, exp, policies = jnp.sin, jnp.cos, jnp.tanh, jnp.exp, jax.checkpoint_policies
@@ -207,3 +212,37 @@ re.sub("(output of .*?|named .*?) from .*", "\\\\1", out.getvalue())
     config = {"jax_enable_x64": wide}
     ours = evaluate_with(ricci_namespace(), source, {}, config=config).value
     assert ours == oracle.run(source, config=config).value
+
+
+def described_residuals(fun, *args):
+    """What differentiation keeps of the results of operations."""
+    found = saved_residuals(fun, *args)
+    return [what for _, what in found if what.startswith("output of")]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ricci.jit])
+@pytest.mark.parametrize(("policy", "count"), [("everything_saveable", 4), ("dots_saveable", 1)])
+def test_residuals_of_called_programs_keep_their_lines(wrap, policy, count):
+    """The program is inlined for the policy; each operation stays where its function has it."""
+
+    def outside(x):
+        return called(jnp.cos(jnp.dot(MATRIX, x))).sum()
+
+    @ricci.jit
+    def called(x):
+        return jnp.sin(x) * x
+
+    policy = getattr(ricci.checkpoint_policies, policy)
+    found = described_residuals(ricci.checkpoint(wrap(outside), policy=policy), VECTOR)
+    assert len(found) == count
+    assert all(what.endswith(("outside)", "called)")) for what in found)
+
+
+def test_offloaded_residuals_are_where_they_were_computed():
+    policy = ricci.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+
+    def layer(x):
+        return jnp.sin(jnp.dot(x, MATRIX)).sum()
+
+    (found,) = described_residuals(ricci.checkpoint(layer, policy=policy), VECTOR)
+    assert found.startswith("output of device_put from") and found.endswith("layer)")

@@ -54,8 +54,10 @@ def saved_values(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -
                 kept = var
                 if isinstance(answer, Offloadable) and other_memories.move is not None:
                     kept = Var(var.aval)
-                    first.append(other_memories.move(var, kept, answer.dst))
-                    again.append(other_memories.move(kept, var, answer.src))
+                    out = other_memories.move(var, kept, answer.dst)
+                    back = other_memories.move(kept, var, answer.src)
+                    first.append(out.replace(raw_source=eqn.raw_source))
+                    again.append(back.replace(raw_source=eqn.raw_source))
                 saved.append(kept)
             first.append(eqn)
             continue

@@ -1,14 +1,27 @@
 """Inlining: programs whose calls are replaced by the operations of the called programs."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
-from ricci_ir import Jaxpr, Literal, SettingsSwitch, staged_call, trace_to_jaxpr
+from ricci_ir import (
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    SettingsSwitch,
+    context,
+    run_equations,
+    staged_call,
+    trace_to_jaxpr,
+)
 
 
 def inlined(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with the operations of its staged calls in their place; cached on it."""
-    if not any(eqn.primitive is staged_call.call for eqn in jaxpr.eqns):
+    """The program with the operations of its staged calls in their place; cached on it.
+
+    The operations keep their places in the user's code.
+    """
+    if not any(map(_is_call, jaxpr.eqns)):
         return jaxpr
     return jaxpr.derived(
         "inlined",
@@ -16,19 +29,32 @@ def inlined(jaxpr: Jaxpr) -> Jaxpr:
     )
 
 
+def _is_call(eqn: JaxprEqn) -> bool:
+    return eqn.primitive is staged_call.call
+
+
 def _run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Evaluate a program in the current trace, and the calls in it likewise."""
-    env = dict(zip(map(id, jaxpr.invars), args, strict=True))
-    env.update(zip(map(id, jaxpr.constvars), jaxpr.consts, strict=True))
-    read = lambda atom: atom.operand() if type(atom) is Literal else env[id(atom)]
-    with SettingsSwitch() as switch:
-        for eqn in jaxpr.eqns:
-            switch.to(eqn.settings)
-            operands = list(map(read, eqn.invars))
-            if eqn.primitive is staged_call.call:
-                results = _run(eqn.params["jaxpr"], operands)
-            else:
-                result = eqn.primitive.bind(*operands, **eqn.params)
-                results = result if eqn.primitive.multiple_results else [result]
-            env.update(zip(map(id, eqn.outvars), results, strict=True))
+    variables, values = [*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args]
+    env: dict[Any, Any] = dict(zip(variables, values, strict=True))
+    read = lambda atom: atom.operand() if type(atom) is Literal else env[atom]
+    for are_calls, eqns in groupby(jaxpr.eqns, _is_call):
+        if not are_calls:
+            run_equations(eqns, env)
+            continue
+        for eqn in eqns:
+            results = _run_call(eqn, list(map(read, eqn.invars)))
+            env.update(zip(eqn.outvars, results, strict=True))
     return list(map(read, jaxpr.outvars))
+
+
+def _run_call(eqn: JaxprEqn, operands: Sequence[Any]) -> list[Any]:
+    """Evaluate the program of a call, under the settings and in the scope of the call."""
+    outer = context.name_stack
+    try:
+        context.name_stack = outer + eqn.raw_source[2]
+        with SettingsSwitch() as switch:
+            switch.to(eqn.settings)
+            return _run(eqn.params["jaxpr"], operands)
+    finally:
+        context.name_stack = outer
