@@ -93,7 +93,6 @@ def _unsupported(kind: Kind, default: object, note: str) -> Option:
 _NO_CONVERTER = "there is no converter to TensorFlow"
 _ONE_IMPLEMENTATION = "it chooses between two implementations, of which there is one here"
 _NO_FILES = "the locations in a lowered program are names of scopes, not source files"
-_NO_REFS = "there are no mutable arrays"
 _NO_PROFILES = "programs are not compiled again by profile; leave it off"
 _NO_SHARING = "each process compiles its own programs; leave it off"
 _NO_PALLAS = "there is no Pallas"
@@ -243,7 +242,8 @@ OPTIONS: Mapping[str, Option] = {
     "jax_explicit_x64_dtypes": _traced(
         Member(ExplicitX64Mode),
         ExplicitX64Mode.WARN,
-        "what comes of asking for a 64-bit dtype by name while those are off",
+        "what comes of asking for a 64-bit dtype by name while those are off; where that is "
+        "allowed, an array gets it, but results of several operands have 32 bits",
     ),
     "jax_numpy_dtype_promotion": _traced(
         Member(NumpyDtypePromotion),
@@ -295,7 +295,9 @@ OPTIONS: Mapping[str, Option] = {
     "jax_disable_vmap_shmap_error": _meaningless(
         BOOL, False, "vmap of shard_map does not raise that error"
     ),
-    "jax_mutable_array_checks": _meaningless(BOOL, True, _NO_REFS),
+    "jax_mutable_array_checks": _unsupported(
+        BOOL, True, "references are always checked: return what one holds, ref[...]; pass each once"
+    ),
     "jax_disable_bwd_checks": _traced(
         BOOL, False, "the types of what a backward rule of custom_vjp returns are not checked"
     ),
