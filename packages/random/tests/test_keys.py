@@ -8,12 +8,27 @@ import ricci_numpy as jnp
 import ricci_random as random
 from ricci_autodiff import grad
 from ricci_batching import vmap
-from ricci_ir import Array, issubdtype, legacy_prng_key, make_jaxpr, prng_key
+from ricci_ir import (
+    Array,
+    ExtendedDType,
+    extended,
+    issubdtype,
+    legacy_prng_key,
+    make_jaxpr,
+    prng_key,
+)
 
 xla = pytest.importorskip("ricci_xla", reason="values are computed by a backend")
 
 WORDS = random.PRNGKey(3)
 KEY = random.key(3)
+
+
+class Scale(ExtendedDType):
+    """A dtype of a library's own, as flax has one for the scales of its fp8 products."""
+
+    name = "scale"
+    type = extended
 
 
 def words(keys):
@@ -157,6 +172,7 @@ REFUSED = [
     (lambda: np.asarray(KEY), TypeError, "key_data"),
     (lambda: jnp.sort(random.split(KEY)), TypeError, "no order"),
     (lambda: KEY.astype("uint32"), ValueError, "key_data"),
+    (lambda: lax.convert_element_type(jnp.ones(2), Scale()), ValueError, "only those of"),
 ]
 
 

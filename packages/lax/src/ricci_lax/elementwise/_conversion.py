@@ -29,6 +29,7 @@ from ricci_ir import (
     issubdtype,
     itemsize_bits,
     linear_in_all,
+    prng_key,
     python_scalar_dtype,
     warn_user,
 )
@@ -54,10 +55,16 @@ __all__ = [
 
 def _convert_aval(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool, sharding) -> ShapedArray:
     if is_extended(x.dtype) or is_extended(new_dtype):
+        are_keys = all(issubdtype(d, prng_key) for d in (x.dtype, new_dtype) if is_extended(d))
+        why = (
+            "random keys are not numbers. random.key_data gives the integers that make up a key, "
+            "and random.wrap_key_data makes a key of such integers."
+            if are_keys
+            else "of dtypes that others define only those of random keys are supported. Keep the "
+            "numbers themselves."
+        )
         raise ValueError(
-            f"convert_element_type: {x.str_short()} cannot be converted to {new_dtype}: random "
-            "keys are not numbers. random.key_data gives the integers that make up a key, and "
-            "random.wrap_key_data makes a key of such integers."
+            f"convert_element_type: {x.str_short()} cannot be converted to {new_dtype}: {why}"
         )
     return ShapedArray(x.shape, new_dtype, weak_type)
 
