@@ -51,6 +51,13 @@ EXPECTED: list[Expected] = [
     Expected("cond", "jaxpr", "vmap*", "integers have no derivatives to hide", "stop_gradient"),
     Expected("cond", "jaxpr", "vjp", "integers have no derivatives to hide", "stop_gradient"),
     Expected("fori_loop", "jaxpr", "vmap*", "what is closed over is moved ahead of the loop"),
+    Expected(
+        "custom_root",
+        "value",
+        "*",
+        "JAX refuses a solution whose tangent is wider than the root",
+        "tangent dtype float64",
+    ),
     Expected("custom_root", "jaxpr", "*", "JAX's primitive holds functions; here it is a program"),
     Expected("scan", "jaxpr", "vjp", "a loop without results is left to XLA", "length=0"),
     Expected("linalg.lu", "jaxpr", "vjp", "the rule works on batches; JAX's is mapped over them"),
