@@ -132,6 +132,7 @@ deep = functools.reduce(lambda inner, _: [inner], range(100_000), 1)
 for tree in (endless, table, deep):
     for call in (jax.tree.leaves, jax.tree.flatten, jax.tree.structure, jax.tree.all,
                  lambda t: jax.tree.map(lambda x: x, t), jax.tree.leaves_with_path,
+                 lambda t: jax.tree.broadcast(1, t),
                  lambda t: jax.tree.reduce(max, t), jax.jit(lambda x: 1), jax.grad(lambda x: 1.0),
                  jax.vmap(lambda x: x), jax.device_put, jax.device_get, jax.block_until_ready,
                  lambda t: jax.eval_shape(lambda x: x, t), jax.make_jaxpr(lambda x: 1),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from ._engine import PyTreeDef
+from ._errors import cyclic
 from ._keys import KeyPath, keystr
 from ._registry import default_registry
 from ._shorten import shorten
@@ -181,15 +182,17 @@ def broadcast_prefix(prefix: object, full: object, is_leaf: _IsLeaf = None) -> l
       >>> broadcast_prefix({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
       [1, 1, 2]
     """
-    leaves, treedef = _flatten(prefix, is_leaf)
+    result: list[Any] = []
     try:
+        leaves, treedef = _flatten(prefix, is_leaf)
         subtrees = treedef.flatten_up_to(full)
+        for leaf, subtree in zip(leaves, subtrees, strict=True):
+            result.extend([leaf] * len(_flatten(subtree)[0]))
     except ValueError as error:
         raise_first_difference(prefix, full, is_leaf, ("prefix_tree", "full_tree"), error)
         raise
-    result: list[Any] = []
-    for leaf, subtree in zip(leaves, subtrees, strict=True):
-        result.extend([leaf] * len(_flatten(subtree)[0]))
+    except SystemError as error:
+        raise cyclic(error) from None
     return result
 
 
