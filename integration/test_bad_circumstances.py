@@ -196,6 +196,28 @@ def test_after_a_fork_the_child_gets_an_error():
     assert done.stdout == "end\n", done.stderr[-2000:]
 
 
+WAITING = """
+sorting = jax.jit(jnp.sort)
+x = jnp.arange(3.0)
+y = sorting(jnp.ones(30_000_000))
+"""
+WAITED_FOR = """
+    # `np.asarray(y)` takes the buffer from jaxlib itself, which waits.
+    for call in (lambda: jax.block_until_ready(y), lambda: print(y), lambda: y.tolist()):
+        try:
+            call()
+        except RuntimeError as error:
+            assert "forked" in str(error), error
+        else:
+            os._exit(1)
+"""
+
+
+def test_what_is_being_computed_at_a_fork_is_not_waited_for_in_the_child():
+    done = run(FORK.format(before=WAITING, inside=WAITED_FOR))
+    assert done.stdout == "end\n", done.stderr[-2000:]
+
+
 def test_a_child_may_be_the_first_to_use_devices():
     inside = "assert float(f(jnp.arange(3.0))[1]) == 2.0"
     done = run(FORK.format(before="", inside=inside))

@@ -22,6 +22,7 @@ from ricci_ir import (
     leave,
 )
 from ricci_xla.devices import _state as _state
+from ricci_xla.devices._client import check_computed
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, JaxRuntimeError
 from ricci_xla.meshes._division import device_indices, has_terms, unknown_sum
@@ -126,6 +127,7 @@ def _value(self: ArrayImpl) -> np.ndarray:
         )
     if has_terms(self._sharding):
         raise unknown_sum("The values of an array were asked for", self._sharding)
+    check_computed((self,))
     try:
         value, copied = self._to_np_array_did_copy()
     except JaxRuntimeError:

@@ -22,7 +22,7 @@ from ricci_pytree import (
     tree_flatten_with_path,
     tree_leaves,
 )
-from ricci_xla.devices._client import check_not_forked, get_default_device
+from ricci_xla.devices._client import check_computed, check_not_forked, get_default_device
 from ricci_xla.devices._guards import (
     begin_explicit,
     check_device_to_device,
@@ -491,6 +491,7 @@ def block_until_ready[T](x: T) -> T:
     try:
         leaves, _ = tree_flatten(x)
         arrays = [leaf for leaf in leaves if isinstance(leaf, ArrayImpl)]
+        check_computed(arrays)
         if len(arrays) == 1:
             arrays[0].block_until_ready()
         elif arrays:

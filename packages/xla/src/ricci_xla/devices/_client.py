@@ -2,7 +2,7 @@
 
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -175,6 +175,19 @@ def check_not_forked() -> None:
             "exist here, so a computation would wait forever. Start processes with "
             "multiprocessing.get_context('spawn'), or fork before the first array is made."
         )
+
+
+def check_computed(arrays: Iterable[Any]) -> None:
+    """Raise an error if an array was still being computed when this process was forked.
+
+    Args:
+      arrays: arrays that are about to be waited for.
+
+    Raises:
+      RuntimeError: if one is not ready in a forked process, where it never will be.
+    """
+    if _clients.forked and not all(array.is_deleted() or array.is_ready() for array in arrays):
+        check_not_forked()
 
 
 def note_fork() -> bool:
