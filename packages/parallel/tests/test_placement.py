@@ -25,10 +25,17 @@ def test_new_array_is_put_on_the_device():
     np.testing.assert_array_equal(x, [2.0, 2.0, 2.0])
 
 
-def test_inside_a_traced_function_a_device_is_a_wish():
-    jaxpr = make_jaxpr(lambda x: placement.constrain(x, devices()[1]))(1.0)
+def test_inside_a_traced_function_a_value_is_said_to_be_on_a_device():
+    device = devices()[1]
+    jaxpr = make_jaxpr(lambda x: placement.constrain(x, device))(1.0)
+    assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["sharding_constraint"]
+    assert jit(lambda x: placement.constrain(x, device))(1.0).devices() == {device}
+
+
+def test_inside_a_traced_function_the_device_of_a_new_array_is_a_wish():
+    jaxpr = make_jaxpr(lambda x: placement.create(x, devices()[1]))(1.0)
     assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["device_put"]
-    assert float(jit(lambda x: placement.constrain(x, devices()[1]))(1.0)) == 1.0
+    assert float(jit(lambda x: placement.create(x, devices()[1]))(1.0)) == 1.0
 
 
 def test_inside_a_traced_function_a_mesh_is_for_the_compiler():

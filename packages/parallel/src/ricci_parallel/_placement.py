@@ -6,13 +6,15 @@ other programs.
 
 from typing import Any
 
-from ricci_ir import Array
+from ricci_ir import Array, Tracer, context, eval_trace
 from ricci_lax.authoring import placement
 from ricci_xla import (
     UNCONSTRAINED,
+    Device,
     NamedSharding,
     PartitionSpec,
     Sharding,
+    as_sharding,
     inner_shardings,
     sharding_in_program,
 )
@@ -22,15 +24,27 @@ from ._reshard import as_out_sharding, reshard
 from ._sharding_constraint import constrain, is_typed
 
 
-def _place(x: Array, sharding: Sharding | PartitionSpec) -> Array:
-    """An array on a device or with a sharding."""
-    if isinstance(sharding, PartitionSpec):
-        sharding = sharding_in_program(sharding, "out_sharding")
-    if isinstance(sharding, NamedSharding):
-        if not sharding.mesh.axis_names:
-            return x
-        return reshard(x, sharding) if is_typed(sharding) else constrain(x, sharding)
-    return device_put(x, sharding)
+def _constrained(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
+    """A value of which a user says where it is."""
+    if isinstance(place, PartitionSpec):
+        place = sharding_in_program(place, "out_sharding")
+    if not isinstance(place, NamedSharding):
+        return constrain(x, as_sharding(place))
+    if not place.mesh.axis_names:
+        return x
+    return reshard(x, place) if is_typed(place) else constrain(x, place)
+
+
+def _created(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
+    """A new array at a place."""
+    if isinstance(place, PartitionSpec):
+        place = sharding_in_program(place, "out_sharding")
+    if not isinstance(place, NamedSharding):
+        return device_put(x, place)
+    if context.trace is eval_trace and not isinstance(x, Tracer) and place.mesh.axis_names:
+        # What it was made of, such as the value that fills it, may be committed elsewhere.
+        return device_put(x, place)
+    return _constrained(x, place)
 
 
 def _within(x: Array, sharding: Sharding) -> Array:
@@ -54,5 +68,5 @@ def _among(part: object, axes: frozenset[Any]) -> Any:
     return part if part is UNCONSTRAINED or part in axes else None
 
 
-placement.register(_place, as_out_sharding)
+placement.register(constrain=_constrained, create=_created, put=device_put, checked=as_out_sharding)
 inner_shardings.register(_within)

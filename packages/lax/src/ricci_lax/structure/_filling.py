@@ -203,7 +203,7 @@ def full(
     params = {"shape": as_sizes(shape), "broadcast_dimensions": ()}
     result = bind_divided(broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params)
     # Outside of programs a scalar says nothing of a mesh, so that its copies are still to be put.
-    return placement.constrain(result, sharding) if context.trace is eval_trace else result
+    return placement.create(result, sharding) if context.trace is eval_trace else result
 
 
 @hands_back

@@ -22,28 +22,40 @@ from ._operand_types import array_aval
 
 
 class Placement:
-    """How a new array gets a requested sharding; the package that has devices registers it."""
+    """How arrays get to a place that is asked for; the package that has devices registers it."""
 
-    __slots__ = ("checked", "constrain")
+    __slots__ = ("checked", "constrain", "create", "put")
 
     constrain: Callable[[Any, Any], Array]
+    create: Callable[[Any, Any], Array]
+    put: Callable[[Any, Any], Array]
     checked: Callable[[Any], Any]
 
     def __init__(self) -> None:
-        self.constrain = lambda x, sharding: _no_placement(sharding)
+        self.constrain = self.create = self.put = lambda x, place: _no_placement(place)
         self.checked = _no_placement
 
     def register(
-        self, constrain: Callable[[Any, Any], Array], checked: Callable[[Any], Any]
+        self,
+        *,
+        constrain: Callable[[Any, Any], Array],
+        create: Callable[[Any, Any], Array],
+        put: Callable[[Any, Any], Array],
+        checked: Callable[[Any], Any],
     ) -> None:
-        """Set what is done with a sharding.
+        """Set what is done with a place, which is a device or a sharding.
 
         Args:
-          constrain: ``constrain(x, sharding)`` gives ``x`` that sharding.
+          constrain: ``constrain(x, place)`` says where a value is; one that is committed to other
+            devices is refused.
+          create: ``create(x, place)`` puts a new array there, whatever it was made of.
+          put: ``put(x, place)`` is the user's ``device_put``.
           checked: ``checked(out_sharding)`` is the sharding that a user's argument
             ``out_sharding`` means; it raises where that is none.
         """
         self.constrain = constrain
+        self.create = create
+        self.put = put
         self.checked = checked
 
     def as_asked(self, x: Array, out_sharding: object) -> Array:

@@ -68,7 +68,18 @@ def chosen_dtype(dtype: DTypeLike | None, name: str) -> np.dtype | None:
 
 
 def placed(x: Array, device: object, out_sharding: object = None) -> Array:
-    """``x`` on a device or with a sharding, if one is given."""
+    """A new array on a device or with a sharding, if one is given."""
+    if out_sharding is not None:
+        return placement.as_asked(x, out_sharding)
+    return x if device is None else placement.create(x, device)
+
+
+def constrained(x: Array, device: object, out_sharding: object = None) -> Array:
+    """A value that a user has, on a device or with a sharding, if one is given.
+
+    Raises:
+      ValueError: if it is committed to other devices.
+    """
     if out_sharding is not None:
         return placement.as_asked(x, out_sharding)
     return x if device is None else placement.constrain(x, device)
@@ -234,7 +245,7 @@ def _array(
         result = broadcast(result, (1,) * (ndmin - result.ndim) + result.shape)
     if device is None and out_sharding is None:
         return result
-    return placed(result, device, out_sharding)
+    return constrained(result, device, out_sharding)
 
 
 def _from_value(x: Any, dtype: DTypeLike | None, copy: bool, name: str) -> Array:
@@ -452,7 +463,7 @@ def astype(
         result: Array = lax.ne(x, convert(0, x.dtype))
     else:
         result = _from_value(x, dtype, False, "astype")
-    return placed(lax.copy_p.bind(result) if copy else result, device)
+    return constrained(lax.copy_p.bind(result) if copy else result, device)
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_ir import Array, ArrayLike, DTypeLike, explicit_dtype, inlined, python_scalar_dtype
 from ricci_numpy._promotion import convert, operands
-from ricci_numpy.arrays._creation import placed
+from ricci_numpy.arrays._creation import constrained
 from ricci_numpy.rearranging._moving import roll
 from ricci_numpy.ufuncs._binary import divide, multiply
 
@@ -36,7 +36,7 @@ def fftfreq(
 
     Source: numpy.fft.fftfreq.
     """
-    return placed(_frequencies("fftfreq", n, d, dtype), device)
+    return constrained(_frequencies("fftfreq", n, d, dtype), device)
 
 
 def rfftfreq(
@@ -63,7 +63,7 @@ def rfftfreq(
 
     Source: numpy.fft.rfftfreq.
     """
-    return placed(_frequencies("rfftfreq", n, d, dtype), device)
+    return constrained(_frequencies("rfftfreq", n, d, dtype), device)
 
 
 def _frequencies(name: str, n: int, d: ArrayLike, dtype: DTypeLike | None) -> Array:

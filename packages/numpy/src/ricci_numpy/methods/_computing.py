@@ -24,9 +24,10 @@ from ricci_ir import (
     explicit_dtype,
     itemsize_bits,
 )
+from ricci_lax.authoring import placement
 from ricci_numpy._promotion import COMPLEX_DTYPES, strong_constant
 from ricci_numpy.arrays._array_api import check_version
-from ricci_numpy.arrays._creation import astype, checked_dtype, placed, uploads_are_guarded
+from ricci_numpy.arrays._creation import astype, checked_dtype, uploads_are_guarded
 from ricci_numpy.indexing._divided import is_divided
 from ricci_numpy.reductions._axis_reductions import all, any, max, min, prod, ptp, sum
 from ricci_numpy.reductions._cumulative import cumprod, cumsum
@@ -203,7 +204,7 @@ def _to_device(self, device: object, *, stream: object = None) -> Array:
     """
     if stream is not None:
         raise NotImplementedError("x.to_device: stream= is not supported.")
-    return placed(self, device)
+    return placement.put(self, device)
 
 
 def _namespace(self, *, api_version: str | None = None) -> ModuleType:

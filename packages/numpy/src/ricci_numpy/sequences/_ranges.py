@@ -41,8 +41,8 @@ from ricci_numpy._promotion import (
 from ricci_numpy.arrays._creation import (
     asarray,
     checked_dtype,
+    constrained,
     from_host,
-    placed,
     uploads_are_guarded,
 )
 from ricci_numpy.arrays._filling import filled
@@ -144,7 +144,7 @@ def arange(
     values: dict[str, Any] = {n: x[()] if type(x) is np.ndarray else x for n, x in values.items()}
     first, last, distance = values.get("start", 0), values["stop"], values.get("step", 1)
     result = _count(first, last, distance, dtype, step is not None, "start" in values)
-    return placed(result, device, out_sharding)
+    return constrained(result, device, out_sharding)
 
 
 def _range_dtype(values: tuple[Any, ...]) -> np.dtype:
@@ -287,9 +287,9 @@ def linspace(
     }
     start, stop = operands("linspace", start, stop)
     if not retstep:
-        return placed(_linspace(start, stop, **settings), device)
+        return constrained(_linspace(start, stop, **settings), device)
     result, step = _linspace_and_step(start, stop, **settings)
-    return placed(result, device), step
+    return constrained(result, device), step
 
 
 @composite("_linspace")
