@@ -34,7 +34,7 @@ from ricci_ir import (
     python_scalar_dtype,
     warn_user,
 )
-from ricci_lax import broadcast_in_dim, convert_element_type_p
+from ricci_lax import broadcast_in_dim, convert_element_type, convert_element_type_p
 
 scalar_kinds = frozenset({bool, int, float, complex})
 FLOAT_DTYPES = frozenset((*FLOATS, *FLOAT8, *FLOAT6, *FLOAT4))
@@ -125,6 +125,19 @@ def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Array:
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(type(x), "aval"):
         return as_array(x)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+def as_elements(x: ArrayLike, dtype: DTypeLike) -> Array:
+    """``x`` converted to the dtype of an array that it becomes part of, as arrays are converted.
+
+    Raises:
+      OverflowError: if it is a Python int that the default dtype does not hold.
+    """
+    if isinstance(x, complex | np.generic | np.ndarray) and dtype not in COMPLEX_DTYPES:
+        x = x.real
+    elif type(x) is int:
+        x = np.array(x, python_scalar_dtype(int))[()]
+    return convert_element_type(x, dtype)
 
 
 def scalar_or_array(x: Any, dtype: np.dtype, weak: bool) -> Any:

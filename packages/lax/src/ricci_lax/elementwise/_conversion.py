@@ -177,6 +177,8 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
             "to say so",
             np.exceptions.ComplexWarning,
         )
+        if dtype == np.bool_ and isinstance(operand, np.ndarray):
+            return as_array(operand.astype(bool))  # NumPy asks if a number is 0
     return as_array(converted(operand, dtype))
 
 

@@ -299,11 +299,6 @@ def reduce(
     monoid = _monoids.get(unguarded(computation)) if len(flat_operands) == 1 else None
     dtypes = [array_aval(x).dtype for x in flat_operands]
     plain = monoid is not None and is_identity(flat_inits[0], monoid[0], dtypes[0])
-    # A Python integer is an initial value for any dtype.
-    flat_inits = [
-        np.asarray(x).astype(dtype)[()] if type(x) is int and not plain else x
-        for x, dtype in zip(flat_inits, dtypes, strict=True)
-    ]
     init_avals = [array_aval(x) for x in flat_inits]
     if any(aval.shape for aval in init_avals):
         raise ValueError(

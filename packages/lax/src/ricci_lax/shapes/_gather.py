@@ -10,6 +10,7 @@ from ricci_batching import move_dim
 from ricci_ir import (
     Array,
     ArrayLike,
+    DTypeLike,
     ExtendedDType,
     FactorMap,
     Primitive,
@@ -302,6 +303,26 @@ def _default_fill(dtype: object) -> float | bool:
     return True
 
 
+def _checked_fill(value: Any, dtype: DTypeLike | ExtendedDType) -> Any:
+    """A value that fills, as a Python scalar: an int may be larger than the default dtype holds."""
+    if isinstance(getattr(value, "dtype", None), ExtendedDType):
+        raise TypeError(
+            f"gather: fill_value must be a number, got {array_aval(value).str_short()}. Read in "
+            "another mode, and select among the results."
+        )
+    if np.ndim(value):
+        raise ValueError(f"gather: fill_value must be a scalar, got shape {np.shape(value)}.")
+    item = getattr(value, "item", None)
+    value = value if item is None else item()
+    takes_complex = issubdtype(dtype, np.complexfloating) or dtype == np.bool_
+    if isinstance(value, complex) and not takes_complex:
+        raise TypeError(
+            f"gather: fill_value={value} is complex and the array is of dtype {dtype}. Pass its "
+            "real part."
+        )
+    return value
+
+
 def gather(
     operand: ArrayLike,
     start_indices: ArrayLike,
@@ -364,14 +385,8 @@ def gather(
         fill_value = None
     elif fill_value is None:
         fill_value = _default_fill(array_aval(operand).dtype)
-    elif isinstance(array_aval(fill_value).dtype, ExtendedDType):
-        raise TypeError(
-            f"gather: fill_value must be a number, got {array_aval(fill_value).str_short()}. Read "
-            "in another mode, and select among the results."
-        )
     else:
-        item = getattr(fill_value, "item", None)
-        fill_value = fill_value if item is None else item()
+        fill_value = _checked_fill(fill_value, array_aval(operand).dtype)
     return gather_p.bind(
         operand,
         start_indices,

@@ -396,15 +396,19 @@ def _from_sequence(x: list[Any] | tuple[Any, ...], dtype: DTypeLike | None, name
         not a.aval.shape and not isinstance(a, Tracer) and a.aval.dtype in array_dtypes
         for a in elements.arrays
     ):
-        return from_host(_host_array(_on_host(x), dtype, name), dtype=dtype)
+        return from_host(_host_array(_on_host(x, dtype), dtype, name), dtype=dtype)
     return _stacked(x, dtype, name)
 
 
-def _on_host(x: object) -> object:
+def _on_host(x: object, dtype: DTypeLike) -> object:
     """A nested sequence with its scalar arrays replaced by NumPy scalars."""
     if isinstance(x, list | tuple):
-        return [_on_host(part) for part in x]
-    return np.asarray(x)[()] if hasattr(type(x), "aval") else x
+        return [_on_host(part, dtype) for part in x]
+    if not hasattr(type(x), "aval"):
+        return x
+    value = np.asarray(x)[()]
+    # Arrays are converted by their real parts; NumPy would ask if the number is 0.
+    return value.real if dtype == BOOL else value
 
 
 def _stacked(x: Any, dtype: DTypeLike, name: str) -> Any:

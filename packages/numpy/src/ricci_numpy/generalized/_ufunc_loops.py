@@ -11,8 +11,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, Composite, ShapeDtypeStruct, TupleRecord, eval_shape
-from ricci_numpy._promotion import convert
-from ricci_numpy.arrays._creation import asarray
+from ricci_numpy._promotion import as_elements, convert
 from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.indexing._take import take
 from ricci_numpy.shapes._reshaping import broadcast_to
@@ -63,7 +62,7 @@ def _reduce(
     if initial is None:
         start, state = 1, lax.index_in_dim(rows, 0, 0, keepdims=False)
     else:
-        start, state = 0, broadcast_to(asarray(initial), rows.shape[1:])
+        start, state = 0, broadcast_to(as_elements(initial, rows.dtype), rows.shape[1:])
     part = ShapeDtypeStruct(rows.shape[1:], rows.dtype)
     dtype = _combined_type(func, state, part).dtype
 

@@ -10,7 +10,13 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Axis, DTypeLike, Index, Primitive, Shape, api_boundary
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
-from ricci_numpy._promotion import INTEGER_DTYPES, convert, operands, promote_dtypes_inexact
+from ricci_numpy._promotion import (
+    INTEGER_DTYPES,
+    as_elements,
+    convert,
+    operands,
+    promote_dtypes_inexact,
+)
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.reductions import _axis_reductions as _reductions
@@ -389,7 +395,7 @@ def _bits(reduction: Primitive, name: str) -> Callable[..., Array]:
             neutral = np.asarray(-1 if name == "and" else 0).astype(a.dtype)[()]
             a = select_where(checked_mask(f"bitwise_{name}.reduce", where), a, neutral)
         result = reduction.bind(convert(a, a.dtype), axes=axes)
-        result = result if initial is None else combine(initial, result)
+        result = result if initial is None else combine(as_elements(initial, a.dtype), result)
         return keep_axes(result, axes) if keepdims else result
 
     return reduce

@@ -240,6 +240,10 @@ def _static_fill(value: ArrayLike, mode: ModeLike) -> ArrayLike | None:
             "select among the results."
         )
     value = np.asarray(value) if hasattr(type(value), "aval") else value
+    if np.ndim(value):
+        raise ValueError(
+            f"x.at[...].get: fill_value must be a scalar, got shape {np.shape(value)}."
+        )
     return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
 

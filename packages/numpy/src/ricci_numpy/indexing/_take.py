@@ -7,7 +7,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, get_aval, issubdtype
 from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import constant, convert, operands, promote_dtypes
+from ricci_numpy._promotion import as_elements, constant, convert, operands, promote_dtypes
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.ufuncs._division import remainder
@@ -399,7 +399,7 @@ def compress(
     shape = (*np.shape(a)[:axis], size, *np.shape(a)[axis + 1 :])
     inside = lax.broadcast_in_dim(inside, shape, (axis,))
     dtype = dtype_of(a)
-    fill = lax.convert_element_type(fill_value, dtype)
+    fill = as_elements(fill_value, dtype)
     return where_step(inside, found, fill)
 
 

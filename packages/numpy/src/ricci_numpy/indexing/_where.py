@@ -20,8 +20,16 @@ from ricci_ir import (
     is_recording,
     python_scalar_dtype,
 )
-from ricci_numpy._promotion import check_arraylike, constant, convert, operands, promote_dtypes
-from ricci_numpy.arrays._creation import asarray, from_host
+from ricci_numpy._promotion import (
+    INEXACT_DTYPES,
+    as_elements,
+    check_arraylike,
+    constant,
+    convert,
+    operands,
+    promote_dtypes,
+)
+from ricci_numpy.arrays._creation import asarray, astype, from_host
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 
@@ -250,11 +258,11 @@ def nonzero(
 
 
 def _fills(fill_value: ArrayLike | tuple[ArrayLike, ...], ndim: int) -> tuple[Array, ...]:
-    if not isinstance(fill_value, tuple):
+    if not isinstance(fill_value, tuple) and not np.ndim(fill_value):
         fill_value = (fill_value,) * ndim
-    if len(fill_value) != ndim:
+    if not isinstance(fill_value, tuple) or len(fill_value) != ndim:
         raise ValueError(
-            f"nonzero: fill_value must be a scalar or a tuple of {ndim}, got {len(fill_value)}."
+            f"nonzero: fill_value must be a scalar or a tuple of {ndim}, got {fill_value}."
         )
     return tuple(operands("nonzero", *fill_value))
 
@@ -287,7 +295,8 @@ def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
 
 def _filled(positions: Array, fill: ArrayLike, count: ArrayLike) -> Array:
     places = lax.iota(np.dtype(np.int32), np.shape(positions)[0])
-    fill = lax.convert_element_type(fill, positions.dtype)
+    if get_aval(fill).dtype not in INEXACT_DTYPES:
+        fill = lax.convert_element_type(fill, positions.dtype)
     return where_step(lax.lt(places, count), positions, fill)
 
 
@@ -364,7 +373,7 @@ def argwhere(
     """
     (a,) = operands("argwhere", a)
     found = nonzero(atleast_1d(a), size=size, fill_value=fill_value)
-    columns = lax.concatenate([lax.expand_dims(i, (1,)) for i in found], 1)
+    columns = lax.concatenate([lax.expand_dims(i, (1,)) for i in promote_dtypes(*found)], 1)
     return columns if np.ndim(a) else lax.slice(columns, (0, 0), (np.shape(columns)[0], 0))
 
 
@@ -440,8 +449,8 @@ def piecewise(
             each = partial(_element, case, args, kw)
             for _ in range(x.ndim):
                 each = vmap(each)
-            case = each(x)
-        return lax.convert_element_type(case, dtype)
+            return astype(each(x), dtype)
+        return as_elements(case, dtype)
 
     values = [filling(case) for case in cases]
     result = broadcast(values[-1], np.shape(x))

@@ -5,7 +5,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike
 from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import common_dtype, convert, operands
+from ricci_numpy._promotion import as_elements, common_dtype, convert, operands
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
@@ -127,7 +127,7 @@ def insert(
     axis = canonical_axis(axis, np.ndim(arr))
     arr = moveaxis(arr, axis, 0)
     dtype, weak = common_dtype(arr)
-    values = lax.convert_element_type(values, dtype)
+    values = as_elements(values, dtype)
     size = np.shape(arr)[0]
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(size), dtype=np.int32)

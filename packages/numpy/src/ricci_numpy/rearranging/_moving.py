@@ -17,14 +17,22 @@ from ricci_ir import (
     as_array,
     as_size,
     composite,
+    get_aval,
     hands_back,
     is_symbolic_dim,
     max_dim,
+    python_scalar_dtype,
     surely_at_most,
 )
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._axes import axis_tuple, canonical_axes, canonical_axis
-from ricci_numpy._promotion import constant, operands, strong_constant
+from ricci_numpy._promotion import (
+    INEXACT_DTYPES,
+    as_elements,
+    constant,
+    operands,
+    strong_constant,
+)
 from ricci_numpy.arrays._array_info import known_values
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import broadcast
@@ -305,6 +313,8 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
     elif isinstance(shift, np.ndarray):
         return roll(a, shift.tolist(), axis)
     (shift,) = operands("roll", shift)
+    if get_aval(shift).dtype in INEXACT_DTYPES:
+        shift = as_elements(shift, python_scalar_dtype(int))
     if np.ndim(shift) > 1:
         raise ValueError(f"roll: shift must be a scalar or a vector, got shape {np.shape(shift)}.")
     return _roll_dynamic(a, shift, axes=axes)

@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _INT32 = np.dtype(np.int32)
+_FAR = 1 << 30
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
@@ -58,10 +59,19 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return _diagonal(a, offset=index(offset), axes=axes)
 
 
+def near_offset(k: int, shape: Shape) -> int:
+    """The offset of a diagonal as a number that an int32 holds, that of a row added.
+
+    Offsets farther than a matrix is wide are all the same: no element is on such a diagonal.
+    """
+    return k if abs(k) < _FAR else shape[1] if k > 0 else -shape[0]
+
+
 @composite("diagonal")
 def _diagonal(a: Array, *, offset: int, axes: tuple[int, ...]) -> Array:
     a = moveaxis(a, axes, (-2, -1))
     rows, columns = np.shape(a)[-2:]
+    offset = near_offset(offset, (rows, columns))
     size = max_dim(min_dim(rows + min(offset, 0), columns - max(offset, 0)), 0)
     i, j = lax.iota(_INT32, size), lax.iota(_INT32, size)
     if offset > 0:
@@ -80,7 +90,7 @@ def _on_diagonal(shape: Shape, offset: int | Array) -> Array:
     if hasattr(type(offset), "aval"):
         moved = lax.add(rows, lax.convert_element_type(offset, _INT32))
     else:
-        moved = lax.add(rows, np.int32(offset))
+        moved = lax.add(rows, np.int32(near_offset(offset, shape)))
     return lax.eq(moved, columns)
 
 

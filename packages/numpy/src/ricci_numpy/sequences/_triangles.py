@@ -15,14 +15,19 @@ from ricci_ir import (
     as_size,
     composite,
     explicit_dtype,
+    get_aval,
     inlined,
     is_extended,
+    issubdtype,
 )
 from ricci_numpy._promotion import constant_like, convert, operands, strong_constant
 from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
 from ricci_numpy.arrays._filling import ones
 from ricci_numpy.arrays._selection import broadcast, select_where
+from ricci_numpy.indexing._gather_form import dtype_of
 from ricci_numpy.indexing._where import nonzero
+
+from ._diagonals import near_offset
 
 __all__ = [
     "diag_indices",
@@ -51,9 +56,14 @@ def _sides(name: str, n: SupportsIndex, m: SupportsIndex | None) -> tuple[int, i
     return n, m
 
 
+def _int32(k: ArrayLike, shape: Shape) -> Array:
+    """The offset of a diagonal of a matrix."""
+    return strong_constant(_INT, near_offset(k, shape)) if isinstance(k, int) else convert(k, _INT)
+
+
 def _row_and_column(shape: Shape, k: ArrayLike) -> tuple[Array, Array]:
     """The numbers of rows, moved by the diagonal's offset, and of columns."""
-    offset = strong_constant(_INT, k) if isinstance(k, int) else convert(k, _INT)
+    offset = _int32(k, shape)
     rows = lax.add(lax.broadcasted_iota(_INT, shape, 0), offset)
     return rows, lax.broadcasted_iota(_INT, shape, 1)
 
@@ -79,7 +89,7 @@ def eye(
 
     Raises:
       TypeError: if a size is no int.
-      ValueError: if a size is negative.
+      ValueError: if a size is negative, or ``k`` no integer.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -90,20 +100,31 @@ def eye(
     """
     dtype = checked_dtype(explicit_dtype(dtype, "eye"), "eye")
     shape = _sides("eye", N, M)
-    return placed(_eye(*_offset(k), shape=shape, k=_known(k), dtype=dtype), device)
+    return placed(_eye(*_offset("eye", k), shape=shape, k=_known(k), dtype=dtype), device)
 
 
 def _known(k: int | Array) -> int | None:
     return None if hasattr(type(k), "aval") else index(k)
 
 
-def _offset(k: int | Array) -> tuple[int | Array, ...]:
-    return (k,) if hasattr(type(k), "aval") else ()
+def _offset(name: str, k: int | Array) -> tuple[int | Array, ...]:
+    """The offset of a diagonal, if it is an array."""
+    (k,) = operands(name, k)
+    refusal = ValueError if name == "eye" else TypeError  # as in JAX
+    if not hasattr(type(k), "aval"):
+        try:
+            index(k)
+        except TypeError:
+            raise refusal(f"{name}: k must be an integer, got {k!r}.") from None
+        return ()
+    if np.ndim(k) or not issubdtype(dtype_of(k), np.integer):
+        raise refusal(f"{name}: k must be an integer, got {get_aval(k).str_short()}.")
+    return (k,)
 
 
 @inlined("eye")
 def _eye(offset: ArrayLike = 0, *, shape: Shape, k: int | None, dtype: DTypeLike) -> Array:
-    offset = convert(offset, _INT) if k is None else strong_constant(_INT, k)
+    offset = _int32(offset if k is None else k, shape)
     rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
     return convert(lax.eq(lax.add(rows, offset), columns), dtype)
 
@@ -147,7 +168,7 @@ def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike | Non
     Source: numpy.tri.
     """
     dtype = checked_dtype(explicit_dtype(dtype, "tri"), "tri")
-    return _tri(*_offset(k), shape=_sides("tri", N, M), k=_known(k), dtype=dtype)
+    return _tri(*_offset("tri", k), shape=_sides("tri", N, M), k=_known(k), dtype=dtype)
 
 
 @inlined("tri")
