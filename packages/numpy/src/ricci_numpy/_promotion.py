@@ -134,7 +134,7 @@ def as_elements(x: ArrayLike, dtype: DTypeLike) -> Array:
       OverflowError: if it is a Python int that the default dtype does not hold.
     """
     if isinstance(x, complex | np.generic | np.ndarray) and dtype not in COMPLEX_DTYPES:
-        x = x.real
+        x = np.real(x)
     elif type(x) is int:
         x = np.array(x, python_scalar_dtype(int))[()]
     return convert_element_type(x, dtype)

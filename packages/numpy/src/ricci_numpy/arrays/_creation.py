@@ -408,7 +408,7 @@ def _on_host(x: object, dtype: DTypeLike) -> object:
         return x
     value = np.asarray(x)[()]
     # Arrays are converted by their real parts; NumPy would ask if the number is 0.
-    return value.real if dtype == BOOL else value
+    return np.real(value) if dtype == BOOL else value
 
 
 def _stacked(x: Any, dtype: DTypeLike, name: str) -> Any:

@@ -25,6 +25,7 @@ from ricci_ir import (
     eval_trace,
     get_aval,
     is_recording,
+    python_scalar_dtype,
     staged_call,
     surely_at_least,
     trace_to_jaxpr,
@@ -158,11 +159,18 @@ def _clamped(index: int, size: int, axis: int) -> int:
     check_not_empty(size, axis)
     if _check_static.value:
         _check_position(index, size, axis)
-    if not _INT32.min <= index <= _INT32.max:
-        raise OverflowError(f"the index {index} is too large for int32.")
+    _check_size(index)
     if index < 0:
         index += size
     return min(max(index, 0), size - 1)
+
+
+def _check_size(index: int) -> None:
+    """Raise ``OverflowError`` for an int that the default integer does not hold."""
+    if not _INT32.min <= index <= _INT32.max:
+        held = np.iinfo(python_scalar_dtype(int))
+        if not held.min <= index <= held.max:
+            raise OverflowError(f"the index {index} is too large for {held.dtype}.")
 
 
 def _row_step(aval: ShapedArray) -> tuple[int, dict[str, Any]]:
@@ -458,9 +466,11 @@ def _dynamic(x: Array, index: ParsedIndex, wrap: bool) -> Array:
             sizes.append(entry[2])
         else:
             check_not_empty(size, axis)
-            if kind == INT and not _INT32.min <= entry[1] <= _INT32.max:
-                raise OverflowError(f"the index {entry[1]} is too large for int32.")
-            positions.append(entry[1])
+            position = entry[1]
+            if kind == INT:
+                _check_size(position)
+                position = min(max(position, _INT32.min), _INT32.max)
+            positions.append(position)
             sizes.append(1)
             squeeze.append(axis)
     # As in JAX, a position that is alone keeps its dtype; several are int32.

@@ -115,7 +115,9 @@ def gather_form(
 
 
 def _in_int32(value: int) -> int:
-    """An int wrapped around to 32 bits, signed."""
+    """An int in 32 bits: far below 0 it stays out of bounds, else it wraps around, as in JAX."""
+    if value < -0x80000000:
+        return -0x80000000
     return (value + 0x80000000) % 0x100000000 - 0x80000000
 
 
@@ -221,14 +223,15 @@ class _Planner:
 
     def _wrapped(self, x: ArrayLike, size: int) -> ArrayLike:
         if type(x) is int:
-            return x + size if x < 0 and self.form.wrap else _in_int32(x)
+            near = _in_int32(x)
+            return near + size if x < 0 and self.form.wrap else near
         dtype = dtype_of(x)
         if not self.form.wrap or dtype.kind == "u":
             return x
         x = widened(x, size)
         if isinstance(x, np.ndarray):
+            negative = x < 0  # of the values that were given, which may not fit the dtype
             x = x.astype(canonicalize_dtype(x.dtype))
-            negative = x < 0
             x = x if x.ndim else x[()]
             return lax.select_n(negative, x, lax.add(x, strong_constant(x.dtype, size)))
         return wrapped(x, size)

@@ -11,7 +11,7 @@ from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
-from ricci_numpy.indexing._gather_form import dtype_of, wrapped
+from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped
 from ricci_numpy.indexing._take import check_integers, take
 from ricci_numpy.indexing._where import nonzero
 from ricci_numpy.shapes._reshaping import ravel
@@ -140,8 +140,8 @@ def insert(
         lead = (1,) * (np.ndim(arr) - np.ndim(values))
         values = lax.reshape(values, (*lead, *np.shape(values)))
         values = moveaxis(values, 0 if is_scalar and axis else axis, 0)
-    positions = wrapped(lax.convert_element_type(positions, np.int32), size)
-    positions = clip(positions, 0, size)
+    positions = clip(wrapped(widened(positions, size), size), 0, size)
+    positions = lax.convert_element_type(positions, np.int32)
     count = np.shape(positions)[0]
     if count == 1:
         count = np.shape(values)[0] if np.ndim(values) else 1

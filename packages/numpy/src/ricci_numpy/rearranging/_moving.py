@@ -312,12 +312,12 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
         shift = lax.stack([lax.convert_element_type(s, _INT32) for s in shift], 0)
     elif isinstance(shift, np.ndarray):
         return roll(a, shift.tolist(), axis)
-    (shift,) = operands("roll", shift)
-    if get_aval(shift).dtype in INEXACT_DTYPES:
-        shift = as_elements(shift, python_scalar_dtype(int))
-    if np.ndim(shift) > 1:
-        raise ValueError(f"roll: shift must be a scalar or a vector, got shape {np.shape(shift)}.")
-    return _roll_dynamic(a, shift, axes=axes)
+    (moved,) = operands("roll", shift)
+    if get_aval(moved).dtype in INEXACT_DTYPES:
+        moved = as_elements(moved, python_scalar_dtype(int))
+    if np.ndim(moved) > 1:
+        raise ValueError(f"roll: shift must be a scalar or a vector, got shape {np.shape(moved)}.")
+    return _roll_dynamic(a, moved, axes=axes)
 
 
 def _matched(shifts: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:

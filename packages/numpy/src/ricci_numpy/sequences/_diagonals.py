@@ -87,10 +87,10 @@ def _diagonal(a: Array, *, offset: int, axes: tuple[int, ...]) -> Array:
 def _on_diagonal(shape: Shape, offset: int | Array) -> Array:
     """A mask of the elements on a diagonal of a matrix."""
     rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
-    if hasattr(type(offset), "aval"):
-        moved = lax.add(rows, lax.convert_element_type(offset, _INT32))
-    else:
+    if isinstance(offset, int):
         moved = lax.add(rows, np.int32(near_offset(offset, shape)))
+    else:
+        moved = lax.add(rows, lax.convert_element_type(offset, _INT32))
     return lax.eq(moved, columns)
 
 

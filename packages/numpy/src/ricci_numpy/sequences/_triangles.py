@@ -56,7 +56,7 @@ def _sides(name: str, n: SupportsIndex, m: SupportsIndex | None) -> tuple[int, i
     return n, m
 
 
-def _int32(k: ArrayLike, shape: Shape) -> Array:
+def _int32(k: ArrayLike, shape: Shape) -> ArrayLike:
     """The offset of a diagonal of a matrix."""
     return strong_constant(_INT, near_offset(k, shape)) if isinstance(k, int) else convert(k, _INT)
 

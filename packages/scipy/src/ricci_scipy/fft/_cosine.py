@@ -18,7 +18,7 @@ def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Array:
     if norm not in (None, "backward", "ortho"):
         raise ValueError(f"{name}: norm={norm!r} is unknown; it is None, 'backward' or 'ortho'.")
     x = jnp.asarray(promote_dtypes_inexact(*operands(name, x))[0])
-    return x.astype(jnp.promote_types(x.dtype, "float32"))
+    return x.astype(np.promote_types(x.dtype, "float32"))
 
 
 def _fitted(name: str, x: Array, sizes: dict[int, int]) -> Array:
