@@ -9,6 +9,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import (
+    BOOL,
     Array,
     ArrayLike,
     ConcretizationTypeError,
@@ -332,7 +333,8 @@ def _spaced(
         if num == 0:
             result = filled((*shape[:axis], 0, *shape[axis:]), 0, computed, False, name)
     if result_dtype not in INEXACT_DTYPES:
-        result = convert(lax.floor(result), result_dtype)
+        # What becomes a boolean is not cut off: only 0 is false.
+        result = convert(result if result_dtype == BOOL else lax.floor(result), result_dtype)
     return result, step
 
 

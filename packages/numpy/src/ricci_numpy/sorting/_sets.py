@@ -164,7 +164,10 @@ def _gathered(
 ) -> Array:
     """The elements that a mask picks, as many as ``size``."""
     dtype = get_aval(x).dtype
-    fill = convert(0 if fill_value is None else fill_value, dtype, weak_type)
+    fill = 0 if fill_value is None else fill_value
+    if not hasattr(type(fill), "aval"):
+        fill = lax.full((), fill, dtype)  # refuses complex numbers for real elements
+    fill = convert(fill, dtype, weak_type)
     if not np.shape(x)[0]:
         return lax.broadcast_in_dim(fill, (size,), ())
     places = nonzero(mask, size=size)[0]
@@ -218,14 +221,14 @@ def intersect1d(
         fill = lax.select(lax.gt(found, np.int32(0)), fill, lax.full_like(fill, zero))
         fill = convert(fill, smallest.dtype)
     else:
-        fill = lax.convert_element_type(fill_value or 0, smallest.dtype)
+        fill = np.zeros((), smallest.dtype)[()] if fill_value is None else fill_value
     inside = lax.lt(lax.iota(INT32, size), found)
     values = where_step(inside, smallest, fill)
     if not return_indices:
         return values
     in_x = where_step(inside, getitem(order, places), np.int32(np.shape(x)[0]))
     y_order = lexsort((y,))
-    at_y = searchsorted(getitem(y, y_order), values)
+    at_y = searchsorted(getitem(y, y_order), smallest)
     last = np.int32(max(np.shape(y)[0] - 1, 0))
     in_y = getitem(y_order, lax.min(at_y, last))
     return values, in_x, where_step(inside, in_y, np.int32(np.shape(y)[0]))
@@ -267,4 +270,7 @@ def setxor1d(
         smallest = lax.squeeze(getitem(rows, nonzero(wanted, size=1)[0]), (0,))
         some = lax.reduce_or(wanted, (0,))
         fill_value = lax.select(some, smallest, lax.full_like(smallest, 0))
+    elif fill_value is not None:
+        rows, fill_value = promote_dtypes(rows, fill_value)
+        return _gathered(rows, wanted, size, fill_value, _is_weak(rows))
     return _gathered(rows, wanted, size, fill_value)

@@ -146,6 +146,8 @@ def checked_ends(name: str, range_: Sequence[ArrayLike] | None) -> tuple[Any, ..
     ends = tuple(operands(name, *range_))
     if len(ends) != 2 or any(np.ndim(end) for end in ends):
         raise ValueError(f"{name}: range must be two numbers, got {range_}.")
+    if any(map(np.iscomplexobj, ends)):
+        raise TypeError(f"{name}: range must be two real numbers, got {range_}.")
     return ends
 
 

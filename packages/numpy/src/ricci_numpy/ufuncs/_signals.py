@@ -29,7 +29,7 @@ from ricci_numpy.reductions._common_arguments import reduced_axes
 from ._binary import add, divide, equal, greater, less, subtract
 from ._comparison import isinf
 from ._division import remainder
-from ._unary import negative, rad2deg
+from ._unary import absolute, negative, rad2deg
 
 __all__ = [
     "angle",
@@ -196,6 +196,8 @@ def unwrap(
         raise ValueError("unwrap is not defined for complex numbers; take angle of them first.")
     (turn,) = operands("unwrap", period)
     dtype, _ = common_dtype(p, turn)
+    if dtype in COMPLEX_DTYPES:
+        raise ValueError(f"unwrap: the period must be real, got {period}.")
     if dtype in INTEGER_DTYPES and not hasattr(type(turn), "aval"):
         half, rest = divmod(int(turn), 2)
         ends_meet = rest == 0
@@ -228,7 +230,7 @@ def _unwrap(
     if ends_meet:
         up = lax.bitwise_and(equal(wrapped, negative(half)), greater(jumps, 0))
         wrapped = select_where(up, half, wrapped, "unwrap")
-    small = less(lax.abs(jumps), half if discont is None else discont)
+    small = less(absolute(jumps), half if discont is None else discont)
     added = select_where(small, strong_constant(dtype, 0), subtract(wrapped, jumps), "unwrap")
     first, later = lax.slice_in_dim(p, 0, 1, axis=axis), lax.slice_in_dim(p, 1, n, axis=axis)
     return lax.concatenate([first, lax.add(later, lax.cumsum(convert(added, dtype), axis))], axis)
