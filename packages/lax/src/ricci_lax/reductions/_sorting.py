@@ -258,6 +258,11 @@ def _top_k_aval(x: ShapedArray, *, k: int, axis: int, is_stable: bool) -> list[S
             f"top_k: there are no {k} elements along axis {axis} of shape {x.shape}. Ask "
             "for a smaller k."
         )
+    if type(x.shape[axis]) is int and x.shape[axis] > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"top_k: positions are int32, which does not count to {x.shape[axis]}, the size of "
+            f"axis {axis}. Take the largest of parts of it first."
+        )
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return [x.update(shape=shape), ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
 
@@ -318,8 +323,8 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
       The elements, and their int32 indices.
 
     Raises:
-      ValueError: if ``k`` is negative or more than there are, the axis is out of bounds, or the
-        dtype is complex.
+      ValueError: if ``k`` is negative or more than there are, the axis is out of bounds or longer
+        than an int32 counts, or the dtype is complex.
 
     Example:
       >>> import ricci.numpy as jnp
