@@ -24,14 +24,13 @@ from ricci_autodiff import (
 from ricci_batching import Axis, batch_jaxpr
 from ricci_ir import (
     Jaxpr,
-    ShapedArray,
     TupleRecord,
-    get_aval,
     live_equations,
     live_program,
     primitives,
     trace_to_jaxpr,
 )
+from ricci_lax.structure._operand_types import array_aval
 
 Flags = tuple[bool, ...]
 
@@ -284,10 +283,10 @@ def transposed_body(
     return jaxpr.derived(key, lambda: _transpose(jaxpr, num_consts, num_carry, linear, given))
 
 
-def _weak_as(ct: Any, aval: ShapedArray) -> Any:
+def _weak_as(ct: Any, aval: Any) -> Any:
     """The cotangent of a constant, as weakly typed: what a user's rule returns may not be."""
     ct = instantiate(ct)
-    if not aval.weak_type or get_aval(ct).weak_type:
+    if not aval.weak_type or array_aval(ct).weak_type:
         return ct
     convert = primitives["convert_element_type"]
     return convert.bind(ct, new_dtype=aval.dtype, weak_type=True, sharding=None)
