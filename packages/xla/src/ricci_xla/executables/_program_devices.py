@@ -131,7 +131,7 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     if not options.keep_unused and any(sharding is not None for sharding in shardings):
         used = _arguments_used(program.jaxpr)[len(program.consts) :]
         shardings = [s if u else None for s, u in zip(shardings, used, strict=True)]
-    operations = _operations_of(program.jaxpr)
+    operations = _live_operations(program.jaxpr, options)
     everywhere: Mesh | None = device_mesh.value
     if options.device is not None and everywhere is not None:
         raise ValueError(
@@ -406,6 +406,14 @@ def meshes_of_results(jaxpr: Jaxpr) -> list[Mesh | None]:
 def _operations_of(jaxpr: Jaxpr) -> tuple[_Operation, ...]:
     """Operations with a mesh of their own, one for each row of devices."""
     return jaxpr.derived("operations with a mesh", lambda: _find_operations(jaxpr))
+
+
+def _live_operations(jaxpr: Jaxpr, options: Options) -> tuple[_Operation, ...]:
+    """Those whose results something depends on, if what nothing uses is left out."""
+    found = _operations_of(jaxpr)
+    if not found or options.keep_unused or not may_have_dead_code(jaxpr):
+        return found
+    return _operations_of(live_program(jaxpr, final=True).jaxpr)
 
 
 def _find_operations(jaxpr: Jaxpr) -> tuple[_Operation, ...]:
