@@ -131,9 +131,10 @@ def array_from_host(
     if alone or sharding.num_devices == 1:
         pieces = [value]
     else:
-        # jaxlib cannot copy during the call a part that several devices hold, so that the copy is
-        # made here, and the runtime then shares its memory.
-        if not may_alias and prod(tiles(sharding, value.ndim)) != sharding.num_devices:
+        # jaxlib cannot copy during the call a part that several devices hold, or that is empty, so
+        # that the copy is made here, and the runtime then shares its memory.
+        repeated = prod(tiles(sharding, value.ndim)) != sharding.num_devices
+        if not may_alias and (repeated or not value.size):
             semantics = _zero_copy
             value = value.copy()
         if sharding.is_fully_addressable:
