@@ -44,6 +44,7 @@ EXPECTED = {
     **{f"jax.vmap(lambda v:{m}@v)(jnp.ones((2,4)))": WORKS for m in ("C", "K", "CC")},
     "sp(lambda a,b:a+b)(M,U)": WORKS,  # with indices of two dtypes
     "sp(lambda a,b:a-b)(M,U)": WORKS,
+    "cc([U,M],dimension=1)": WORKS,  # likewise, with 64-bit types
     "sp(jnp.floor)(M)": WORKS,
     "sp(jnp.ceil)(M)": WORKS,
     "sp(jax.checkpoint(lambda a:a*2))(M)": WORKS,
