@@ -293,4 +293,5 @@ def _weighted_sum(weights: Array, y: Array) -> Array:
     """The sums of neighbours along the last dimension, multiplied by weights and summed."""
     last = y.ndim - 1
     after, before = lax.slice_in_dim(y, 1, None, axis=last), lax.slice_in_dim(y, 0, -1, axis=last)
-    return sum(multiply(weights, lax.add(after, before)), -1)
+    leading = range(y.ndim - weights.ndim)  # positions of one dimension serve all rows
+    return sum(multiply(lax.expand_dims(weights, leading), lax.add(after, before)), -1)

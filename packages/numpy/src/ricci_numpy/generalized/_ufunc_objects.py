@@ -223,8 +223,11 @@ class ufunc:
         """The results for all pairs of an element of each array."""
         self._check_binary("outer")
         A, B = (asarray(x) for x in operands(f"{self.__name__}.outer", A, B))
-        first = lax.expand_dims(A, tuple(range(A.ndim, A.ndim + B.ndim))) if B.ndim else A
-        return self.func(first, B)
+        # Both get the rank of the result, so that nothing is left to be promoted.
+        if A.ndim and B.ndim:
+            rank = A.ndim + B.ndim
+            A, B = lax.expand_dims(A, range(A.ndim, rank)), lax.expand_dims(B, range(A.ndim))
+        return self.func(A, B)
 
     def at(
         self,

@@ -310,7 +310,8 @@ def _pinv(a: Array, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
         )
     u, s, vh = svd(conj(a), full_matrices=False, hermitian=hermitian)
     last = np.ndim(s) - 1
-    threshold = expand_dims(convert(rtol, eps.dtype), -1)
+    threshold = convert(rtol, eps.dtype)
+    threshold = expand_dims(threshold, -1) if np.ndim(threshold) else threshold
     largest = lax.slice_in_dim(s, 0, 1, axis=last)
     s = where(greater(s, multiply(threshold, largest)), s, strong_constant(eps.dtype, np.inf))
     s = lax.convert_element_type(s, dtype)

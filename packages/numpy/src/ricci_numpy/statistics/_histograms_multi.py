@@ -177,6 +177,8 @@ def _histogramdd(
     if density:
         counts = convert(counts, sample.dtype)
         counts = divide(counts, sum(counts))
+        directions = builtins.range(len(edges))
         for i, each in enumerate(edges):
-            counts = divide(counts, lax.expand_dims(diff(each), builtins.range(1, len(edges) - i)))
+            widths = lax.expand_dims(diff(each), [other for other in directions if other != i])
+            counts = divide(counts, widths)
     return [counts, *edges]

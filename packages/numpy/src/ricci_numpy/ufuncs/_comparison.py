@@ -472,6 +472,8 @@ def array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) ->
         lax.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return asarray(False)
+    rank = max(a1.ndim, a2.ndim)
+    a1, a2 = (lax.expand_dims(x, range(rank - x.ndim)) for x in (a1, a2))
     return _all_equal(a1, a2, equal_nan=False)
 
 

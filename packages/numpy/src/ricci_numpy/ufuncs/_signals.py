@@ -7,7 +7,6 @@ from ricci_ir import (
     Array,
     ArrayLike,
     composite,
-    promote_types,
     python_scalar_dtype,
 )
 from ricci_numpy._promotion import (
@@ -65,8 +64,9 @@ def _angle(z: Array, *, deg: bool) -> Array:
         real, imaginary = lax.real(z), lax.imag(z)
         parts = imaginary, real
     else:
-        if z.dtype not in FLOAT_DTYPES or not z.shape:
-            z = convert(z, promote_types(z.dtype, python_scalar_dtype(float)))
+        is_float, wide = z.dtype in FLOAT_DTYPES, python_scalar_dtype(float)
+        if not is_float or not z.shape:
+            z = convert(z, z.dtype if is_float and z.dtype.itemsize > wide.itemsize else wide)
         parts = lax.full_like(z, 0), z
     found = lax.atan2(*parts)
     return rad2deg(found) if deg else found

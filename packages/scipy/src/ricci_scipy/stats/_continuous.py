@@ -102,15 +102,15 @@ norm: ModuleType = distribution(
         "isf": ("0.9", -1.2816),
     },
     complexes="logpdf pdf",
+    default="ppf isf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.1",
     logpdf=lambda z: -0.5 * (z * z + _LOG_TURN),
     cdf=special.ndtr,
     logcdf=special.log_ndtr,
     sf=lambda z: special.ndtr(-z),
     logsf=lambda z: special.log_ndtr(-z),
-    # Quantiles are of the default float dtype: float64, where that is enabled.
-    ppf=lambda q: special.ndtri(q).astype(float),
-    isf=lambda q: -special.ndtri(q).astype(float),
+    ppf=special.ndtri,
+    isf=lambda q: -special.ndtri(q),
 )
 
 cauchy: ModuleType = distribution(

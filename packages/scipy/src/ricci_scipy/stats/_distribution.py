@@ -83,6 +83,7 @@ def distribution(
     valid: Formula | None = None,
     complexes: str = "",
     weak: str = "",
+    default: str = "",
     source: str,
     **formulas: Formula,
 ) -> ModuleType:
@@ -102,6 +103,8 @@ def distribution(
       complexes: the functions that take complex numbers, too.
       weak: the functions whose results are weakly typed wherever the operands' dtype is; those of
         the others are where they have no axes.
+      default: the functions whose results are of the default float dtype, whatever the operands
+        are: float64, where that is enabled.
       source: where the distribution is described.
       formulas: by the function's name.
     """
@@ -112,6 +115,8 @@ def distribution(
         row = (support, len(shapes), places.split(), formulas)
         first = (variables or {}).get(function, _VARIABLES.get(function, "x"))
         made = _function(function, *row)
+        if function in default.split():
+            made = _of_default_dtype(made)
         if valid is not None:
             made = _in_domain(made, valid, slice(bool(first), bool(first) + len(shapes)))
         made = _with_signature(made, function, first, shapes, places)
@@ -209,6 +214,10 @@ def _function(
         return value
 
     return function
+
+
+def _of_default_dtype(function: Formula) -> Formula:
+    return lambda *args: function(*args).astype(float)
 
 
 def _in_domain(function: Formula, valid: Formula, shapes: slice) -> Formula:
