@@ -9,6 +9,7 @@ import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, Axis, composite, get_aval, max_dim, min_dim
 from ricci_numpy._axes import canonical_axes, canonical_axis
 from ricci_numpy._promotion import (
+    check_broadcast,
     constant_like,
     convert,
     operands,
@@ -293,5 +294,8 @@ def _weighted_sum(weights: Array, y: Array) -> Array:
     """The sums of neighbours along the last dimension, multiplied by weights and summed."""
     last = y.ndim - 1
     after, before = lax.slice_in_dim(y, 1, None, axis=last), lax.slice_in_dim(y, 0, -1, axis=last)
-    leading = range(y.ndim - weights.ndim)  # positions of one dimension serve all rows
-    return sum(multiply(lax.expand_dims(weights, leading), lax.add(after, before)), -1)
+    pairs = lax.add(after, before)
+    if weights.ndim < pairs.ndim:  # positions of one dimension serve all rows
+        check_broadcast("trapezoid", [weights.shape, pairs.shape])
+        weights = lax.expand_dims(weights, range(pairs.ndim - weights.ndim))
+    return sum(multiply(weights, pairs), -1)
