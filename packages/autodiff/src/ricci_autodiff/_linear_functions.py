@@ -237,7 +237,7 @@ def _is_absent(value: object) -> bool:
     return isinstance(value, _Absent)
 
 
-def _nested(tree: PyTreeDef, leaves: Iterator[Any]) -> Any:
+def _nested(tree: PyTreeDef, leaves: Iterator[object]) -> object:
     """Leaves in tuples that are nested as a tree is."""
     if treedef_is_leaf(tree):
         return next(leaves) if tree.num_leaves else ()

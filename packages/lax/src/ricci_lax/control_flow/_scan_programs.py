@@ -23,7 +23,10 @@ from ricci_autodiff import (
 )
 from ricci_batching import Axis, batch_jaxpr
 from ricci_ir import (
+    AbstractValue,
+    Array,
     Jaxpr,
+    ShapedArray,
     TupleRecord,
     live_equations,
     live_program,
@@ -283,10 +286,10 @@ def transposed_body(
     return jaxpr.derived(key, lambda: _transpose(jaxpr, num_consts, num_carry, linear, given))
 
 
-def _weak_as(ct: Any, aval: Any) -> Any:
+def _weak_as(ct: Array | Zero, aval: AbstractValue) -> Array:
     """The cotangent of a constant, as weakly typed: what a user's rule returns may not be."""
     ct = instantiate(ct)
-    if not aval.weak_type or array_aval(ct).weak_type:
+    if not isinstance(aval, ShapedArray) or not aval.weak_type or array_aval(ct).weak_type:
         return ct
     convert = primitives["convert_element_type"]
     return convert.bind(ct, new_dtype=aval.dtype, weak_type=True, sharding=None)

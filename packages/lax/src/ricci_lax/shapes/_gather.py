@@ -1,7 +1,7 @@
 """Gather: reading slices of an array at computed positions."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -303,7 +303,7 @@ def _default_fill(dtype: object) -> float | bool:
     return True
 
 
-def _checked_fill(value: Any, dtype: DTypeLike | ExtendedDType) -> Any:
+def _checked_fill(value: ArrayLike, dtype: DTypeLike | ExtendedDType) -> complex:
     """A value that fills, as a Python scalar: an int may be larger than the default dtype holds."""
     if isinstance(getattr(value, "dtype", None), ExtendedDType):
         raise TypeError(
@@ -313,14 +313,14 @@ def _checked_fill(value: Any, dtype: DTypeLike | ExtendedDType) -> Any:
     if np.ndim(value):
         raise ValueError(f"gather: fill_value must be a scalar, got shape {np.shape(value)}.")
     item = getattr(value, "item", None)
-    value = value if item is None else item()
+    number: complex = cast(complex, value) if item is None else item()
     takes_complex = issubdtype(dtype, np.complexfloating) or dtype == np.bool_
-    if isinstance(value, complex) and not takes_complex:
+    if isinstance(number, complex) and not takes_complex:
         raise TypeError(
-            f"gather: fill_value={value} is complex and the array is of dtype {dtype}. Pass its "
+            f"gather: fill_value={number} is complex and the array is of dtype {dtype}. Pass its "
             "real part."
         )
-    return value
+    return number
 
 
 def gather(
