@@ -5,6 +5,7 @@ smaller.
 """
 
 import ast
+import random
 import sys
 from itertools import batched
 from pathlib import Path
@@ -119,6 +120,18 @@ def test_a_program_that_disagrees_is_made_small():
     assert [form.name for form in small.forms] == ["vmap"]
     for each in smaller(small):
         ast.parse(f"{each.text()}\n{each.form}")
+
+
+def test_programs_stay_python_however_they_are_made_smaller():
+    """Those of few floats, too, one of which must stay, since something is differentiated by."""
+    for each in MANY:
+        kinds = [parameter.type.kind for parameter in each.function.parameters]
+        if len(kinds) < 3 or kinds.count("f") > 2:
+            continue
+        chosen = random.Random(0)
+        while found := list(smaller(each)):
+            each = chosen.choice(found)
+            compile(f"{each.text()}\n{each.form}", "<smaller>", "exec")
 
 
 def test_what_rounding_exchanges_is_told_from_what_it_moves():

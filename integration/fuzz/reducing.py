@@ -153,14 +153,11 @@ def _pruned(program: Program) -> Program:
     """The program without operations and parameters that nothing uses."""
     function = _live(program.function)
     used = function.used()
-    pairs = [
-        (parameter, text)
-        for parameter, text in zip(function.parameters, program.arguments, strict=True)
-        if parameter.name in used
-    ]
-    first = function.parameters[0], program.arguments[0]
-    if not any(parameter.type.kind == "f" for parameter, _ in pairs):
-        pairs.insert(0, first)  # what is differentiated by
+    given = list(zip(function.parameters, program.arguments, strict=True))
+    pairs = [pair for pair in given if pair[0].name in used]
+    floats = [pair for pair in given if pair[0].type.kind == "f"]
+    if not any(pair in pairs for pair in floats):
+        pairs.insert(0, floats[0])  # what is differentiated by
     function = replace(function, parameters=tuple(parameter for parameter, _ in pairs))
     names = {parameter.name for parameter, _ in pairs}
     forms = []
