@@ -154,11 +154,14 @@ def _conjugate(x: np.ndarray, **params: Any) -> np.ndarray:
 
 
 def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """``x`` in another dtype; floats out of an integer dtype's range become its nearest value."""
+    """``x`` in another dtype; floats out of an integer dtype's range become its nearest value.
+
+    Of complex numbers only the real parts are converted, to booleans too.
+    """
     if x.dtype == dtype:
         return x
     if x.dtype.kind == "c" and not issubdtype(dtype, np.complexfloating):
-        x = np.real(x) if dtype != np.bool_ else x != 0
+        x = np.real(x)
     if dtype == np.bool_:
         return widen(x) != 0
     if issubdtype(x.dtype, np.floating) and issubdtype(dtype, np.integer):
