@@ -147,7 +147,6 @@ ON_PURPOSE += (
     Row("jit: *device=NamedSharding(mesh*", "place", "", "device= holds in programs, too"),
     Row("jit: closed-over arrays *", "place", "", "a result may keep the closed-over sharding"),
     Row("pmap: smap over one of two axes: *", "error", "evenly divisible", _JAX),
-    Row("shard_map: on a mesh of one device", "*", "", "axes of size 1 are kept"),
     Row("shard_map: nested: the gradient", "*", "", _JAX),
     Row("shard_map: checkify with a mesh that is set", "error", "broadcast_in_dim", _JAX),
     Row("shard_map: cond: branches *", "error", "cond branches", "results of branches are cast"),
