@@ -52,22 +52,35 @@ def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
       fun: the function.
       name: if given, error messages begin with it.
     """
-    original = fun
     if "hands_back" in fun.__dict__:
-        fun = _with_array(fun)
 
-    @wraps(original)
-    def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return fun(*args, **kwargs)  # messages on keywords look for it by this name
-        except Exception as e:
-            if not is_own_frame(sys._getframe(1)):
-                if name:
-                    _name_function(e, name)
-                hide_frames(e)
-            raise
+        @wraps(fun)
+        def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return _result(fun(*args, **kwargs))
+            except Exception as e:
+                _let_out(e, name)
+                raise
+
+    else:
+
+        @wraps(fun)
+        def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return fun(*args, **kwargs)  # messages on keywords look for it by this name
+            except Exception as e:
+                _let_out(e, name)
+                raise
 
     return boundary
+
+
+def _let_out(exc: Exception, name: str) -> None:
+    """Hide internal frames of an exception that a boundary raises again, if the user called it."""
+    if not is_own_frame(sys._getframe(2)):
+        if name:
+            _name_function(exc, name)
+        hide_frames(exc)
 
 
 def hands_back[F: Callable[..., Any]](fun: F) -> F:
@@ -78,10 +91,6 @@ def hands_back[F: Callable[..., Any]](fun: F) -> F:
     """
     fun.__dict__["hands_back"] = True
     return fun
-
-
-def _with_array(fun: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: _result(fun(*args, **kwargs))
 
 
 def on_results(function: Callable[[object], object]) -> None:
@@ -202,14 +211,21 @@ def _is_own(cls: type) -> bool:
 
 def is_boundary(fun: Callable[..., Any]) -> bool:
     """Whether a function was made by ``api_boundary``."""
-    return fun.__code__ is _boundary_code or "is_boundary" in fun.__dict__
+    return _is_made_here(fun) or "is_boundary" in fun.__dict__
 
 
 def unguarded(fun: Any) -> Any:
     """The function that ``api_boundary`` wrapped, where it made ``fun``; otherwise ``fun``."""
-    made_here = getattr(fun, "__code__", None) is _boundary_code
-    return fun.__wrapped__ if made_here else fun
+    return fun.__wrapped__ if _is_made_here(fun) else fun
 
 
-_boundary_code = api_boundary(lambda: None).__code__  # pyright: ignore[reportFunctionMemberAccess]
+def _is_made_here(fun: object) -> bool:
+    code = getattr(fun, "__code__", None)
+    return code is _plain_code or code is _handing_code
+
+
+_plain_code, _handing_code = (
+    api_boundary(fun).__code__  # pyright: ignore[reportFunctionMemberAccess]
+    for fun in (lambda: None, hands_back(lambda: None))
+)
 on_errors(leave)

@@ -311,7 +311,10 @@ reduce_xor_p: Primitive = _logical_reduction(
 def _reduced(
     primitive: Primitive, operand: ArrayLike, axes: Sequence[int], out_sharding: object
 ) -> Array:
-    apply = lambda: primitive.bind(operand, axes=tuple(map(index, axes)), out_sharding=None)
+    axes = tuple(map(index, axes))
+    if out_sharding is None:
+        return primitive.bind(operand, axes=axes, out_sharding=None)
+    apply = lambda: primitive.bind(operand, axes=axes, out_sharding=None)
     return resolved_by(out_sharding, apply)
 
 
