@@ -180,9 +180,7 @@ ON_PURPOSE += (
 )
 
 # What needs something that is not made yet.
-PENDING: tuple[Row, ...] = (
-    Row("unreduced: *out_shardings=P(*unreduced*", "error", "", "a result that is an argument"),
-)
+PENDING: tuple[Row, ...] = ()
 
 
 def reason(name: str, aspect: str, text: str) -> Row | None:

@@ -79,6 +79,17 @@ EXPECTED: tuple[Expected, ...] = (
         "JAX's derivative of frexp in forward over reverse mode is not the one that it has in "
         "forward over forward mode, which is that of finite differences and the one here",
     ),
+    Expected(
+        "values",
+        ("with_jvps(", "lax.scan(", "grad(grad("),
+        "JAX forgets the rule of a custom_jvp function in the second gradient of a scan, and "
+        "differentiates the function itself; outside of scans it keeps the rule, as here",
+    ),
+    Expected(
+        "outcome",
+        (".apply(", "theirs: NotImplementedError: scatter_apply JVP not implemented", "a value"),
+        "what is computed for nobody is removed before a program is differentiated",
+    ),
     *(
         Expected(
             "weak_type",

@@ -1,13 +1,22 @@
 """The attributes by which a module says how its arguments and results are divided over devices."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
-from ricci_ir import AbstractValue, Jaxpr, ShapedArray, no_axes
+from ricci_ir import (
+    AbstractValue,
+    Jaxpr,
+    JaxprEqn,
+    ShapedArray,
+    Var,
+    no_axes,
+    primitives,
+)
 from ricci_stablehlo import parts_text
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding_types import GSPMDSharding, NamedSharding, Sharding
 from ricci_xla.meshes._shardy import shardy_text
+from ricci_xla.meshes._type_forms import explicit_sharding
 
 from ._compile import buffer_rank
 from ._program_devices import Placement, mesh_of
@@ -54,3 +63,21 @@ class Annotations:
     def _symbol(self, mesh: Mesh | AbstractMesh) -> str:
         axes = tuple(mesh.shape.items())
         return self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")
+
+
+def with_terms(jaxpr: Jaxpr, shardings: Sequence[Sharding | None]) -> Jaxpr:
+    """A program whose results are the devices' terms of a sum where their shardings say so.
+
+    The compiler wants an operation that makes terms of a value: it takes no attribute for one.
+    """
+    eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
+    for i, (atom, sharding) in enumerate(zip(jaxpr.outvars, shardings, strict=True)):
+        if not isinstance(sharding, NamedSharding) or not sharding.spec.unreduced:
+            continue
+        aval = atom.aval
+        wanted = explicit_sharding(aval.ndim, sharding) if isinstance(aval, ShapedArray) else None
+        if wanted is not None and wanted != aval.type_sharding:
+            outvars[i] = result = Var(aval.with_sharding(wanted))
+            params = {"sharding": wanted, "mesh": wanted.mesh}
+            eqns.append(JaxprEqn([atom], [result], primitives["reshard"], params))
+    return jaxpr if len(eqns) == len(jaxpr.eqns) else jaxpr.replace(eqns=eqns, outvars=outvars)

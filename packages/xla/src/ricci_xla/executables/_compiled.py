@@ -55,7 +55,7 @@ from ricci_xla.programs._profiling import profiling
 from ricci_xla.programs._program import Program
 from ricci_xla.programs._remembered import memories
 
-from ._annotations import Annotations
+from ._annotations import Annotations, with_terms
 from ._captured import warn_captured
 from ._compile import Executable, buffer_rank, compile_text, is_compiled, result_shardings
 from ._dispatch import FastPath, fast_path, shard_args
@@ -150,7 +150,7 @@ def _lower_program(
     )
     is_closed = closed is not None
     jaxpr = program.jaxpr if is_closed else embed_small(program.jaxpr, program.consts)
-    jaxpr = host_results.moved(jaxpr, wanted)
+    jaxpr = with_terms(host_results.moved(jaxpr, wanted), fixed)
     if may_have_dead_code(jaxpr):
         jaxpr = live_program(jaxpr, final=True).jaxpr
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
