@@ -30,6 +30,9 @@ matrix = jnp.where(jnp.array(np.eye(3, dtype=bool)), 2.0, 0.5)
 x = jnp.array([1.0, 2.0, 3.0], "float32")
 n = jnp.array([1, 2, 3], "int32")
 numbers = (((0,), (0,)), ((), ()))
+holds, held = weak != 1.0, scalar != 1.0
+def both(f, *args):
+    return f(*args), jax.jit(f)(*args)
 def push(f):
     return jax.jvp(f, (weak,), (weak,)), jax.jvp(f, (scalar,), (scalar,))
 def pull(f):
@@ -190,6 +193,13 @@ typed(lambda a: jnp.logspace(a, a, base=np.float64(2)), n)
 typed(lambda a: jnp.logspace(a, a, base=np.float16(2)), x)
 jax.jit(lambda: lax.full((), 2).astype(float))()
 jax.jit(lambda: lax.full_like(2, 0).astype(float))()
+both(lambda a: [f(a, a) for f in (jnp.logical_and, jnp.logical_xor, jnp.equal)], holds)
+both(lambda a: [a & a, a | a, a ^ a, a == a, a != a, a & True, ~a, a < a], held)
+both(lambda a: [f([a, a]) for f in (jnp.concatenate, jnp.stack, jnp.hstack, jnp.dstack)], holds)
+both(lambda a: [f(a) for f in (jnp.zeros_like, jnp.ones_like, jnp.empty_like, jnp.any)], held)
+both(lambda a: [f(a) for f in (jnp.zeros_like, jnp.ones_like, jnp.empty_like, jnp.all)], holds)
+both(lambda a: [jnp.full_like(a, True), lax.full_like(a, True), jnp.where(a, a, a)], held)
+both(lambda a: jnp.unravel_index(a, (2, 3)), holds), jnp.unravel_index(True, (2, 3))
 """
 SOURCES = [
     *(f"push(lax.{name})" for name in PUSHED.split()),

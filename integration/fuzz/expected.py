@@ -90,6 +90,11 @@ EXPECTED: tuple[Expected, ...] = (
         (".apply(", "theirs: NotImplementedError: scatter_apply JVP not implemented", "a value"),
         "what is computed for nobody is removed before a program is differentiated",
     ),
+    Expected(
+        "outcome",
+        ("jnp.unravel_index(", "ours:   TypeError: unravel_index: indices", "theirs: a value"),
+        "NumPy refuses floats as positions, and so does Ricci; JAX divides them",
+    ),
     *(
         Expected(
             "weak_type",

@@ -150,9 +150,12 @@ def scalar_or_array(x: Any, dtype: np.dtype, weak: bool) -> Any:
             return _scalar(x.item(), type(x.item()), dtype, weak)
         return x if x.dtype == dtype else np.asarray(x).astype(dtype)[()]
     aval: Any = get_aval(x)
-    if aval.dtype == dtype and (aval.weak_type == weak or context.trace is eval_trace):
+    if aval.dtype == dtype and (
+        aval.weak_type == weak or (context.trace is eval_trace and dtype != BOOL)
+    ):
         # A result is weakly typed only if all operands are, so a dtype that fits needs no
-        # conversion. Traced programs show one nevertheless, as JAX's do.
+        # conversion, but for booleans: several weak ones are strong together. Traced programs show
+        # a conversion nevertheless, as JAX's do.
         return x
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
 

@@ -100,7 +100,8 @@ def filled(shape: Shape, value: ArrayLike, dtype: Any, weak_type: bool, name: st
     if not weak_type:
         value = np.asarray(value).astype(dtype)[()]
     elif dtype == BOOL:  # Python's booleans are not weakly typed
-        value = convert(bool(value), dtype, True)
+        weak = convert(bool(value), dtype, True)
+        return lax.broadcast_in_dim(weak, shape, ()) if shape else weak
     return lax.broadcast_in_dim(value, shape, ()) if shape else _rank_zero(value, dtype, weak_type)
 
 

@@ -72,7 +72,7 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     """
     (indices,) = operands("unravel_index", indices)
     if dtype_of(indices) == BOOL:
-        indices = convert(indices, python_scalar_dtype(int), type(indices) is bool)
+        indices = convert(indices, python_scalar_dtype(int), weak_type=True)
     check_integers("unravel_index", indices)
     if hasattr(type(shape), "aval"):
         sizes: Any = shape

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    BOOL,
     Array,
     Cache,
     boundary,
@@ -94,7 +95,9 @@ def binary(
                     and a.weak_type is b.weak_type
                     and (not a.shape or not b.shape or a.shape == b.shape)
                 )
-                return operation(x, y) if fits and a.dtype in accepted else general(x, y)
+                if not fits or a.dtype not in accepted or (a.weak_type and a.dtype == BOOL):
+                    return general(x, y)  # two weak booleans are a strong one
+                return operation(x, y)
             array, scalar = y, x
         try:
             type(array).aval  # noqa: B018
