@@ -320,7 +320,7 @@ class Pullback:
         if self._args is None:
             values, template = self._split()
             leaves = (NotNeeded() if i is None else values[i] for i in template.primals)
-            self._args = [_nested(tree, leaves) for tree in self.signature.in_tree.children()]
+            self._args = self._trees(leaves)
         return self._args
 
     @args_res.setter
@@ -328,6 +328,10 @@ class Pullback:
         self._split()
         self._leaves(given)
         self._args = list(given)
+
+    def _trees(self, leaves: Iterator[object]) -> list[Any]:
+        """The leaves of the arguments, as they are in ``args_res``."""
+        return [_nested(tree, leaves) for tree in self.signature.in_tree.children()]
 
     def _leaves(self, given: Sequence[Any]) -> list[Any]:
         """The leaves of the arguments, in ``args_res`` as a user has set it."""
@@ -354,7 +358,7 @@ class Pullback:
         """The function without the arguments that are not to be kept."""
         kept = zip(self._leaves(self.args_res), saveable, strict=True)
         leaves = iter([x if s or isinstance(x, NotNeeded) else NotSaveable() for x, s in kept])
-        self.args_res = [_nested(tree, leaves) for tree in self.signature.in_tree.children()]
+        self.args_res = self._trees(leaves)
         return self
 
     def __repr__(self) -> str:

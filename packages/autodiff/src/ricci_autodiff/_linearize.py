@@ -277,12 +277,9 @@ def linearize_call(
 
 def _not_needed_later(donated: Sequence[bool], linearized: "Linearized") -> list[bool]:
     """For each donated argument, whether it is neither a residual nor a result."""
-    returned = set(linearized.forward.outvars)
+    kept, returned = set(linearized.residuals), set(linearized.forward.outvars)
     invars = linearized.forward.invars
-    return [
-        flag and i not in linearized.residuals and invars[i] not in returned
-        for i, flag in enumerate(donated)
-    ]
+    return [flag and i not in kept and invars[i] not in returned for i, flag in enumerate(donated)]
 
 
 def _typed_for(program: Jaxpr, tangents: Sequence[Any]) -> Jaxpr:

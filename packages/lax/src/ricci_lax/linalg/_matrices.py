@@ -40,11 +40,15 @@ def is_complex(x: ArrayLike | Value) -> bool:
     return issubdtype(dtype_of(x), np.complexfloating)
 
 
+def conjugate(x: Array) -> Array:
+    """The conjugate of an array; a real one is its own."""
+    return conj(x) if is_complex(x) else x
+
+
 def adjoint(x: ArrayLike) -> Array:
     """A batch of matrices, each transposed and its elements conjugated."""
     rank = len(shape_of(x))
-    x = transpose(x, (*range(rank - 2), rank - 1, rank - 2))
-    return conj(x) if is_complex(x) else x
+    return conjugate(transpose(x, (*range(rank - 2), rank - 1, rank - 2)))
 
 
 def product(x: ArrayLike, y: ArrayLike, **options: Any) -> Array:

@@ -3,8 +3,6 @@
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ricci_autodiff import Zero, add_tangents, is_undefined_primal, solution
 from ricci_batching import batched_at, move_dim
 from ricci_ir import (
@@ -13,17 +11,14 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     define,
-    issubdtype,
     typical_size,
     unsharded_matrices,
 )
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._addition import neg
-from ricci_lax.elementwise._complex_parts import conj
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.structure._broadcasting import expand_dims
 from ricci_lax.structure._operand_types import (
-    array_aval,
     check_dtype,
     check_same_dtype,
     inexact,
@@ -34,7 +29,7 @@ from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import call_kernel, char, flag, has_kernels, lapack
-from ._matrices import product
+from ._matrices import conjugate, is_complex, product
 from ._triangles import lower_triangle, upper_triangle
 
 
@@ -93,12 +88,7 @@ def _triangle(t: Array, params: dict[str, Any]) -> Array:
 def _op(t: Array, params: dict[str, Any]) -> Array:
     if params["transpose_a"]:
         t = matrix_transpose(t)
-    return _conjugate(t) if params["conjugate_a"] else t
-
-
-def _conjugate(t: Array) -> Array:
-    """The conjugate of a matrix; a real one is its own."""
-    return conj(t) if issubdtype(array_aval(t).dtype, np.complexfloating) else t
+    return conjugate(t) if params["conjugate_a"] else t
 
 
 def _by_matrix(t: Array, a: Array, x: Array, params: dict[str, Any]) -> Array:
@@ -156,7 +146,7 @@ def _triangular_solve_lower(
 ):
     out = ctx.out
     if conjugate_a and not transpose_a:
-        a, conjugate_a = traced(_conjugate)(ctx, a), False
+        a, conjugate_a = traced(conjugate)(ctx, a), False
     if ctx.platform == "cpu" and has_kernels(a.dtype):
         letter = "N" if not transpose_a else "C" if conjugate_a else "T"
         attributes = {
@@ -226,8 +216,7 @@ def triangular_solve(
 
     Source: BLAS ``trsm``, StableHLO ``triangular_solve``.
     """
-    a_aval = array_aval(a)
-    vector = len(shape_of(b)) == a_aval.ndim - 1
+    vector = len(shape_of(b)) == len(shape_of(a)) - 1
     if vector:
         b = expand_dims(b, (-1 if left_side else -2,))
     x = triangular_solve_p.bind(
@@ -236,7 +225,7 @@ def triangular_solve(
         left_side=left_side,
         lower=lower,
         transpose_a=transpose_a,
-        conjugate_a=conjugate_a and issubdtype(a_aval.dtype, np.complexfloating),
+        conjugate_a=conjugate_a and is_complex(a),
         unit_diagonal=unit_diagonal,
     )
     return squeeze(x, (-1 if left_side else -2,)) if vector else x
