@@ -153,11 +153,17 @@ def sources(file: str | Path) -> list[str]:
 
 
 def main(module: str, files: list[str]) -> None:
-    """Run the programs of some files, and print a line for each."""
-    names = namespace(module)
-    for source in [source for file in files for source in sources(file)]:
-        sys.stderr.write(f"{source}\n")
-        print(json.dumps([source, run(source, names)]))
+    """Run the programs of some files, and print a line for each.
+
+    What programs and the runtime print goes to stderr: ``debug.print`` writes from another
+    thread, and would else write into the middle of a line.
+    """
+    with os.fdopen(os.dup(1), "w") as results:
+        os.dup2(2, 1)
+        names = namespace(module)
+        for source in [source for file in files for source in sources(file)]:
+            sys.stderr.write(f"{source}\n")
+            results.write(json.dumps([source, run(source, names)]) + "\n")
 
 
 def record() -> None:
