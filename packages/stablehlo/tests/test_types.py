@@ -89,6 +89,22 @@ def test_arrays(array, text):
     assert sh.dense(array) == text
 
 
+@pytest.mark.parametrize("size", [1, 2, 4095, 4096, 4097, 8192, 8200])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex128"])
+def test_equal_elements(size, dtype):
+    array = np.ones(size, dtype)
+    assert sh.is_splat(array) and sh.is_splat(np.stack([array] * 2).T)
+    for i in {0, size // 2, size - 1} if size > 1 else ():
+        other = array.copy()
+        other[i] = 0
+        assert not sh.is_splat(other) and not sh.is_splat(np.stack([other] * 2).T)
+
+
+def test_elements_are_compared_by_their_bits():
+    assert sh.is_splat(np.full(9, np.nan)) and not sh.is_splat(np.array([0.0, -0.0]))
+    assert sh.is_splat(np.float32(1)[...]) and not sh.is_splat(np.zeros((0, 2)))
+
+
 @pytest.mark.parametrize(
     ("text", "escaped"),
     [

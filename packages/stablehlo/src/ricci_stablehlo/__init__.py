@@ -41,6 +41,7 @@ from ._types import dense as dense
 from ._types import element_type as element_type
 from ._types import int_array as int_array
 from ._types import int_list as int_list
+from ._types import is_splat as is_splat
 from ._types import scalar_literal as scalar_literal
 from ._types import string as string
 from ._types import tensor_type as tensor_type
@@ -69,6 +70,7 @@ __all__ = [
     "host_call",
     "int_array",
     "int_list",
+    "is_splat",
     "lower_fun",
     "lower_jaxpr",
     "lower_rules",

@@ -41,7 +41,7 @@ from ._divisions import parts_text
 from ._metadata import Metadata, annotate, metadata_text
 from ._module import Module
 from ._shaped import write_broadcast, write_reshape
-from ._types import dense, int_list, tensor_type
+from ._types import dense, int_list, is_splat, tensor_type
 from ._values import Value, extended_lower_rules, lower_rules
 
 # Constants of so many bytes may be left out of the text, if their dtype is one of these.
@@ -353,7 +353,8 @@ class Lowering:
         """
         if not isinstance(aval.dtype, ExtendedDType):
             array, kept = np.asarray(const), self.module.large_constants
-            if kept is None or array.nbytes < LARGE or array.dtype.name not in _WHOLE_BYTES:
+            in_text = array.nbytes < LARGE or array.dtype.name not in _WHOLE_BYTES
+            if kept is None or in_text or is_splat(array):
                 return self.constant(array, aval)
             place = next((i for i, known in enumerate(kept) if known is array), len(kept))
             if place == len(kept):
@@ -383,7 +384,7 @@ class Lowering:
             if type(atom) is not Literal:
                 return env[atom]
             array = np.asarray(atom.val, atom.aval.dtype)
-            key = (array.tobytes(), atom.aval.dtype, array.shape)
+            key = (array.tobytes(), atom.aval.dtype, atom.aval.shape)
             found = literals.get(key)
             if found is None:
                 found = literals[key] = self.constant(array, atom.aval)

@@ -35,6 +35,7 @@ _special_names = {
 # Elements narrower than a byte. NumPy keeps each in a byte of its own, and MLIR's parser expects
 # them packed, so they are not written as raw bytes.
 _packed = frozenset({"i2", "i4", "ui2", "ui4", "f4E2M1FN"})
+_PART = 4096  # elements that ``is_splat`` compares at once
 _element_types: dict[np.dtype, str] = {}  # as many as there are dtypes
 _tensor_types: Cache[AbstractValue, str] = Cache("written types", 4096)
 
@@ -100,17 +101,35 @@ def dense(value: np.ndarray) -> str:
         return "dense<false>"
     if value.size == 0:
         return "dense<>"
-    flat = value.reshape(-1)
-    if value.size == 1 or _is_splat(flat):
-        return f"dense<{scalar_literal(flat[0])}>"
+    if is_splat(value):
+        return f"dense<{scalar_literal(value.flat[0])}>"
     if value.size <= 16 or value.dtype.kind == "b" or element_type(value.dtype) in _packed:
         return f"dense<{_nested(value)}>"
     return f'dense<"0x{np.ascontiguousarray(value).tobytes().hex().upper()}">'
 
 
-def _is_splat(flat: np.ndarray) -> bool:
-    raw = flat.tobytes()
-    return raw == raw[: flat.dtype.itemsize] * flat.size
+def is_splat(value: np.ndarray) -> bool:
+    """Whether an array has elements, and all are the same, bit for bit.
+
+    The array is read in parts: neither is it copied, nor is one read whose elements soon differ.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_stablehlo import is_splat
+      >>> is_splat(np.ones((2, 3))), is_splat(np.array([0.0, -0.0]))
+      (True, False)
+    """
+    if value.size == 0:
+        return False
+    if not any(value.strides):
+        return True
+    flat = value.reshape(-1) if value.flags.c_contiguous else value.flat
+    part = flat[:_PART].tobytes()
+    same = part[: value.itemsize] * _PART
+    starts = range(_PART, value.size, _PART)
+    return part == same[: len(part)] and all(
+        same.startswith(flat[i : i + _PART].tobytes()) for i in starts
+    )
 
 
 def _nested(value: np.ndarray) -> str:

@@ -60,7 +60,7 @@ from ._captured import warn_captured
 from ._compile import Executable, buffer_rank, compile_text, is_compiled, result_shardings
 from ._dispatch import FastPath, fast_path, shard_args
 from ._dump import dump_program
-from ._embedding import embed_small
+from ._embedding import embed_short
 from ._error_checks import check_errors, checks_errors
 from ._layouts import required_layouts, result_layouts
 from ._memories import host_results, results_on_host
@@ -149,7 +149,7 @@ def _lower_program(
         )
     )
     is_closed = closed is not None
-    jaxpr = program.jaxpr if is_closed else embed_small(program.jaxpr, program.consts)
+    jaxpr = program.jaxpr if is_closed else embed_short(program.jaxpr, program.consts)
     jaxpr = with_terms(host_results.moved(jaxpr, wanted), fixed)
     if may_have_dead_code(jaxpr):
         jaxpr = live_program(jaxpr, final=True).jaxpr

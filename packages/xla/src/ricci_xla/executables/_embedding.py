@@ -1,7 +1,9 @@
-"""Embedding of small constants: arrays that a program closes over, written into its text.
+"""Embedding of constants whose text is short: arrays that a program closes over, written into it.
 
-XLA then folds what depends on constants alone, and a call passes fewer arguments. Large constants
-stay hidden arguments: as text they would make compiling slow, and each program would hold a copy.
+XLA then folds what depends on constants alone, and a call passes fewer arguments. These are small
+arrays, and arrays of NumPy of any size whose elements are all the same, of which the program then
+holds no copy. Other large constants stay hidden arguments: as text they would make compiling slow,
+and each program would hold a copy.
 """
 
 from typing import Any
@@ -9,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Atom, Jaxpr, Literal, Var, is_array_dtype
+from ricci_stablehlo import is_splat
 from ricci_xla.arrays._array_impl import ArrayImpl
 
 # The largest constant that is embedded, in bytes: a few thousand characters of text.
 LIMIT = 4096
 
 
-def embed_small(jaxpr: Jaxpr, consts: tuple[Any, ...]) -> Jaxpr:
-    """A program in which small constants are literals of the equations.
+def embed_short(jaxpr: Jaxpr, consts: tuple[Any, ...]) -> Jaxpr:
+    """A program in which constants whose text is short are literals of the equations.
 
     Args:
       jaxpr: the program.
@@ -25,11 +28,12 @@ def embed_small(jaxpr: Jaxpr, consts: tuple[Any, ...]) -> Jaxpr:
     Returns:
       The program. It has the same arguments, but no longer uses those that are embedded.
     """
-    embedded = {
-        id(var): Literal(np.asarray(const), var.aval)
-        for var, const in zip(jaxpr.invars, consts, strict=False)
-        if _is_small(const)
-    }
+    embedded: dict[int, Literal] = {}
+    for var, const in zip(jaxpr.invars, consts, strict=False):
+        if _is_small(const):
+            embedded[id(var)] = Literal(np.asarray(const), var.aval)
+        elif type(const) is np.ndarray and is_array_dtype(const.dtype) and is_splat(const):
+            embedded[id(var)] = Literal(const.flat[0], var.aval)
     if not embedded:
         return jaxpr
 
