@@ -44,6 +44,38 @@ each("scan", "lax.scan(lambda c, a: (c + a['k'], None), x, {'k': z})", dtypes="f
      z="@[3]")
 each("scan", "lax.scan(lambda c, a: (c, a), x, z)", x="f32[]", z="f32[0,2]")
 each("scan", "lax.scan(lambda c, a: (c + 1, a * c), 0, z)", z="f32[3]")
+# What loops and branches only pass on is no result of theirs, and has a derivative in reverse mode.
+each("while_loop", "lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1]), (0, x))",
+     dtypes="f32 f64", x="@[2]")
+each("while_loop", "lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + s[1], s[1]), (0., x))[1]",
+     x="f32[]")
+each("while_loop", "lax.while_loop(lambda s: s[0] < z, lambda s: (s[0] + y * s[1], s[1], s[2] + "
+     "s[3], s[3]), (0., y, 1., z * 2))", y="f32[] in 1 2", z="f32[] in 3 4", probes="value jvp")
+each("while_loop", "lax.while_loop(lambda s: s[0] < s[1], lambda s: (s[0] + 1, s[1], s[2]), "
+     "(0., x, 2.))", x="f32[]", probes="value jvp vmap")
+each("while_loop", "lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1], s[1]), "
+     "(0., x, x))", x="f32[]", probes="value jvp vmap")
+each("while_loop", "lax.while_loop(lambda s: False, lambda s: s, (x,))", x="f32[3]")
+each("fori_loop", "lax.fori_loop(0, n, lambda i, v: (v[0] + 1., v[1]), (1., x))[1]",
+     n="i32[] in 2 4", x="f32[2]")
+each("cond", "lax.cond(p, lambda a: (a, a + 1), lambda a: (a, a * 2), x)", p="bool[]", x="f32[2]")
+each("cond", "lax.cond(p, lambda a: (y, a), lambda a: (y, a * 2), x)", p="bool[]", x="f32[2]",
+     y="f32[3]")
+each("cond", "lax.cond(p, lambda a, b: (a, a, b), lambda a, b: (a, b, b), x, y)", p="bool[]",
+     x="f32[2]", y="f32[2]")
+each("cond", "lax.cond(p, lambda: x, lambda: x)", p="bool[]", x="f32[2]")
+each("switch", "lax.switch(i, [lambda a: (a, a), lambda a: (a, -a), lambda a: (a, a * 2)], x)",
+     i="i32[] in 0 2", x="f32[2]")
+# The index is weakly typed where the bounds are known, or the lower one is as wide as the upper.
+each("fori_loop", "lax.fori_loop(0, n, lambda i, v: v + i, x)", dtypes="i8 f32 bf16",
+     n="i32[] in 2 4", x="@[2]", probes="value")
+each("fori_loop", "lax.fori_loop(n, 5, lambda i, v: v + i, x)", dtypes="i8 f32", n="i32[] in 2 4",
+     x="@[2]", probes="value")
+for bounds in ("np.int8(0), np.int8(3)", "0, np.int32(3)", "jnp.int32(0), 3", "0., 3.7"):
+    each("fori_loop", f"lax.fori_loop({bounds}, lambda i, v: v + i, x)", dtypes="i8 f32", x="@[2]",
+         probes="value eager")
+each("fori_loop", "lax.fori_loop(l, n, lambda i, v: v + i, x)", dtypes="i8 f32",
+     l="i8[] in 0 1", n="i8[] in 2 4", x="@[2]", probes="value")
 # Results are as weak as what the body or the first branch returns, not as what a loop begins with.
 WEAK = "value jvp vmap eager"
 each("fori_loop", "lax.fori_loop(0, 2, lambda i, v: i * 0.5, x)", x="f32[]", probes=WEAK)

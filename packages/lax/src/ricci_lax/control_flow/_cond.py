@@ -18,12 +18,12 @@ from ricci_ir import (
     Array,
     ArrayLike,
     CondSelected,
-    Jaxpr,
     Primitive,
     PyTree,
     Steps,
     Tracer,
     as_array,
+    as_result,
     as_values,
     by_program,
     current_source,
@@ -63,9 +63,11 @@ from ._cond_programs import (
     jvp_branches,
     linearize_branches,
     live_branches,
+    passed_on,
     per_branch,
     saved_in_branches,
     transpose_branches,
+    without_passed_on,
 )
 from ._series import cond_series
 
@@ -171,7 +173,7 @@ def _select_batch(axis, args, dims, branches):
         outs.append(eval_jaxpr(branch, branch.consts, *guarded))
     results, result_dims = [], []
     for i, (each, dim) in enumerate(zip(zip(*outs, strict=True), out_dims, strict=True)):
-        operand = _passed_on(branches, i)
+        operand = passed_on(branches, i)
         if operand is not None and dims[1 + operand] is None:
             results.append(as_array(args[1 + operand]))
             result_dims.append(None)
@@ -180,16 +182,6 @@ def _select_batch(axis, args, dims, branches):
         results.append(select_n(_spread(index, each[0]), *each))
         result_dims.append(0)
     return results, result_dims
-
-
-def _passed_on(branches: Sequence[Jaxpr], result: int) -> int | None:
-    """The operand that every branch returns as this result, if there is one."""
-    places = {id(var): i for i, var in enumerate(branches[0].invars)}
-    operand = places.get(id(branches[0].outvars[result]))
-    if operand is None:
-        return None
-    same = all(branch.outvars[result] is branch.invars[operand] for branch in branches)
-    return operand if same else None
 
 
 def _guarded(index: Array, i: int, operands: Sequence[Any]) -> list[Any]:
@@ -492,11 +484,18 @@ def bind_branches(
 ) -> PyTree:
     """Bind the primitive to traced branches and their operands; returns their pytree.
 
+    A result that every branch returns of the same operand is that operand.
+
     Args:
       backwards: the branches are given from the last to the first.
     """
     consts, branches = joined_branches(bodies)
     if backwards:
         branches = branches[::-1]
-    outs = cond_p.bind(index, *consts, *leaves, branches=branches, **params)
-    return tree_unflatten(bodies[0].out_tree, outs)
+    operands = [*consts, *leaves]
+    computing, passed = per_branch(
+        "without what is passed on", branches, lambda: without_passed_on(branches)
+    )
+    outs = iter(cond_p.bind(index, *operands, branches=computing, **params))
+    results = [next(outs) if i is None else as_result(as_array(operands[i])) for i in passed]
+    return tree_unflatten(bodies[0].out_tree, results)

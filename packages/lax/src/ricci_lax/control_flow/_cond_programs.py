@@ -47,6 +47,25 @@ def per_branch(
     return branches[0].derived((key, *map(weakref.ref, branches)), build)
 
 
+def passed_on(branches: Sequence[Jaxpr], result: int) -> int | None:
+    """The operand that every branch returns as this result, if there is one."""
+    places = {id(var): i for i, var in enumerate(branches[0].invars)}
+    operand = places.get(id(branches[0].outvars[result]))
+    if operand is None:
+        return None
+    same = all(branch.outvars[result] is branch.invars[operand] for branch in branches)
+    return operand if same else None
+
+
+def without_passed_on(branches: Sequence[Jaxpr]) -> tuple[tuple[Jaxpr, ...], list[int | None]]:
+    """The branches without results that all pass on, and for each result that operand."""
+    passed = [passed_on(branches, i) for i in range(len(branches[0].outvars))]
+    if not any(i is not None for i in passed):
+        return tuple(branches), passed
+    computed = [i is None for i in passed]
+    return tuple(b.replace(outvars=[*compress(b.outvars, computed)]) for b in branches), passed
+
+
 # Derivatives
 
 

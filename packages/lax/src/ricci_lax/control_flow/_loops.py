@@ -18,6 +18,8 @@ from ricci_ir import (
     ShapedArray,
     Tracer,
     Var,
+    as_array,
+    as_result,
     as_size,
     disable_jit_state,
     eval_jaxpr,
@@ -59,7 +61,7 @@ from ._bodies import (
     trace_carry,
 )
 from ._scan import scan_p
-from ._while import while_p
+from ._while import bind_while
 
 __all__ = [
     "fori_loop",
@@ -182,7 +184,8 @@ def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) 
             leaf_avals(what, names, leaves)
             raise
         if not shape:
-            raise (IndexError if what == "scan" else ValueError)(
+            kind = IndexError if what == "scan" and hasattr(leaf, "shape") else ValueError
+            raise kind(
                 f"{what}: {names()[i]} is a scalar, which has no leading axis to scan over. Close "
                 "over it, or put it into the carry."
             )
@@ -287,7 +290,7 @@ def bind_scan(
         )
     )
     last = [x if i in kept else next(outs) for i, x in enumerate(carry)]
-    return last, [next(outs) if i is None else xs[i] for i in forwarded]
+    return last, [next(outs) if i is None else as_result(as_array(xs[i])) for i in forwarded]
 
 
 def _without_forwarding(
@@ -345,8 +348,9 @@ def fori_loop[T](
     otherwise it is a ``while_loop``.
 
     Args:
-      lower, upper: integer scalars, or floats of one dtype. Floats that are known while tracing are
-        rounded towards zero, and the index is an integer; else the index is a float.
+      lower, upper: integer scalars, or floats of one dtype. Where both are known while tracing,
+        floats are rounded towards zero, and the index is a weakly typed integer; else the index has
+        the dtype of the bounds, and is as weak as the lower one.
       body_fun: from the index and the carry to the next carry, of the same structure, shapes and
         dtypes.
       init_val: the carry to start from, a pytree of arrays.
@@ -384,13 +388,12 @@ def fori_loop[T](
     if not callable(body_fun):
         raise TypeError("fori_loop: body_fun must be a function of the index and the carry.")
     known = not (isinstance(lower, Tracer) or isinstance(upper, Tracer))
-    dtype, weak = _index_dtype(lower, upper)
-    if not issubdtype(dtype, np.integer):
-        if known:
-            lower, upper = int(lower), int(upper)
-            dtype, weak = python_scalar_dtype(int), True
-        elif dtype == BOOL:
-            raise TypeError("fori_loop: booleans as bounds must be known while tracing.")
+    kinds = _kinds_of_bounds(lower, upper)
+    if known:
+        lower, upper = (x if is_symbolic_dim(x) else int(x) for x in (lower, upper))
+        kinds = [(python_scalar_dtype(int), True)] * 2
+    elif kinds[0][0] == BOOL:
+        raise TypeError("fori_loop: booleans as bounds must be known while tracing.")
     if unroll is not None:
         _unroll("fori_loop", unroll)
         if not known:
@@ -398,9 +401,9 @@ def fori_loop[T](
     leaves, tree = tree_flatten(init_val)
     if disable_jit_state.value and known and not any(isinstance(x, Tracer) for x in leaves):
         for i in range(int(lower), int(upper)):
-            init_val = body_fun(i if weak else dtype.type(i), init_val)
+            init_val = body_fun(i, init_val)
         return init_val
-    start, stop = (_bound(x, dtype, weak) for x in (lower, upper))
+    start, stop = (_bound(x, *kind) for x, kind in zip((lower, upper), kinds, strict=True))
     names = lambda: argument_paths((start, init_val), {}, body_fun)[1:]
     avals = leaf_avals("fori_loop", names, leaves)
     _, args_tree = tree_flatten((start, init_val))
@@ -421,17 +424,11 @@ def fori_loop[T](
         step = body.jaxpr.derived("fori scan", lambda: _counting(body, counter))
         outs, _ = bind_scan(body._replace(jaxpr=step), [start, *carry], [], params)
         return tree_unflatten(tree, outs[1:])
-    condition, step = body.jaxpr.derived("fori while", lambda: _until(body, counter))
-    outs = while_p.bind(
-        *body.consts,
-        start,
-        stop,
-        *carry,
-        cond_jaxpr=condition,
-        cond_nconsts=0,
-        body_jaxpr=step,
-        body_nconsts=len(body.consts),
+    limit = get_aval(stop)
+    condition, step = body.jaxpr.derived(
+        ("fori while", limit), lambda: _until(body, counter, limit)
     )
+    outs = bind_while(condition, [], step, body.consts, [start, stop, *carry])
     return tree_unflatten(tree, outs[2:])
 
 
@@ -446,10 +443,10 @@ def _bound(x: IntegerScalar | float, dtype: np.dtype, weak: bool) -> ArrayLike:
     return dtype.type(x)
 
 
-def _index_dtype(
+def _kinds_of_bounds(
     lower: IntegerScalar | float, upper: IntegerScalar | float
-) -> tuple[np.dtype, bool]:
-    """The dtype of a loop's index, and whether it is weak."""
+) -> list[tuple[np.dtype, bool]]:
+    """The dtype of each bound in a loop, and whether it is weak: their own, if the dtype is one."""
     pairs = []
     for name, bound in (("lower", lower), ("upper", upper)):
         try:
@@ -469,7 +466,7 @@ def _index_dtype(
             f"fori_loop: lower and upper must have one dtype, got {pairs[0][0]} and {pairs[1][0]}; "
             "convert one of them."
         )
-    return lattice_result_type(*pairs) if integers else pairs[0]
+    return pairs if pairs[0][0] == pairs[1][0] else [lattice_result_type(*pairs)] * 2
 
 
 def _counting(body: Body, counter: AbstractValue) -> Jaxpr:
@@ -488,17 +485,17 @@ def _next(i: Var, following: Var) -> JaxprEqn:
     return JaxprEqn([i, one], [following], add_p, {})
 
 
-def _until(body: Body, counter: AbstractValue) -> tuple[Jaxpr, Jaxpr]:
+def _until(body: Body, counter: AbstractValue, limit: AbstractValue) -> tuple[Jaxpr, Jaxpr]:
     """The condition and the body of a loop whose carry begins with the counter and the bound."""
     jaxpr, count = body.jaxpr, len(body.consts)
-    following, stop, test = Var(counter), Var(counter), Var(get_aval(np.bool_(True)))
+    following, stop, test = Var(counter), Var(limit), Var(get_aval(np.bool_(True)))
     i = jaxpr.invars[count]
     step = jaxpr.replace(
         invars=[*jaxpr.invars[: count + 1], stop, *jaxpr.invars[count + 1 :]],
         eqns=[_next(i, following), *jaxpr.eqns],
         outvars=[following, stop, *jaxpr.outvars],
     )
-    args = [Var(counter), Var(counter), *(Var(v.aval) for v in jaxpr.invars[count + 1 :])]
+    args = [Var(counter), Var(limit), *(Var(v.aval) for v in jaxpr.invars[count + 1 :])]
     condition = Jaxpr([], args, [test], [JaxprEqn(args[:2], [test], lt_p, {})])
     return condition, step
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ricci_autodiff import Tape, Zero, at_once, join_tangents, split_by_linearizing
-from ricci_batching import batched_at, moved_to
+from ricci_batching import batched_at
 from ricci_ir import (
     Array,
     ArrayLike,
+    Jaxpr,
     NotReversible,
     Primitive,
     Steps,
@@ -50,7 +51,14 @@ from ._bodies import (
     trace_carry,
 )
 from ._series import while_series
-from ._while_programs import batched_programs, live_while, ordered_while, pushed_operands, sections
+from ._while_programs import (
+    batched_programs,
+    live_while,
+    ordered_while,
+    pushed_operands,
+    sections,
+    without_unchanged,
+)
 
 __all__ = [
     "while_loop",
@@ -107,9 +115,6 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body
         )
     cond_dims, const_dims, carry_dims = sections(tuple(dims), cond_nconsts, body_nconsts)
     cond_consts, consts, carry = sections(args, cond_nconsts, body_nconsts)
-    # Constants are moved once here, rather than in each iteration.
-    cond_consts, cond_dims = moved_to(cond_consts, cond_dims, 0)
-    consts, const_dims = moved_to(consts, const_dims, 0)
     condition, body, targets = batched_programs(
         cond_jaxpr,
         body_jaxpr,
@@ -427,9 +432,9 @@ def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T]
       0.739
 
     Notes:
-      Forward-mode differentiation works. Reverse mode raises an error, since the number of
-      residuals is not known: use ``scan`` or ``fori_loop`` with known bounds, or ``custom_root``
-      and ``custom_linear_solve`` for what is iterated until it converges.
+      Forward-mode differentiation works. Reverse mode raises an error for what changes in the loop,
+      since the number of residuals is not known: use ``scan`` or ``fori_loop`` with known bounds,
+      or ``custom_root`` and ``custom_linear_solve`` for what is iterated until it converges.
 
       Under ``vmap`` with a condition that differs between examples, the loop runs until the last
       has ended; the others keep their values.
@@ -452,16 +457,41 @@ def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T]
     check_carry("while_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
     condition = trace_body("while_loop", cond_fun, args_tree, avals)
     _check_condition(cond_fun, condition)
-    outs = while_p.bind(
-        *condition.consts,
-        *body.consts,
-        *initial_carry(leaves, avals),
-        cond_jaxpr=condition.jaxpr,
-        cond_nconsts=len(condition.consts),
-        body_jaxpr=body.jaxpr,
-        body_nconsts=len(body.consts),
-    )
+    carry = initial_carry(leaves, avals)
+    outs = bind_while(condition.jaxpr, condition.consts, body.jaxpr, body.consts, carry)
     return tree_unflatten(tree, outs)
+
+
+def bind_while(
+    condition: Jaxpr,
+    cond_consts: Sequence[Any],
+    body: Jaxpr,
+    consts: Sequence[Any],
+    carry: Sequence[Any],
+) -> list[Any]:
+    """Bind the primitive; returns the last carry.
+
+    What never changes, and the condition does not read, is not carried: the body closes over it,
+    so that it has a derivative in reverse mode, too.
+    """
+    condition, body, moving = body.derived(
+        ("without the unchanged", condition, len(cond_consts), len(consts)),
+        lambda: without_unchanged(condition, len(cond_consts), body, len(consts)),
+    )
+    unchanged = [x for x, moves in zip(carry, moving, strict=True) if not moves]
+    outs = iter(
+        while_p.bind(
+            *cond_consts,
+            *unchanged,
+            *consts,
+            *compress(carry, moving),
+            cond_jaxpr=condition,
+            cond_nconsts=len(cond_consts),
+            body_jaxpr=body,
+            body_nconsts=len(unchanged) + len(consts),
+        )
+    )
+    return [next(outs) if moves else x for x, moves in zip(carry, moving, strict=True)]
 
 
 def _check_condition(fun: Callable, condition: Body) -> None:

@@ -5,6 +5,7 @@ its own and the carry, and returns the next carry.
 """
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from ricci_autodiff import Zero, instantiate, jvp_jaxpr
@@ -27,6 +28,34 @@ def sections(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tup
     """The operands of a loop by kind: the condition's constants, the body's, and the carry."""
     start = cond_nconsts + body_nconsts
     return values[:cond_nconsts], values[cond_nconsts:start], values[start:]
+
+
+def without_unchanged(
+    condition: Jaxpr, cond_nconsts: int, body: Jaxpr, nconsts: int
+) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...]]:
+    """A loop whose body closes over what it never changes and the condition does not read.
+
+    Returns:
+      The condition; the body, with these values as its first constants; and for each part of the
+      carry whether it still is one.
+    """
+    read = {id(x) for eqn in condition.eqns for x in eqn.invars} | set(map(id, condition.outvars))
+    given, args = condition.invars[cond_nconsts:], body.invars[nconsts:]
+    moving = tuple(
+        out is not arg or id(seen) in read
+        for out, arg, seen in zip(body.outvars, args, given, strict=True)
+    )
+    if all(moving):
+        return condition, body, moving
+    unchanged = [arg for arg, moves in zip(args, moving, strict=True) if not moves]
+    return (
+        condition.replace(invars=[*condition.invars[:cond_nconsts], *compress(given, moving)]),
+        body.replace(
+            invars=[*unchanged, *body.invars[:nconsts], *compress(args, moving)],
+            outvars=[*compress(body.outvars, moving)],
+        ),
+        moving,
+    )
 
 
 def _pushed(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, consts: tuple, carry: tuple):

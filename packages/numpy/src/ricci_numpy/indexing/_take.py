@@ -5,7 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, get_aval, issubdtype
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    ConcretizationTypeError,
+    Tracer,
+    composite,
+    get_aval,
+    issubdtype,
+)
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import as_elements, constant, convert, operands, promote_dtypes
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
@@ -315,6 +323,12 @@ def choose(
     check_integers("choose", a, ValueError)
     count = len(cases)
     if mode == "raise":
+        if isinstance(a, Tracer):
+            raise ConcretizationTypeError(
+                a,
+                "choose: mode='raise' compares the values of a with the number of choices. "
+                "Use mode='clip' or mode='wrap'.",
+            )
         numbers = np.asarray(a)
         if numbers.size and not (0 <= numbers.min() and numbers.max() < count):
             raise ValueError(

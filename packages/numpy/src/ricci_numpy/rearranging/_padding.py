@@ -150,8 +150,8 @@ def _integer_pairs(name: str, value: Any, ndim: int) -> Widths:
     return tuple((a, b) for a, b in full)
 
 
-def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
-    if shape not in ((), (1,), (2,), (1, 2), (ndim, 2)):
+def _check_pairs(name: str, shape: tuple[int, ...], ndim: int, *also: tuple[int, ...]) -> None:
+    if shape not in ((), (1,), (2,), (1, 2), (ndim, 2), *also):
         raise ValueError(
             f"pad: {name} has shape {shape}, but for {ndim} dimensions it must have shape "
             f"({ndim}, 2), (1, 2), (2,), (1,) or ()."
@@ -160,19 +160,28 @@ def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
 
 def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Array], tuple]:
     """The different values of a keyword, and for each dimension the numbers of its two values."""
-    if isinstance(value, np.ndarray) or hasattr(type(value), "aval"):
-        shape = np.shape(value)
-        flat = (
-            list(lax.unstack(lax.reshape(value, (int(np.prod(shape)),)), 0)) if shape else [value]
-        )
-    elif np.ndim(value):
-        shape = np.shape(value)
-        flat = [x for row in value for x in (row if len(shape) == 2 else (row,))]
-    else:
-        shape, flat = (), [value]
-    _check_pairs(name, shape, ndim)
-    numbers = np.broadcast_to(np.arange(len(flat)).reshape(shape), (ndim, 2))
-    return operands("pad", *flat), tuple((int(a), int(b)) for a, b in numbers)
+    shape = _shape_of_values(name, value)
+    _check_pairs(name, shape, ndim, (1, 1), (ndim, 1))
+    numbers = np.broadcast_to(np.arange(prod(shape)).reshape(shape), (ndim, 2))
+    return operands("pad", *_elements(value)), tuple((int(a), int(b)) for a, b in numbers)
+
+
+def _shape_of_values(name: str, value: Any) -> tuple[int, ...]:
+    """The shape of an array, or of nested sequences of numbers, which may be traced."""
+    if not isinstance(value, list | tuple):
+        return np.shape(value)
+    shapes = {_shape_of_values(name, row) for row in value} or {()}
+    if len(shapes) > 1:
+        raise ValueError(f"pad: {name}={value} holds neither values alone nor pairs alone.")
+    return len(value), *shapes.pop()
+
+
+def _elements(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return [x for row in value for x in _elements(row)]
+    if np.ndim(value):
+        return list(lax.unstack(lax.reshape(value, (np.size(value),)), 0))
+    return [value]
 
 
 def _dtype_of(x: Array) -> np.dtype:

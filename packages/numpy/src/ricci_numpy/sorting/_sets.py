@@ -204,8 +204,9 @@ def intersect1d(
     Source: numpy.intersect1d.
     """
     x, y = _pair("intersect1d", ar1, ar2)
+    weak = size is None and _is_weak(x) and _is_weak(y)
     if not (np.shape(x)[0] and np.shape(y)[0]):
-        values = _gathered(getitem(x, slice(0)), x, size or 0, fill_value)
+        values = _gathered(getitem(x, slice(0)), x, size or 0, fill_value, weak)
         absent = [lax.full((size or 0,), np.shape(z)[0], python_scalar_dtype(int)) for z in (x, y)]
         return (values, absent[0], absent[1]) if return_indices else values
     rows, first, order = sorted_with_firsts(x, equal_nan=True)
@@ -214,14 +215,14 @@ def intersect1d(
         size = int(deciding_values("intersect1d", common).sum())
     found = lax.reduce_sum(lax.convert_element_type(common, INT32), (0,))
     places = nonzero(common, size=size)[0]
-    smallest = getitem(rows, places)
+    smallest = convert(getitem(rows, places), rows.dtype, weak)
     if size and fill_value is None:
         fill = lax.squeeze(lax.slice_in_dim(smallest, 0, 1), (0,))
         zero = np.zeros((), smallest.dtype)[()]
         fill = lax.select(lax.gt(found, np.int32(0)), fill, lax.full_like(fill, zero))
-        fill = convert(fill, smallest.dtype)
+        fill = convert(fill, smallest.dtype, weak)
     else:
-        fill = np.zeros((), smallest.dtype)[()] if fill_value is None else fill_value
+        fill = convert(0, smallest.dtype, weak) if fill_value is None else fill_value
     inside = lax.lt(lax.iota(INT32, size), found)
     values = where_step(inside, smallest, fill)
     if not return_indices:
@@ -266,6 +267,8 @@ def setxor1d(
     wanted = lax.bitwise_and(first, alone)
     if size is None:
         size = int(deciding_values("setxor1d", wanted).sum())
+        return _gathered(rows, wanted, size, None, _is_weak(rows))
+    rows = convert(rows, rows.dtype)
     if fill_value is None and size and np.shape(rows)[0]:
         smallest = lax.squeeze(getitem(rows, nonzero(wanted, size=1)[0]), (0,))
         some = lax.reduce_or(wanted, (0,))

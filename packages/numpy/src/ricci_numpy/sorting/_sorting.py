@@ -326,7 +326,7 @@ def _argpartition(a: Array, *, kth: int, axis: int) -> Array:
 
 def top_k(
     a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
-) -> tuple[Array, Array]:
+) -> list[Array] | tuple[Array, Array]:
     """The largest or smallest elements along a dimension, and their positions.
 
     Args:
@@ -337,8 +337,8 @@ def top_k(
       sorted: whether they must be in order; here they always are.
 
     Returns:
-      A tuple of two arrays, of size ``k`` along the dimension: the elements, best first, and their
-      positions.
+      Two arrays, of size ``k`` along the dimension: the elements, best first, and their positions;
+      in a list, or in a tuple where the smallest are asked for.
 
     Raises:
       ValueError: if there are fewer, or there is no such mode.
@@ -354,7 +354,8 @@ def top_k(
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}.")
     axis = canonical_axis(axis, np.ndim(a))
-    return _top_k(a, k=as_int(k), axis=axis, smallest=mode == "smallest")
+    found = _top_k(a, k=as_int(k), axis=axis, smallest=mode == "smallest")
+    return found if mode == "smallest" else list(found)
 
 
 @composite("top_k")

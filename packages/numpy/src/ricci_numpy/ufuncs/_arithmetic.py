@@ -39,9 +39,9 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The first operand to the power of the second.
 
     Args:
-      x1, x2: arrays or scalars; dtypes are promoted and shapes broadcast. With a Python or
-        NumPy integer as exponent the base is multiplied by itself, which is faster and
-        differentiable everywhere; the result has the dtype of the base.
+      x1, x2: arrays or scalars; dtypes are promoted and shapes broadcast. With a single integer
+        as exponent, of Python, NumPy or an array that is not traced, the base is multiplied by
+        itself, which is faster and differentiable everywhere; the result has the base's dtype.
 
     Returns:
       An array of the broadcast shape, of the base's dtype for an integer exponent known beforehand,
@@ -49,7 +49,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises:
       TypeError: if an operand is no array or scalar, or an integer is raised to a negative
-        Python or NumPy integer.
+        integer whose value is known.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -68,6 +68,8 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     base, exponent = operands("power", x1, x2)
     if isinstance(exponent, np.ndarray) and not exponent.shape:
         exponent = exponent[()]
+    elif _is_known_integer(exponent):
+        exponent = int(exponent)
     if isinstance(exponent, int | np.integer | np.bool_):
         if not hasattr(type(base), "aval"):
             base = asarray(base)
@@ -83,8 +85,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         dtype, weak = common_dtype(base, exponent)
     if dtype in INEXACT_DTYPES:
         base = scalar_or_array(base, dtype, weak)
-        if together or not hasattr(type(exponent), "aval"):
-            exponent = scalar_or_array(exponent, dtype, weak)
+        exponent = scalar_or_array(exponent, dtype, weak) if together else asarray(exponent)
         return lax.pow(*promote_shapes("power", base, exponent))
     # With an exponent whose value is known, JAX makes a power that is as weak as the base.
     known = not isinstance(exponent, Tracer)
@@ -97,6 +98,16 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def _dtype_of(x: ArrayLike) -> np.dtype:
     return common_dtype(x)[0]
+
+
+def _is_known_integer(x: ArrayLike) -> bool:
+    """Whether a value is an array of one integer, and not traced."""
+    return (
+        hasattr(type(x), "aval")
+        and not isinstance(x, Tracer)
+        and not np.ndim(x)
+        and _dtype_of(x) in INTEGER_DTYPES
+    )
 
 
 @inlined("power")

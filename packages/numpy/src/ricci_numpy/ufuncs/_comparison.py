@@ -264,6 +264,8 @@ def iscomplexobj(x: object) -> bool:
     """
     if x is None:
         return False
+    if isinstance(x, list | tuple):
+        return any(map(iscomplexobj, x))
     x = as_operand(x)
     dtype = getattr(x, "dtype", None)
     return issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)

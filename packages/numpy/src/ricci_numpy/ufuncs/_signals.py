@@ -25,9 +25,9 @@ from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.reductions._common_arguments import reduced_axes
 
-from ._binary import add, divide, equal, greater, less, subtract
+from ._binary import add, divide, equal, greater, less, logical_and, subtract
 from ._comparison import isinf
-from ._division import remainder
+from ._division import floor_divide, remainder
 from ._unary import absolute, negative, rad2deg
 
 __all__ = [
@@ -198,12 +198,14 @@ def unwrap(
     dtype, _ = common_dtype(p, turn)
     if dtype in COMPLEX_DTYPES:
         raise ValueError(f"unwrap: the period must be real, got {period}.")
-    if dtype in INTEGER_DTYPES and not hasattr(type(turn), "aval"):
-        half, rest = divmod(int(turn), 2)
-        ends_meet = rest == 0
-    else:
+    if dtype not in INTEGER_DTYPES:
         dtype, _ = inexact_dtype(dtype)
         half, ends_meet = divide(turn, 2), True
+    elif hasattr(type(turn), "aval"):
+        half, ends_meet = floor_divide(turn, 2), None
+    else:
+        half, rest = divmod(int(turn), 2)
+        ends_meet = rest == 0
     # What has no elements is returned as it is.
     p = convert(p, dtype, p.weak_type and not p.size)
     (axis,) = reduced_axes("unwrap", axis, p.ndim)
@@ -219,16 +221,19 @@ def _unwrap(
     discont: Array | None = None,
     *,
     axis: int,
-    ends_meet: bool,
+    ends_meet: bool | None,
 ) -> Array:
+    """Unwrap with the half of the period; ``ends_meet``: whether that is exact, if it is known."""
     n = p.shape[axis]
     dtype = p.dtype
     if n == 0:
         return p
     jumps = lax.sub(lax.slice_in_dim(p, 1, n, axis=axis), lax.slice_in_dim(p, 0, n - 1, axis=axis))
     wrapped = subtract(remainder(add(jumps, half), period), half)
-    if ends_meet:
+    if ends_meet is not False:
         up = lax.bitwise_and(equal(wrapped, negative(half)), greater(jumps, 0))
+        if ends_meet is None:
+            up = logical_and(up, equal(period, add(half, half)))
         wrapped = select_where(up, half, wrapped, "unwrap")
     small = less(absolute(jumps), half if discont is None else discont)
     added = select_where(small, strong_constant(dtype, 0), subtract(wrapped, jumps), "unwrap")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, Inlined, get_aval
+from ricci_ir import Array, ArrayLike, Inlined, as_result, get_aval
 from ricci_numpy.authoring import COMPLEX_DTYPES, convert, operands, promote_args_inexact
 
 _SMALL = ("float16", "bfloat16")
@@ -41,7 +41,8 @@ def elementwise[**P, R](
         compute: Callable[..., Any] = formula
 
         def step(*args: Any, **settings: object) -> Any:
-            xs = promote_args_inexact(name, *args)
+            # A program being recorded has numbers of Python, with which Python would compute.
+            xs: list[Any] = [as_result(x) for x in promote_args_inexact(name, *args)]
             aval = get_aval(xs[0])
             dtype = aval.dtype
             _check_dtype(name, dtype, complexes)

@@ -30,8 +30,8 @@ def _log_product(
     return product
 
 
-_xlogy = _log_product(jnp.log, lambda y: 1 / y)
-_xlog1py = _log_product(jnp.log1p, lambda y: 1 / (1 + y))
+_xlogy = _log_product(jnp.log, jnp.reciprocal)
+_xlog1py = _log_product(jnp.log1p, lambda y: jnp.reciprocal(jnp.add(1, y)))
 
 
 @elementwise(complexes=True, weak=True)
@@ -233,7 +233,7 @@ def _logit(x: Array) -> Array:
 @_logit.defjvp
 def _logit_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
-    return _logit(x), t / (x * (1 - x))
+    return _logit(x), jnp.divide(t, x * (1 - x))
 
 
 @elementwise(complexes=True, weak=True, vectors=False)
@@ -309,9 +309,9 @@ def _i1(x: ArrayLike) -> Array:
 
 def _i1_derivative(t: Array, value: Array, x: Array) -> Array:
     # Below this bound the value may underflow, and 0.5 is exact.
-    small = jnp.abs(x) < np.sqrt(jnp.finfo(x.dtype).tiny)
+    small = jnp.abs(x) < np.sqrt(jnp.finfo(jnp.result_type(x)).tiny)
     safe = jnp.where(small, jnp.ones_like(x), x)
-    return t * jnp.where(small, 0.5, _i0(safe) - value / safe)
+    return t * jnp.where(small, 0.5, _i0(safe) - jnp.divide(value, safe))
 
 
 _i1.defjvps(_i1_derivative)

@@ -1,0 +1,63 @@
+"""Functions of Python's numbers, inside of programs: as of arrays, not by Python's arithmetic."""
+
+import inspect
+import itertools
+
+import pytest
+
+import ricci
+import ricci.scipy.special as special
+import ricci.scipy.stats as stats
+from ricci import numpy as jnp
+
+NUMBERS = (0.0, 2.5, 0, -1.0)
+# These take vectors, or integers that are known.
+NOT_OF_NUMBERS = ("bessel_jn", "lpmn", "lpmn_values", "sph_harm_y", "dirichlet", "multinomial")
+MODULES = {
+    "special": special,
+    **{name: m for name, m in vars(stats).items() if inspect.ismodule(m) and name[0] != "_"},
+}
+FUNCTIONS = [
+    (f"{place}.{name}", f)
+    for place, module in MODULES.items()
+    for name, f in vars(module).items()
+    if inspect.isfunction(f)
+    if name[0] != "_" and not {place, name} & set(NOT_OF_NUMBERS)
+]
+
+
+def types(f, *args):
+    """What a program without arguments returns, or the class of its error."""
+    try:
+        found = ricci.eval_shape(lambda: f(*args))
+    except Exception as error:  # noqa: BLE001  compared with what arrays give
+        return type(error)
+    return [(x.shape, x.dtype) for x in ricci.tree.leaves(found)]
+
+
+def sum_of(results):
+    return sum(jnp.sum(jnp.real(x)) for x in ricci.tree.leaves(results))
+
+
+@pytest.mark.parametrize(("name", "f"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
+def test_a_program_takes_numbers_as_it_takes_arrays(name, f):
+    tried = 0
+    for count in (1, 2, 3, 4):
+        for numbers in itertools.product(NUMBERS[: 5 - count], repeat=count):
+            arrays = [jnp.asarray(x) for x in numbers]
+            expected = types(f, *arrays)
+            if isinstance(expected, type):
+                continue
+            tried += 1
+            assert types(f, *numbers) == expected, numbers
+            positions = tuple(i for i, x in enumerate(numbers) if isinstance(x, float))
+            if positions:
+                gradient = ricci.grad(lambda *xs: sum_of(f(*xs)), positions)
+                assert types(gradient, *numbers) == types(gradient, *arrays), numbers
+    assert tried
+
+
+def test_zero_is_divided_by_as_arrays_are():
+    assert ricci.jit(lambda: ricci.grad(special.xlogy, 1)(1.0, 0.0))() == jnp.inf
+    assert ricci.jit(lambda: stats.norm.cdf(1.0, 0, 0))() == 1
+    assert jnp.isnan(ricci.jit(lambda: stats.norm.pdf(0, 0, 0))())
