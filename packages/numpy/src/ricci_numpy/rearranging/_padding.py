@@ -26,6 +26,7 @@ __all__ = [
 
 WidthsLike = ArrayLike | Sequence[Any] | Mapping[int, Any]
 Widths = tuple[tuple[int, int], ...]
+type Values = ArrayLike | list[Values] | tuple[Values, ...]
 
 
 def pad(
@@ -158,7 +159,7 @@ def _check_pairs(name: str, shape: tuple[int, ...], ndim: int, *also: tuple[int,
         )
 
 
-def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Array], tuple]:
+def _pairs_of_values(name: str, value: Values, ndim: int) -> tuple[list[Array], tuple]:
     """The different values of a keyword, and for each dimension the numbers of its two values."""
     shape = _shape_of_values(name, value)
     _check_pairs(name, shape, ndim, (1, 1), (ndim, 1))
@@ -166,7 +167,7 @@ def _pairs_of_values(name: str, value: Any, ndim: int) -> tuple[list[Array], tup
     return operands("pad", *_elements(value)), tuple((int(a), int(b)) for a, b in numbers)
 
 
-def _shape_of_values(name: str, value: Any) -> tuple[int, ...]:
+def _shape_of_values(name: str, value: Values) -> tuple[int, ...]:
     """The shape of an array, or of nested sequences of numbers, which may be traced."""
     if not isinstance(value, list | tuple):
         return np.shape(value)
@@ -176,7 +177,7 @@ def _shape_of_values(name: str, value: Any) -> tuple[int, ...]:
     return len(value), *shapes.pop()
 
 
-def _elements(value: Any) -> list[Any]:
+def _elements(value: Values) -> list[ArrayLike]:
     if isinstance(value, list | tuple):
         return [x for row in value for x in _elements(row)]
     if np.ndim(value):

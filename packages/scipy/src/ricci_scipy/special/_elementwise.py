@@ -42,8 +42,8 @@ def elementwise[**P, R](
 
         def step(*args: Any, **settings: object) -> Any:
             # A program being recorded has numbers of Python, with which Python would compute.
-            xs: list[Any] = [as_result(x) for x in promote_args_inexact(name, *args)]
-            aval = get_aval(xs[0])
+            xs: Sequence[Any] = [as_result(x) for x in promote_args_inexact(name, *args)]
+            aval: Any = get_aval(xs[0])
             dtype = aval.dtype
             _check_dtype(name, dtype, complexes)
             if widen and dtype.name in _SMALL:
