@@ -61,6 +61,13 @@ CALLS = {
     "while_loop": lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: c + 1, x),
     "fori_loop": lambda x: lax.fori_loop(0, 3, lambda i, c: c + 1, x),
     "cond": lambda x: lax.cond(True, lambda c: c + 1, lambda c: c, x),
+    "values passed on": lambda x: (
+        lax.while_loop(lambda c: c[0][0] < 3, lambda c: (c[0] + 1, c[1]), (x, x)),
+        lax.cond(True, lambda c: (c, c + 1), lambda c: (c, c * 2), x),
+    ),
+    "fori_loop with a traced bound": lambda x: ricci.jit(
+        lambda n, x: lax.fori_loop(0, n, lambda i, c: c + 1, x)
+    )(3, x),
     "cond of one function": lambda x: (lambda f: lax.cond(x[0] > 0, f, f, x))(lambda c: c * 2),
     "grad of cond": lambda x: ricci.grad(
         lambda x: lax.cond(x[0] > 0, lambda c: c * 2, jnp.sin, x).sum()

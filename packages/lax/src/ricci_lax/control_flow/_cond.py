@@ -493,9 +493,8 @@ def bind_branches(
     if backwards:
         branches = branches[::-1]
     operands = [*consts, *leaves]
-    computing, passed = per_branch(
-        "without what is passed on", branches, lambda: without_passed_on(branches)
-    )
+    smaller = per_branch("without what is passed on", branches, lambda: without_passed_on(branches))
+    computing, passed = smaller or (branches, [None] * len(branches[0].outvars))
     outs = iter(cond_p.bind(index, *operands, branches=computing, **params))
     results = [next(outs) if i is None else as_result(as_array(operands[i])) for i in passed]
     return tree_unflatten(bodies[0].out_tree, results)

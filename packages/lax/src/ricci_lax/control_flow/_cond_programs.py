@@ -57,11 +57,13 @@ def passed_on(branches: Sequence[Jaxpr], result: int) -> int | None:
     return operand if same else None
 
 
-def without_passed_on(branches: Sequence[Jaxpr]) -> tuple[tuple[Jaxpr, ...], list[int | None]]:
-    """The branches without results that all pass on, and for each result that operand."""
+def without_passed_on(
+    branches: Sequence[Jaxpr],
+) -> tuple[tuple[Jaxpr, ...], list[int | None]] | tuple[()]:
+    """The branches without results that all pass on, and for each result that operand, if any."""
     passed = [passed_on(branches, i) for i in range(len(branches[0].outvars))]
     if not any(i is not None for i in passed):
-        return tuple(branches), passed
+        return ()
     computed = [i is None for i in passed]
     return tuple(b.replace(outvars=[*compress(b.outvars, computed)]) for b in branches), passed
 

@@ -474,10 +474,11 @@ def bind_while(
     What never changes, and the condition does not read, is not carried: the body closes over it,
     so that it has a derivative in reverse mode, too.
     """
-    condition, body, moving = body.derived(
+    smaller = body.derived(
         ("without the unchanged", condition, len(cond_consts), len(consts)),
         lambda: without_unchanged(condition, len(cond_consts), body, len(consts)),
     )
+    condition, body, moving = smaller or (condition, body, (True,) * len(carry))
     unchanged = [x for x, moves in zip(carry, moving, strict=True) if not moves]
     outs = iter(
         while_p.bind(

@@ -32,12 +32,13 @@ def sections(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tup
 
 def without_unchanged(
     condition: Jaxpr, cond_nconsts: int, body: Jaxpr, nconsts: int
-) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...]]:
+) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...]] | tuple[()]:
     """A loop whose body closes over what it never changes and the condition does not read.
 
     Returns:
       The condition; the body, with these values as its first constants; and for each part of the
-      carry whether it still is one.
+      carry whether it still is one. Nothing if all of them are: a program that keeps itself would
+      be left to the garbage collector.
     """
     read = {id(x) for eqn in condition.eqns for x in eqn.invars} | set(map(id, condition.outvars))
     given, args = condition.invars[cond_nconsts:], body.invars[nconsts:]
@@ -46,7 +47,7 @@ def without_unchanged(
         for out, arg, seen in zip(body.outvars, args, given, strict=True)
     )
     if all(moving):
-        return condition, body, moving
+        return ()
     unchanged = [arg for arg, moves in zip(args, moving, strict=True) if not moves]
     return (
         condition.replace(invars=[*condition.invars[:cond_nconsts], *compress(given, moving)]),
