@@ -306,6 +306,7 @@ def choose(
 
     Raises:
       ValueError: if a number is out of bounds, or there is no such mode.
+      ConcretizationTypeError: if ``a`` is traced and the mode is ``"raise"``.
       TypeError: if an operand is no array.
       NotImplementedError: if ``out`` is given.
 
