@@ -127,7 +127,7 @@ def test_named_axes(toy):
     fun = rb.vmap(lambda x: toy.mul(x, toy.psum(x, "i")), axis_name="i")
     x = examples(3)
     np.testing.assert_allclose(fun(x), x * x.sum(), rtol=1e-6)
-    assert ir.context.axis_sizes == {}
+    assert ir.axis_sizes.value == {}
 
 
 def test_named_axes_nested(toy):

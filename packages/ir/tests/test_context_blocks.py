@@ -7,6 +7,7 @@ import pytest
 
 from ricci_ir import (
     JaxprTrace,
+    axis_sizes,
     context,
     ensure_compile_time_eval,
     eval_trace,
@@ -33,7 +34,7 @@ def _state():
     return (
         context.trace,
         context.name_stack,
-        context.axis_sizes,
+        axis_sizes.value,
         context.observers,
         context.kept_anew,
     )

@@ -74,7 +74,7 @@ def test_a_failed_trace_leaves_nothing_behind(toy):
     ("enter", "read"),
     [
         (lambda: ir.set_trace(ir.JaxprTrace(ir.eval_trace)), lambda: ir.context.trace),
-        (lambda: ir.extend_axes([("i", 2)]), lambda: ir.context.axis_sizes),
+        (lambda: ir.extend_axes([("i", 2)]), lambda: ir.axis_sizes.value),
         (lambda: ir.named_scope("s"), lambda: ir.context.name_stack),
         (ir.ensure_compile_time_eval, lambda: ir.context.trace),
     ],
@@ -96,7 +96,7 @@ def test_traces_belong_to_their_thread(toy):
         traced.wait(10)
         seen["trace"] = ir.context.trace
         seen["scope"] = ir.context.name_stack
-        seen["axes"] = ir.context.axis_sizes
+        seen["axes"] = ir.axis_sizes.value
         seen["value"] = toy.sin(np.float32(0))
         done.set()
 

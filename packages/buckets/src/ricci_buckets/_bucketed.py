@@ -22,7 +22,7 @@ from ricci_ir import (
     is_internal_module,
     is_symbolic_dim,
     symbolic_shape,
-    trace_key,
+    trace_context,
     trace_to_jaxpr,
 )
 from ricci_lax import full, select
@@ -226,7 +226,7 @@ class Bucketed[**P, R]:
             (tuple(own.get(i, n) for i, n in enumerate(aval.shape)), aval.dtype, aval.weak_type)
             for aval, own in zip(avals, axes, strict=True)
         )
-        key = tree, types, trace_key()
+        key = tree, types, trace_context()
         found = self._traced.entries.get(key)
         if found is None:
             found = self._traced.make(key, self._make, tree, types, names, lengths)

@@ -18,6 +18,7 @@ from .programs._jaxpr import (
 from .programs._staging import trace_to_jaxpr
 from .programs._wrapped_function import WrappedFun
 from .traces._backend import backend
+from .traces._named_axes import axis_sizes
 from .traces._primitive import Primitive, RuleTable
 from .traces._trace import ContextBlock, Trace, Tracer, context, eval_trace
 from .types._aval import AbstractValue, get_aval
@@ -267,12 +268,12 @@ def eval_context() -> Iterator[None]:
 
 def nonempty_axis_env() -> bool:
     """Whether an enclosing ``vmap`` or ``pmap`` names an axis."""
-    return bool(context.axis_sizes)
+    return bool(axis_sizes.value)
 
 
 def axis_names() -> list[Any]:
     """The named axes in scope."""
-    return list(context.axis_sizes)
+    return list(axis_sizes.value)
 
 
 def valid_jaxtype(x: object) -> bool:

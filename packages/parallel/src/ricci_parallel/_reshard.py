@@ -23,7 +23,6 @@ from ricci_ir import (
     looks_like,
     same_program,
     staged_call,
-    trace_key,
     trace_to_jaxpr,
 )
 from ricci_lax.authoring import reshard_to
@@ -378,7 +377,7 @@ def _run(
     jaxpr = trace_to_jaxpr(flat, avals, DebugInfo(what, name))
     consts, program = jaxpr.consts, convert_constvars(jaxpr)
     if not any(isinstance(c, Tracer) for c in consts):
-        where = (tree, tuple(avals), mesh, device_mesh.value, trace_key(), str(key))
+        where = (tree, tuple(avals), mesh, device_mesh.value, str(key))
         kept = _programs.recall(fun, where)
         if kept is not None and same_program(kept, program):
             program = kept

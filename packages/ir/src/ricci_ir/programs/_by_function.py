@@ -12,6 +12,7 @@ import numpy as np
 
 from ricci_ir._cache import Cache
 from ricci_ir._records import TupleRecord
+from ricci_ir.traces._named_axes import TraceContext, trace_context
 from ricci_ir.traces._observe import kept_programs
 from ricci_ir.traces._trace import Tracer
 
@@ -106,9 +107,10 @@ class _Entry[V](TupleRecord):
 
 
 class TracedFunctions[K, V]:
-    """A cache of the programs of users' functions.
+    """A cache of the jaxprs of users' functions.
 
-    An entry lives as long as its function, and is valid as long as the function is unchanged. A
+    An entry lives as long as its function. It is valid under the ``trace_context()`` in which the
+    function was traced, and as long as the function is unchanged. A
     bound method is unchanged if its object's attributes equal those at the time of tracing. If they
     cannot be compared, its programs are not kept.
 
@@ -118,12 +120,19 @@ class TracedFunctions[K, V]:
     """
 
     def __init__(self, name: str, limit: int):
-        self._by_function: ByFunction[Cache[K, _Entry[V]]] = ByFunction(lambda: Cache(name, limit))
+        self._by_function: ByFunction[Cache[tuple[K, TraceContext], _Entry[V]]] = ByFunction(
+            lambda: Cache(name, limit)
+        )
 
     def recall(self, fun: Callable, key: K) -> V | None:
-        """The program of a function, or ``None``; ``key`` is everything else it depends on."""
+        """Return the cached value of a function, or ``None``.
+
+        Args:
+          fun: the function.
+          key: what else the value depends on: types, trees, parameters.
+        """
         try:
-            entry = kept_programs(self._by_function.of(fun)).recall(key)
+            entry = kept_programs(self._by_function.of(fun)).recall((key, trace_context()))
         except TypeError:  # the function or the key cannot be hashed
             return None
         return entry.value if entry is not None and _same(entry.state, state_of(fun)) else None
@@ -133,11 +142,12 @@ class TracedFunctions[K, V]:
         self._by_function.drop(fun)
 
     def put(self, fun: Callable, key: K, value: V) -> None:
-        """Keep the program that a function has just been traced to, if possible."""
+        """Cache the value that a function has just been traced to, if possible."""
         state = state_of(fun)
         if state is not None:
             try:
-                kept_programs(self._by_function.of(fun)).put(key, _Entry(state, value))
+                context_key = key, trace_context()
+                kept_programs(self._by_function.of(fun)).put(context_key, _Entry(state, value))
             except TypeError:  # see above
                 return
 

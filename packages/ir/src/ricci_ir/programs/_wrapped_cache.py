@@ -4,9 +4,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ricci_ir._settings import trace_key
-from ricci_ir.traces._trace import context
-
 from ._by_function import TracedFunctions
 from ._wrapped_function import Store, WrappedFun
 
@@ -47,13 +44,7 @@ def cache_by_function(call: Callable[..., Any], *, explain: object = None) -> Ca
 
     @wraps(call)
     def kept(fun: WrappedFun, *args: Any) -> Any:
-        key = (
-            fun.transforms,
-            tuple(fun.params.items()),
-            args,
-            trace_key(),
-            tuple(context.axis_sizes.items()),
-        )
+        key = (fun.transforms, tuple(fun.params.items()), args)
         found = tables[0].recall(fun.f, key)
         if found is not None:
             result, stores = found

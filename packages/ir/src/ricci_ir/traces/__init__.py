@@ -4,6 +4,7 @@ from ._array_type import *
 from ._backend import *
 from ._leaks import *
 from ._name_stack import *
+from ._named_axes import *
 from ._observe import *
 from ._operation import *
 from ._primitive import *

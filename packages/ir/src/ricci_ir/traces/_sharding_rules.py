@@ -30,6 +30,7 @@ from ricci_ir.types._type_sharding import (
     no_axes,
 )
 
+from ._named_axes import axis_sizes
 from ._observe import current_source
 from ._sums import SumsOfBlock, sums_of, sums_of_result
 from ._trace import Trace, context
@@ -156,7 +157,7 @@ def vary(trace: Trace, x: ArrayLike, aval: AbstractValue, axes: AxisNames) -> An
     missing = axes - varying(aval)
     if not missing:
         return x
-    ordered = tuple(name for name in context.axis_sizes if name in missing)
+    ordered = tuple(name for name in axis_sizes.value if name in missing)
     return trace.process(varying_cast.primitive, (x,), {"axes": ordered})
 
 

@@ -5,14 +5,13 @@ it. A trace that is not concerned passes it on to its parent, down to evaluation
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
 from ricci_ir._boundaries import api_boundary, without_boundaries
-from ricci_ir._current_mesh import current_mesh
 from ricci_ir._errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -26,14 +25,12 @@ from ricci_ir.types._scalars import check_index, check_number, check_truth
 from ._array_type import Array, register_array_type
 
 __all__ = [
-    "axis_size",
     "check_derivative",
     "context",
     "enclosing",
     "ContextBlock",
     "eval_trace",
     "EvalTrace",
-    "extend_axes",
     "is_concrete",
     "is_scalar_type",
     "is_under",
@@ -314,10 +311,9 @@ eval_trace: EvalTrace = EvalTrace()
 
 
 class _Context(threading.local):
-    """The state of this thread: the current trace, the named axes, the stack of names."""
+    """The state of this thread: the current trace and the stack of names."""
 
     trace: Trace = eval_trace
-    axis_sizes: dict[Any, int] = {}  # replaced as a whole, never changed in place
     name_stack: tuple[str, ...] = ()
     # The place in the user's code of the equation that is being transformed or replayed.
     origin: tuple[Any, int] | None = None
@@ -380,56 +376,6 @@ class set_trace(ContextBlock):
         previous = self._leave()
         if previous is not None:
             context.trace = previous
-
-
-class extend_axes(ContextBlock):
-    """Bring named axes into scope inside a ``with`` block."""
-
-    __slots__ = ("sizes",)
-
-    sizes: dict[Any, int]
-
-    def __init__(self, sizes: Iterable[tuple[Any, int]]):
-        super().__init__()
-        self.sizes = dict(sizes)
-
-    def __enter__(self) -> None:
-        self._enter(context.axis_sizes)
-        context.axis_sizes = {**context.axis_sizes, **self.sizes}
-
-    def __exit__(self, *exception: object) -> None:
-        previous = self._leave()
-        if previous is not None:
-            context.axis_sizes = previous
-
-
-def axis_size(name: object) -> int:
-    """The size of a named axis in scope; of several, their product.
-
-    Raises:
-      NameError: if no enclosing ``vmap`` or ``pmap`` gives the axis.
-    """
-    if isinstance(name, tuple | list):
-        size = 1
-        for part in name:
-            size *= axis_size(part)
-        return size
-    try:
-        return context.axis_sizes[name]
-    except KeyError:
-        raise NameError(
-            f"Found an unbound axis name: {name!r}. {_axes_in_scope()} Collectives need an axis of "
-            "a shard_map, or the axis_name of a vmap or pmap, around them."
-        ) from None
-
-
-def _axes_in_scope() -> str:
-    """Which axes there are, and which of the mesh are left to the compiler or to types."""
-    scope = ", ".join(map(repr, context.axis_sizes)) or "none"
-    mesh = current_mesh.value
-    left = [] if mesh is None else [n for n in mesh.axis_names if n not in context.axis_sizes]
-    others = f" The mesh in force has {', '.join(map(repr, left))} as well." if left else ""
-    return f"Axes in scope: {scope}.{others}"
 
 
 def is_concrete(x: object) -> bool:

@@ -31,7 +31,6 @@ from ricci_ir import (
     notify,
     same_program,
     shown_file,
-    trace_key,
     trace_to_jaxpr,
     varying,
 )
@@ -95,7 +94,7 @@ def trace_body(
       TypeError: if the function returns something that is no array.
       NotImplementedError: if it has effects that are not allowed.
     """
-    key = (what, tree, tuple(avals), trace_key())
+    key = what, tree, tuple(avals)
     found = _bodies.recall(fun, key)
     if found is not None and not anew:
         return found

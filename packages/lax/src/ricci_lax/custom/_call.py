@@ -26,7 +26,7 @@ from ricci_ir import (
     is_internal_module,
     kept_programs,
     set_trace,
-    trace_key,
+    trace_context,
     trace_to_jaxpr,
     without_boundaries,
 )
@@ -192,7 +192,7 @@ class CustomFunction[**P, R]:
         avals = tuple(self._aval(x, i, call) for i, x in enumerate(call.leaves))
         if not self.is_shared:
             return self._trace(call, avals)
-        key = (call.tree, avals, _static_key(call.static), trace_key())
+        key = (call.tree, avals, _static_key(call.static), trace_context())
         kept = kept_programs(self._jaxprs)
         try:
             found = kept.recall(key)

@@ -11,7 +11,6 @@ from ricci_ir import (
     ShapedArray,
     TracedFunctions,
     Tracer,
-    trace_key,
     trace_to_jaxpr,
 )
 from ricci_lax.structure._filling import full
@@ -33,13 +32,12 @@ _update_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("applied functio
 
 def _update_program(func: Callable[[Array], ArrayLike], dtype: DTypeLike) -> Jaxpr:
     """The program of a function of a scalar, kept for each function so that it is traced once."""
-    key = dtype, trace_key()
-    found = _update_programs.recall(func, key)
+    found = _update_programs.recall(func, dtype)
     if found is None:
         scalar = ShapedArray((), dtype)
         found = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
         if not any(isinstance(const, Tracer) for const in found.consts):
-            _update_programs.put(func, key, found)
+            _update_programs.put(func, dtype, found)
     return found
 
 

@@ -23,7 +23,6 @@ from ricci_ir import (
     looks_like,
     no_axes,
     same_program,
-    trace_key,
     trace_to_jaxpr,
 )
 from ricci_parallel._decorator_types import Decorator
@@ -399,7 +398,7 @@ class _Call:
             ]
 
         info = DebugInfo("shard_map", self.name, tuple(names))
-        key = (tree, tuple(shards), self.mesh, self.manual, self.check_vma, trace_key())
+        key = (tree, tuple(shards), self.mesh, self.manual, self.check_vma)
         jaxpr = in_scope(
             self.mesh, self.manual, lambda: trace_to_jaxpr(flat, shards, info), self.check_vma
         )

@@ -20,7 +20,7 @@ from ricci_ir import (
     by_program,
     define,
     extend_axes,
-    trace_key,
+    trace_context,
     trace_to_jaxpr,
     unsupported,
 )
@@ -288,7 +288,7 @@ class custom_partitioning[**P, R]:
         arrays = tuple(x for i, x in enumerate(given) if i not in static)
         leaves, in_tree = tree_flatten(arrays)
         avals = tuple(map(argument_aval, leaves))
-        key = (self, static_args, in_tree, avals, trace_key())
+        key = (self, static_args, in_tree, avals, trace_context())
         known = _programs.entries.get(key)
         if known is None:
             paths = argument_paths(arrays, {}, self.fun)

@@ -5,10 +5,12 @@ from typing import Any
 from ricci_ir import (
     UNSET,
     State,
+    axis_sizes,
     config,
     follow_trace_key,
     global_trace_key,
     staging_switch,
+    trace_context,
     trace_key,
 )
 
@@ -34,9 +36,9 @@ runtime.jax_jit.set_post_hook_state(post_hook_state)
 # (``current_mesh``), so that it is no part of the trace key.
 device_mesh: State = State("device_mesh", None, None)
 
-# One value stands for all options that affect tracing: `trace_key()` gives one object for each
+# One value represents all options that affect tracing: `trace_key()` gives one object for each
 # combination of their values. A change of options so makes the dispatcher miss its cache. With a
-# mesh of devices the value is a pair of both.
+# mesh of devices, or named axes in scope, the value is a pair of `trace_context()` and the mesh.
 trace_key_state = Config("trace_key", trace_key(), include_in_jit_key=True)
 
 # True while this thread traces a function. A call without tracers among its arguments is then part
@@ -63,13 +65,13 @@ def mirror(state: State, target: Any) -> None:
 
 def _trace_key_changed(value: object, local: bool) -> None:
     """Make the dispatcher miss its cache when what calls depend on changes."""
-    key, everywhere, mesh = trace_key(), global_trace_key(), device_mesh.value
+    context, everywhere, mesh = trace_context(), global_trace_key(), device_mesh.value
     if trace_key_state.get_global() is not everywhere:
         trace_key_state.set_global(everywhere)
-    if mesh is not None:
-        trace_key_state.set_local((key, mesh))
+    if mesh is not None or context.axes:
+        trace_key_state.set_local((context, mesh))
     else:
-        trace_key_state.set_local(_unset if key is everywhere else key)
+        trace_key_state.set_local(_unset if context.settings is everywhere else context.settings)
 
 
 staging_switch.swap = staging_state.swap_local
@@ -77,3 +79,4 @@ mirror(config.state("jax_disable_jit"), disable_jit_state)
 mirror(config.state("jax_enable_x64"), enable_x64_state)
 follow_trace_key(_trace_key_changed)
 device_mesh.on_change(_trace_key_changed)
+axis_sizes.on_change(_trace_key_changed)

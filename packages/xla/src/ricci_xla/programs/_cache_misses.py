@@ -7,11 +7,11 @@ when the cost of the miss is known, the logger ``ricci.tracing`` gets the differ
 import logging
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
-from ricci_ir import Source, TupleRecord, caller_source, shown_file
+from ricci_ir import Source, TraceContext, TupleRecord, caller_source, shown_file
 from ricci_pytree import PyTreeDef
 
 # The argument's part of a leaf's path: its name, or its position if the name is not known.
@@ -30,14 +30,14 @@ class Key(TupleRecord):
       tree, avals: the structure and the types of the arguments.
       static: the static arguments, ``((position, value), ...)`` and ``((name, value), ...)``.
       static_types: their types, since 1, 1.0 and True are equal.
-      settings: the options that affect tracing.
+      context: the settings and the named axes that the function was traced under.
     """
 
     tree: PyTreeDef
     avals: tuple[Any, ...]
     static: tuple[tuple[Any, ...], tuple[Any, ...]]
     static_types: tuple[type, ...]
-    settings: Any
+    context: TraceContext
 
 
 class CacheMiss:
@@ -118,7 +118,7 @@ def _distance(now: Key, before: Key) -> tuple[bool, bool, bool, int]:
     return (
         now.tree != before.tree,
         _static(now) != _static(before),
-        now.settings is not before.settings,
+        now.context != before.context,
         differing,
     )
 
@@ -143,9 +143,15 @@ def _differences(
                 yield f"argument {name} is {types}{_weakness(aval, earlier)}"
     if _static(now) != _static(before):
         yield from _static_differences(now, before, static_name)
-    if now.settings is not before.settings:
-        for option, value, earlier in now.settings.differences(before.settings):
-            yield f"{option} is {value!r} now and was {earlier!r}"
+    for option, value, earlier in now.context.settings.differences(before.context.settings):
+        yield f"{option} is {value!r} now and was {earlier!r}"
+    if now.context.axes != before.context.axes:
+        axes, earlier_axes = map(_show_axes, (now.context.axes, before.context.axes))
+        yield f"the named axes in scope are {axes} now and were {earlier_axes}"
+
+
+def _show_axes(axes: tuple[tuple[Hashable, int], ...]) -> str:
+    return ", ".join(f"{name!r} of size {size}" for name, size in axes) or "none"
 
 
 def _weakness(now: Any, before: Any) -> str:

@@ -25,7 +25,7 @@ from ricci_ir import (
     registering,
     result_aval,
     same_program,
-    trace_key,
+    trace_context,
     trace_to_jaxpr,
 )
 from ricci_pytree import (
@@ -259,7 +259,7 @@ def program_key(split: Split, avals: tuple[Any, ...]) -> Key:
     """What the program of a call is kept by among those of its function."""
     by_position, by_name = split.static
     types = tuple([type(value) for _, value in (*by_position, *by_name)])
-    return Key(split.tree, avals, split.static, types, trace_key())
+    return Key(split.tree, avals, split.static, types, trace_context())
 
 
 def trace_program(

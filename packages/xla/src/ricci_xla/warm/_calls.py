@@ -13,7 +13,7 @@ from ricci_ir import (
     keep_here,
     no_execution,
     observing,
-    trace_key,
+    trace_context,
 )
 from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._layout import relayout, special_layout
@@ -192,7 +192,7 @@ def _key(info: JitInfo, split: Split, avals: tuple[Any, ...], classes: Classes) 
         "static": (by_position, by_name),
         "jit": info.described,
         "settings": (
-            repr(trace_key()),
+            repr(trace_context()),
             device_mesh.value,
             entered_mesh(),
             config.jax_default_device,

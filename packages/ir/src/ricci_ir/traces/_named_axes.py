@@ -1,0 +1,79 @@
+"""Named axes in scope, and the key of everything that the trace of a function reads around it."""
+
+from collections.abc import Hashable, Iterable
+
+from ricci_ir._current_mesh import current_mesh
+from ricci_ir._records import TupleRecord
+from ricci_ir._settings import Override, State, TraceKey, trace_key
+
+__all__ = [
+    "axis_size",
+    "axis_sizes",
+    "extend_axes",
+    "trace_context",
+    "TraceContext",
+]
+
+# The named axes of this thread with their sizes; a dict that is replaced, never changed in place.
+# It is a setting of its own rather than part of ``trace_key()``: single operations and composites
+# cannot read it, and need not be traced again for each size of an axis.
+axis_sizes: State = State("axis_sizes", None, {})
+
+
+def extend_axes(sizes: Iterable[tuple[Hashable, int]]) -> Override:
+    """Bring named axes into scope inside a ``with`` block."""
+    return axis_sizes({**axis_sizes.value, **dict(sizes)})
+
+
+def axis_size(name: object) -> int:
+    """Return the size of a named axis in scope; of several, their product.
+
+    Raises:
+      NameError: if no enclosing ``vmap`` or ``pmap`` gives the axis.
+    """
+    if isinstance(name, tuple | list):
+        size = 1
+        for part in name:
+            size *= axis_size(part)
+        return size
+    try:
+        return axis_sizes.value[name]
+    except KeyError:
+        raise NameError(
+            f"Found an unbound axis name: {name!r}. {_describe_scope()} Collectives need an axis "
+            "of a shard_map, or the axis_name of a vmap or pmap, around them."
+        ) from None
+
+
+def _describe_scope() -> str:
+    """List the axes in scope, and the axes of the mesh in force that are not."""
+    sizes = axis_sizes.value
+    scope = ", ".join(map(repr, sizes)) or "none"
+    mesh = current_mesh.value
+    others = [] if mesh is None else [n for n in mesh.axis_names if n not in sizes]
+    of_mesh = f" The mesh in force has {', '.join(map(repr, others))} as well." if others else ""
+    return f"Axes in scope: {scope}.{of_mesh}"
+
+
+class TraceContext(TupleRecord):
+    """The part of a cache key for what a user's function can read while it is traced.
+
+    Attributes:
+      settings: the options and contexts that affect tracing.
+      axes: the named axes in scope, outermost first, with their sizes.
+    """
+
+    settings: TraceKey
+    axes: tuple[tuple[Hashable, int], ...]
+
+
+def trace_context() -> TraceContext:
+    """Return the key of this thread's surroundings, for caches of users' traced functions.
+
+    Example:
+      >>> from ricci_ir import extend_axes, trace_context
+      >>> with extend_axes([("i", 2)]):
+      ...     trace_context().axes
+      (('i', 2),)
+    """
+    return TraceContext(trace_key(), tuple(axis_sizes.value.items()))
