@@ -1,0 +1,55 @@
+"""First lines, names and messages that do not use the field's terms are counted, by package."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from plain_words import CEILINGS, Ceiling, broken_rules, flagged, problems  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "What a jaxpr holds.",
+        "The cached jaxpr is no program.",
+        "Return what is left.",
+        "The rule says which axis.",
+        "The operand is handed back.",
+    ],
+)
+def test_first_lines_that_are_flagged(line):
+    assert broken_rules(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Return the instruction that computes an update, or None.",
+        "Propagation of unreduced shardings through linear primitives.",
+        "There is no longer a trace.",
+    ],
+)
+def test_first_lines_that_pass(line):
+    assert not broken_rules(line)
+
+
+def test_messages_count_and_docstrings_do_not_count_as_messages():
+    source = 'def f(x):\n    """A shape is no list."""\n    raise TypeError(f"{x} is no shape")\n'
+    assert [place.kind for place in flagged(source)] == ["docstrings", "messages"]
+
+
+def test_assigned_names_count_and_read_names_do_not():
+    assert [place.text for place in flagged("found = known(kept)")] == ["found"]
+
+
+def test_a_number_that_grows_fails():
+    assert problems("x", Ceiling(1, 2, 3), Ceiling(1, 2, 3)) == []
+    assert len(problems("x", Ceiling(2, 3, 4), Ceiling(1, 2, 3))) == 3
+
+
+def test_every_package_has_a_ceiling():
+    assert CEILINGS.keys() == {path.parent.name for path in ROOT.glob("packages/*/src")}
