@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Callable
 from enum import Enum
-from functools import wraps
-from types import FunctionType
+from functools import WRAPPER_ASSIGNMENTS
+from types import CodeType, FunctionType
 from typing import Any
 
 from ricci_pytree import on_errors
@@ -21,6 +21,7 @@ __all__ = [
     "is_boundary",
     "leave",
     "on_results",
+    "public",
     "unguarded",
     "without_boundaries",
 ]
@@ -48,32 +49,25 @@ def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
 
     Of nested boundaries only the outermost acts, the one that the user's code calls.
 
+    The function and its name are constants of the boundary's code, not free variables: Python
+    allows a function's ``__code__`` to be replaced only by one with as many free variables, and
+    libraries replace it by one without any, to intercept the calls through all of its aliases.
+
     Args:
       fun: the function.
       name: if given, error messages begin with it.
     """
-    # Two functions, since every eager call goes through one: a second wrapper costs it 3 to 6 %.
-    if "hands_back" in fun.__dict__:
-
-        @wraps(fun)
-        def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
-            try:
-                return _result(fun(*args, **kwargs))
-            except Exception as e:
-                _let_out(e, name)
-                raise
-
-    else:
-
-        @wraps(fun)
-        def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
-            try:
-                return fun(*args, **kwargs)  # messages on keywords look for it by this name
-            except Exception as e:
-                _let_out(e, name)
-                raise
-
-    return boundary
+    template = _converting_call if "hands_back" in fun.__dict__ else _call
+    constants = {"<function>": fun, "<name>": name}
+    code = template.replace(
+        co_consts=tuple([constants.get(constant, constant) for constant in template.co_consts])
+    )
+    wrapper = FunctionType(code, globals(), argdefs=fun.__defaults__)
+    wrapper.__kwdefaults__ = fun.__kwdefaults__
+    for attribute in WRAPPER_ASSIGNMENTS:
+        setattr(wrapper, attribute, getattr(fun, attribute))
+    wrapper.__dict__.update(fun.__dict__, __wrapped__=fun)
+    return wrapper
 
 
 def _let_out(exc: Exception, name: str) -> None:
@@ -82,6 +76,50 @@ def _let_out(exc: Exception, name: str) -> None:
         if name:
             _name_function(exc, name)
         hide_frames(exc)
+
+
+def _of_boundary(template: FunctionType) -> CodeType:
+    """Return the code that boundaries are made of, named as in whole tracebacks."""
+    return template.__code__.replace(co_name="boundary", co_qualname="boundary")
+
+
+# Two, since every eager call goes through one. Assigned to a variable, since the compiler warns of
+# a constant that is called and is no function.
+@_of_boundary
+def _call(*args: Any, **kwargs: Any) -> Any:
+    fun: Any = "<function>"
+    try:
+        return fun(*args, **kwargs)
+    except Exception as e:
+        _let_out(e, "<name>")
+        raise
+
+
+@_of_boundary
+def _converting_call(*args: Any, **kwargs: Any) -> Any:
+    fun: Any = "<function>"
+    try:
+        return _result(fun(*args, **kwargs))
+    except Exception as e:
+        _let_out(e, "<name>")
+        raise
+
+
+# Where the function is among the constants of the code of boundaries, by the code's position.
+_templates = {
+    (code.co_filename, code.co_firstlineno): code.co_consts.index("<function>")
+    for code in (_call, _converting_call)
+}
+
+
+def public[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
+    """Put a boundary around a function that calls from within Ricci go through, too.
+
+    For functions whose ``__code__`` libraries replace, so that they see the calls by other
+    functions: quantization replaces products and convolutions so. The others are wrapped where
+    they are exported, since within Ricci a boundary costs time and changes nothing.
+    """
+    return api_boundary(fun, fun.__name__)
 
 
 def hands_back[F: Callable[..., Any]](fun: F) -> F:
@@ -149,11 +187,12 @@ def guard_public(namespace: dict[str, Any], *modules: str, classes: bool = True)
 def _guarded(value: object, name: str, module: str, classes: bool) -> object:
     """A public value as its namespace exports it."""
     if type(value) is FunctionType:
-        if is_boundary(value):
-            return value
         public = _public.get((value, name))
         if public is None:
-            public = _public[value, name] = api_boundary(value, name)
+            if is_boundary(value) and (value.__name__ != name or unguarded(value) is value):
+                return value
+            public = value if is_boundary(value) else api_boundary(value, name)
+            _public[value, name] = _public[public, name] = public
             # So that it is pickled by the name that it is found by.
             public.__module__ = module
             public.__name__ = public.__qualname__ = name
@@ -211,22 +250,20 @@ def _is_own(cls: type) -> bool:
 
 
 def is_boundary(fun: Callable[..., Any]) -> bool:
-    """Whether a function was made by ``api_boundary``."""
-    return _is_made_here(fun) or "is_boundary" in fun.__dict__
+    """Whether a function is a boundary: made by ``api_boundary``, or marked with ``boundary``."""
+    return unguarded(fun) is not fun or "is_boundary" in fun.__dict__
 
 
 def unguarded(fun: Any) -> Any:
-    """The function that ``api_boundary`` wrapped, where it made ``fun``; otherwise ``fun``."""
-    return fun.__wrapped__ if _is_made_here(fun) else fun
+    """Return the function that a boundary calls; anything else as it is.
 
-
-def _is_made_here(fun: object) -> bool:
+    A function whose ``__code__`` has been replaced is no boundary any more.
+    """
     code = getattr(fun, "__code__", None)
-    return code is _plain_code or code is _handing_code
+    if type(code) is not CodeType:
+        return fun
+    index = _templates.get((code.co_filename, code.co_firstlineno))
+    return fun if index is None else code.co_consts[index]
 
 
-_plain_code, _handing_code = (
-    api_boundary(fun).__code__  # pyright: ignore[reportFunctionMemberAccess]
-    for fun in (lambda: None, hands_back(lambda: None))
-)
 on_errors(leave)

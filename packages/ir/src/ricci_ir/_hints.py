@@ -68,7 +68,7 @@ def _keyword(exc: BaseException, message: str, tb: TracebackType) -> str | None:
 
 def _is_boundary(frame: FrameType) -> bool:
     """Whether a frame is that of a boundary, whose name says nothing."""
-    return "fun" in frame.f_locals
+    return frame.f_code.co_name == "boundary" and _is_own(frame)
 
 
 def _functions_called(frame: FrameType, name: str) -> Iterator[FunctionType]:

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ExtendedDType, Jaxpr, Primitive, ShapedArray, Tracer
+from ricci_ir import ExtendedDType, Jaxpr, Primitive, ShapedArray, Tracer, unguarded
 from ricci_pytree import PyTreeDef
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes._axes import Axes
@@ -229,6 +229,7 @@ def _write_code(writer: _Writer, value: CodeType) -> None:
 
 def _write_function(writer: _Writer, value: FunctionType) -> None:
     writer.mark("function", f"{value.__module__}.{value.__qualname__}")
+    value = unguarded(value)  # a boundary has the function as a constant of its code
     if value.__closure__ is None and is_fixed(value.__module__):
         return
     writer.feed(value.__code__)
