@@ -19,6 +19,7 @@ from ricci_ir import (
     factors,
     is_static_shape,
     issubdtype,
+    public,
 )
 from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._complex_parts import complex, imag, real
@@ -382,6 +383,7 @@ conv_general_dilated_p: Primitive = define(
 )
 
 
+@public
 def conv_general_dilated(
     lhs: ArrayLike,
     rhs: ArrayLike,

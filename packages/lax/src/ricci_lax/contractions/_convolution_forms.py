@@ -6,7 +6,12 @@ from operator import index
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, DTypeLike
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    public,
+)
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -201,6 +206,7 @@ def conv_transpose(
     )
 
 
+@public
 def conv_general_dilated_patches(
     lhs: ArrayLike,
     filter_shape: Sequence[int],

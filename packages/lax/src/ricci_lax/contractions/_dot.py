@@ -23,6 +23,7 @@ from ricci_ir import (
     issubdtype,
     itemsize_bits,
     makes_sharding,
+    public,
 )
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
@@ -317,6 +318,7 @@ dot_general_p: Primitive = define(
 )
 
 
+@public
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -396,6 +398,7 @@ def dot_general(
     return bind_placed(dot_general_p, (lhs, rhs), rank, out_sharding, params, "out_sharding")
 
 
+@public
 def dot(
     lhs: ArrayLike,
     rhs: ArrayLike,

@@ -19,6 +19,7 @@ from ricci_ir import (
     ShapedArray,
     define,
     explicit_dtype,
+    public,
     unsharded,
 )
 from ricci_lax.elementwise._addition import add
@@ -337,6 +338,7 @@ ragged_dot_general_p = define(
 )
 
 
+@public
 def ragged_dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -401,6 +403,7 @@ def ragged_dot_general(
 _matrices = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
+@public
 def ragged_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,

@@ -24,13 +24,14 @@ from ricci_ir import (
     composite,
     get_aval,
     is_recording,
+    public,
     typical_size,
 )
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import convert
 from ricci_numpy._promotion import operands as checked_operands
 
-from ._products import contract, preferred_type
+from ._products import contract, is_intercepted, preferred_type
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -324,6 +325,7 @@ def _interleaved(args: tuple) -> tuple[str, list[Any]]:
     return text, [args[2 * i] for i in range(pairs)]
 
 
+@public
 def einsum(
     subscripts: str | ArrayLike,
     /,
@@ -412,7 +414,7 @@ def einsum(
     }
     if _dot_general is not None:
         result = _run(arrays, **settings, contractor=_given(_dot_general))
-    elif len(order) == 1 or is_recording():
+    elif len(order) == 1 or is_recording() or is_intercepted():
         result = _run(arrays, **settings, contractor=_contract)
     else:
         result = _einsum_step(*arrays, **settings)

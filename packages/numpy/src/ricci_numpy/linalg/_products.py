@@ -19,6 +19,7 @@ from ricci_ir import (
     explained,
     explicit_dtype,
     get_aval,
+    public,
     trace_key,
 )
 from ricci_lax.authoring import resolved_by
@@ -221,9 +222,19 @@ _products: Cache[tuple, Operation] = Cache("products", 4096)
 
 
 def known_product(a: ArrayLike, b: ArrayLike) -> Operation | None:
-    """The product of vectors or matrices of these types, if it has been taken before."""
+    """Return the cached product of vectors or matrices of these types, or None."""
+    if is_intercepted():
+        return None
     types = getattr(a, "aval", None), getattr(b, "aval", None)
     return _products.entries.get((types, type(a), type(b), trace_key()))
+
+
+_dot_general_code = lax.dot_general.__code__
+
+
+def is_intercepted() -> bool:
+    """Whether a library has replaced the code of ``lax.dot_general``, to see all products."""
+    return lax.dot_general.__code__ is not _dot_general_code
 
 
 def _know_product(a: ArrayLike, b: ArrayLike, dims: lax.DotDimensionNumbers) -> None:
@@ -453,6 +464,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     return times(lax.expand_dims(ravel(a), (1,)), lax.expand_dims(ravel(b), (0,)))
 
 
+@public
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
