@@ -208,7 +208,7 @@ def integration_tpu(session: nox.Session) -> None:
             "compiled. It is a wheel for Linux on x86-64 of some 200 MB; no TPU is needed."
         )
     # Devices are described, so that everything else is on the CPU.
-    compiled = ["integration/test_tpu_programs.py", "-rs"]
+    compiled = [*sorted(map(str, Path("integration").glob("test_tpu_*.py"))), "-rs"]
     run_pytest(session, environment, *compiled, RICCI_TEST_PLATFORM="cpu", RICCI_TEST_LIBTPU="1")
     nodes = [*Path("/dev").glob("accel[0-9]*"), *Path("/dev/vfio").glob("[0-9]*")]
     vendors = {file.read_text().strip() for file in Path("/sys/bus/pci/devices").glob("*/vendor")}

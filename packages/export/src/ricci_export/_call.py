@@ -21,7 +21,7 @@ from ricci_lax import custom_vjp
 from ricci_lax.authoring import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tokens_at
-from ricci_xla import NamedSharding, canonical_platform
+from ricci_xla import HOST_MEMORY, NamedSharding, canonical_platform
 from ricci_xla.exported import (
     argument_names,
     call_exported_main,
@@ -133,6 +133,13 @@ def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
     return found if passed else [*tokens, *found]
 
 
+def _memory(on_host: Sequence[bool], *, exported: Callee) -> tuple[bool, ...]:
+    """The memory rule: results are where the file says, by default in the device's memory."""
+    tokens = (False,) * (len(on_host) - len(exported.in_avals))
+    kinds = [None if s is None else s.memory_kind for s in exported.out_shardings]
+    return (*tokens, *(kind == HOST_MEMORY for kind in kinds))
+
+
 _no_derivative = unsupported(
     "an exported program has no derivative of its own; Exported.call has one, if vjp_order says so"
 )
@@ -153,6 +160,7 @@ call_exported_p: Primitive = define(
     ),
     lower=_lower,
     order=tokens_at(0),
+    memory=_memory,
     examples=no_examples("its programs are read from files"),
 )
 

@@ -47,7 +47,7 @@ from ricci_xla import (
     check_fits,
     copy_semantics,
     explicit_sharding,
-    host_results,
+    result_moves,
     sharding_in_program,
 )
 from ricci_xla import device_put as put_arrays
@@ -130,14 +130,19 @@ def _device_put_transpose(
     return [None if type(ct) is Zero else next(moved) for ct in cts]
 
 
-def _placed(ctx: Lowering, x: Value, place: _Place) -> Value:
-    """An operand in the memory that is asked for, if that may be another than it is in."""
+def _memory_of(place: _Place) -> str | None:
+    """The memory that a place names, or None: a device alone leaves a value in its memory."""
     if isinstance(place, MemorySpace):
-        kind = HOST_MEMORY if place is MemorySpace.Host else "device"
-    else:
-        kind = getattr(place, "_memory_kind", None)
-        kind = None if kind == "device" else kind
-    if ctx.platform == "cpu" or kind is None:
+        return HOST_MEMORY if place is MemorySpace.Host else "device"
+    return None if place is None or isinstance(place, Device) else place.memory_kind or "device"
+
+
+def _placed(ctx: Lowering, x: Value, place: _Place) -> Value:
+    """Return an operand in the memory that is asked for, if that may be another than its own."""
+    kind = _memory_of(place)
+    if kind is None or ctx.platform == "cpu":
+        return x
+    if kind == "device" and not ctx.module.uses_host_memory:
         return x
     (result,) = ctx.custom_call(
         "annotate_device_placement",
@@ -170,10 +175,8 @@ def _device_put_memory(
 ) -> tuple[bool, ...]:
     """Which results are in the host's memory."""
     return tuple(
-        there
-        if place is None
-        else place is MemorySpace.Host or getattr(place, "memory_kind", None) == HOST_MEMORY
-        for there, place in zip(on_host, devices, strict=True)
+        there if memory is None else memory == HOST_MEMORY
+        for there, memory in zip(on_host, map(_memory_of, devices), strict=True)
     )
 
 
@@ -218,7 +221,7 @@ def _move(x: Var, result: Var, memory: str) -> JaxprEqn:
 
 
 other_memories.move = _move
-host_results.move = lambda x, result: _move(x, result, HOST_MEMORY)
+result_moves.move = _move
 
 
 def _place(where: Any) -> _Place:

@@ -10,6 +10,7 @@ from ricci_ir import (
     discharged,
     is_static_shape,
     lowerable_effects,
+    moves_to_host,
     reference_arguments,
     uses_references,
 )
@@ -44,6 +45,7 @@ def lower_jaxpr(
     embed_constants: bool = False,
     large_constants: list[np.ndarray] | None = None,
     arg_names: Sequence[str] = (),
+    uses_host_memory: bool = False,
 ) -> str:
     """The StableHLO module that computes a jaxpr.
 
@@ -73,6 +75,8 @@ def lower_jaxpr(
       large_constants: a list to which large ones among them are appended; the text has zeros in
         their place, with their position in the list as the attribute ``ricci.constant``.
       arg_names: the user's name for each argument: its location, if ``locations="sources"``.
+      uses_host_memory: whether an argument may be in the host's memory; what the jaxpr itself moves
+        there is known.
 
     Returns:
       The text of the module.
@@ -102,6 +106,7 @@ def lower_jaxpr(
         write=lower_function,
     )
     module.devices = devices
+    module.uses_host_memory = uses_host_memory or moves_to_host(jaxpr)
     module.large_constants = large_constants
     shapes = (getattr(aval, "shape", ()) for aval in jaxpr.in_avals)
     module.symbolic = not all(map(is_static_shape, shapes))

@@ -30,11 +30,13 @@ class Module:
       large_constants: constants that the text has zeros for, with their position here as the
         attribute ``ricci.constant``; ``None`` if the text has all constants.
       symbolic: whether some shapes are symbolic.
+      uses_host_memory: whether any value may be in the host's memory.
     """
 
     name: str
     platform: str
     symbolic: bool
+    uses_host_memory: bool
     locations: Locations | None
     num_partitions: int
     shardy: bool
@@ -68,6 +70,7 @@ class Module:
         self.shardy = shardy
         self.manual = False
         self.symbolic = False
+        self.uses_host_memory = False
         self.host_callbacks = []
         self.devices = ()
         self.large_constants = None

@@ -10,6 +10,7 @@ from ._effects import *
 from ._evaluate import *
 from ._jaxpr import *
 from ._make_jaxpr import *
+from ._memory_spaces import *
 from ._moves import *
 from ._print import *
 from ._staged_call import *

@@ -18,6 +18,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     CondSelected,
+    Jaxpr,
     Primitive,
     PyTree,
     Steps,
@@ -37,6 +38,7 @@ from ricci_ir import (
     join_effects,
     notify,
     reference_arguments,
+    results_on_host,
     write_back,
 )
 from ricci_lax.effects._kinds import io_effects
@@ -257,6 +259,14 @@ def _cond_discharge(index, *args, branches, **params) -> list[Any]:
     return outs[:count]
 
 
+def _cond_memory(
+    on_host: Sequence[bool], *, branches: Sequence[Jaxpr], **params: object
+) -> tuple[bool, ...]:
+    """The memory rule: a result is on the host if all branches leave it there."""
+    found = [results_on_host(branch, on_host[1:]) for branch in branches]
+    return tuple(map(all, zip(*found, strict=True)))
+
+
 # Operands: the index of the branch, int32 and in range, and the operands of each.
 cond_p: Primitive = define(
     "cond",
@@ -275,6 +285,7 @@ cond_p: Primitive = define(
     dead_code=live_branches,
     saving=lambda params, policy, needed: saved_in_branches(policy=policy, needed=needed, **params),
     steps=_cond_steps,
+    memory=_cond_memory,
     discharge=_cond_discharge,
     order=tokens_at(
         1,

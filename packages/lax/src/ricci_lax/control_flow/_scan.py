@@ -20,12 +20,14 @@ from ricci_autodiff import (
 from ricci_batching import batched_at, moved_to
 from ricci_ir import (
     ExtendedDType,
+    Jaxpr,
     LiveCall,
     Primitive,
     ShapedArray,
     Steps,
     as_values,
     by_program,
+    carry_on_host,
     define,
     discharged,
     hides,
@@ -521,6 +523,14 @@ def _scan_discharge(*args, jaxpr, num_consts, num_carry, **params) -> list[Any]:
     return results
 
 
+def _scan_memory(
+    on_host: Sequence[bool], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: object
+) -> tuple[bool, ...]:
+    """The memory rule: stacked results are where the body leaves each of them."""
+    end = num_consts + num_carry
+    return carry_on_host(jaxpr, on_host[:num_consts], on_host[num_consts:end], on_host[end:])
+
+
 # Operands: the constants (what the body closes over), the initial carry, and the scanned arrays.
 # The body takes the constants, the carry and a slice of each scanned array; it returns the next
 # carry and the results to collect.
@@ -541,6 +551,7 @@ scan_p: Primitive = define(
     dead_code=_scan_dead_code,
     saving=_scan_saving,
     steps=_scan_steps,
+    memory=_scan_memory,
     discharge=_scan_discharge,
     order=tokens_at(
         lambda eqn: eqn.params["num_consts"],

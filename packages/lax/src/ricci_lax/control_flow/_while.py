@@ -19,6 +19,7 @@ from ricci_ir import (
     abstract_token,
     as_array,
     by_program,
+    carry_on_host,
     current_source,
     define,
     disable_jit_state,
@@ -372,6 +373,18 @@ def _replaced(held: list[Any], places: Sequence[int | None], new: Sequence[Any])
     return found
 
 
+def _while_memory(
+    on_host: Sequence[bool],
+    *,
+    cond_nconsts: int,
+    body_jaxpr: Jaxpr,
+    body_nconsts: int,
+    **params: object,
+) -> tuple[bool, ...]:
+    start = cond_nconsts + body_nconsts
+    return carry_on_host(body_jaxpr, on_host[cond_nconsts:start], on_host[start:])
+
+
 # Operands: what the condition closes over, what the body closes over, and the carry. The
 # condition may be an array, of dimensions that lead all of the carry: each example then ends by
 # itself.
@@ -393,6 +406,7 @@ while_p: Primitive = define(
     lower=_while_lower,
     dead_code=live_while,
     steps=_while_steps,
+    memory=_while_memory,
     discharge=_while_discharge,
     order=ordered_while,
 )

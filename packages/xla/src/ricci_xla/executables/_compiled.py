@@ -20,6 +20,7 @@ from ricci_ir import (
     may_have_dead_code,
     no_execution,
     notify,
+    results_on_host,
     warn_user,
 )
 from ricci_stablehlo import HostCallback, lower_jaxpr
@@ -63,7 +64,7 @@ from ._dump import dump_program
 from ._embedding import embed_short
 from ._error_checks import check_errors, checks_errors
 from ._layouts import required_layouts, result_layouts
-from ._memories import host_results, results_on_host
+from ._memories import result_moves
 from ._nan_checks import check_results, checks_results
 from ._partitioners import partition_error
 from ._program_devices import (
@@ -141,16 +142,12 @@ def _lower_program(
     closed: list[np.ndarray] | None,
 ) -> LoweredProgram:
     fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
-    wanted = [s is not None and s.memory_kind == HOST_MEMORY for s in fixed]
-    on_host = tuple(
-        there or (found and sharding is None)
-        for there, found, sharding in zip(
-            wanted, results_on_host(program.jaxpr, placement.on_host), fixed, strict=True
-        )
-    )
+    wanted = [None if s is None else s.memory_kind == HOST_MEMORY for s in fixed]
+    left = results_on_host(program.jaxpr, placement.on_host)
+    on_host = tuple(b if a is None else a for a, b in zip(wanted, left, strict=True))
     is_closed = closed is not None
     jaxpr = program.jaxpr if is_closed else embed_short(program.jaxpr, program.consts)
-    jaxpr = with_terms(host_results.moved(jaxpr, wanted), fixed)
+    jaxpr = with_terms(result_moves.moved(jaxpr, wanted, left), fixed)
     if may_have_dead_code(jaxpr):
         jaxpr = live_program(jaxpr, final=True).jaxpr
     always = range(len(program.consts), len(jaxpr.invars)) if options.keep_unused else ()
@@ -162,7 +159,7 @@ def _lower_program(
         inside = [i for i in kept if i < len(program.consts)]
         kept = kept[len(inside) :]
     layouts = result_layouts(program.jaxpr, options)
-    aliases, donors = _donations(program, kept, placement, options, any(layouts))
+    aliases, donors = _donations(program, kept, placement, options, on_host, any(layouts))
     annotations = Annotations(jaxpr, placement)
     mesh = mesh_of_types(placement)
     host_callbacks: list[HostCallback] = []
@@ -185,9 +182,11 @@ def _lower_program(
         devices=placement.devices,
         arg_names=argument_names(program, kept) if sources else (),
         embed_constants=is_closed,
+        uses_host_memory=any(placement.on_host),
         large_constants=closed,
         arg_attributes=[
             annotations.of(placement.in_shardings[i], jaxpr.invars[i].aval)
+            + _memory_attribute(bool(placement.on_host) and placement.on_host[i])
             + _layout_attribute(placement.in_layouts[i] if placement.in_layouts else None)
             for i in kept
         ],
@@ -224,9 +223,10 @@ def _donations(
     kept: Sequence[int],
     placement: Placement,
     options: Options,
+    on_host: Sequence[bool],
     has_layouts: bool,
 ) -> tuple[dict[int, int], list[int]]:
-    """Pair each donated argument with a result of the same shape, dtype and sharding.
+    """Pair each donated argument with a result of the same shape, dtype, memory and sharding.
 
     On several devices the compiler chooses the sharding of a result unless it is given, and only a
     buffer of the same size can be reused. Where it is not given, the compiler also chooses which
@@ -243,8 +243,8 @@ def _donations(
     fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
     free: dict[Any, list[int]] = {}
     for position, aval in reversed(list(enumerate(program.jaxpr.out_avals))):
-        where = fixed[position] if many else None
-        free.setdefault((aval.shape, aval.dtype, where), []).append(position)  # pyright: ignore
+        kind = (aval.shape, aval.dtype, on_host[position])  # pyright: ignore
+        free.setdefault((kind, fixed[position] if many else None), []).append(position)
     aliases: dict[int, int] = {}
     donors: list[int] = []
     unused: list[str] = []
@@ -253,14 +253,15 @@ def _donations(
             continue
         aval = program.jaxpr.invars[old].aval
         here = placement.in_shardings[old] if many else None
-        matching = free.get((aval.shape, aval.dtype, here))
+        kind = (aval.shape, aval.dtype, bool(placement.on_host) and placement.on_host[old])
+        matching = free.get((kind, here))
         if matching and paired and (here is not None or not many):
             aliases[new] = matching.pop()
             continue
         donors.append(new)
-        chosen = free.get((aval.shape, aval.dtype, None)) or ([] if paired else matching)
+        chosen = free.get((kind, None)) or ([] if paired else matching)
         if not chosen and here is not None:
-            chosen = _of_equal_parts(free, aval, here)
+            chosen = _of_equal_parts(free, kind, here)
         if chosen:
             chosen.pop()
         else:
@@ -274,13 +275,13 @@ def _donations(
 
 
 def _of_equal_parts(
-    free: dict[Any, list[int]], aval: ShapedArray, here: Sharding
+    free: dict[Any, list[int]], kind: tuple[tuple[int, ...], Any, bool], here: Sharding
 ) -> list[int] | None:
     """Results that are divided otherwise into parts of the same size, whose memory is as large."""
-    size = math.prod(here.shard_shape(aval.shape))
-    for (shape, dtype, where), positions in free.items():
-        if positions and where is not None and (shape, dtype) == (aval.shape, aval.dtype):
-            if math.prod(where.shard_shape(shape)) == size:
+    size = math.prod(here.shard_shape(kind[0]))
+    for (other, where), positions in free.items():
+        if positions and where is not None and other == kind:
+            if math.prod(where.shard_shape(kind[0])) == size:
                 return positions
     return None
 
@@ -513,6 +514,11 @@ def compile_lowered(
                 meshes_of_results(jaxpr),
                 strict=True,
             )
+        ]
+    if placement.on_host:
+        in_shardings = [
+            in_memory(s, MemorySpace.Host) if there else s
+            for s, there in zip(in_shardings, placement.on_host, strict=True)
         ]
     fixed = options.out_shardings or (None,) * len(jaxpr.outvars)
     out_shardings = [

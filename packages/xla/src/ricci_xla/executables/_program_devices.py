@@ -14,6 +14,7 @@ from ricci_ir import (
     explained,
     live_program,
     may_have_dead_code,
+    results_on_host,
     rule_table,
 )
 from ricci_xla.arrays._array_impl import ArrayImpl
@@ -25,7 +26,7 @@ from ricci_xla.arrays._layout import (
     relayout,
     special_layout,
 )
-from ricci_xla.arrays._memory import HOST_MEMORY
+from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.devices._state import device_mesh
@@ -172,12 +173,14 @@ def with_typed_results(program: Program, placement: Placement, options: Options)
     mesh = _mesh_of_arguments(placement)
     if mesh is None or not mesh.are_all_axes_explicit:
         return options
-    fixed = options.out_shardings or (None,) * len(program.jaxpr.outvars)
-    found = (
-        typed_sharding(aval, mesh) if given is None else given
-        for aval, given in zip(program.jaxpr.out_avals, fixed, strict=True)
-    )
-    return options._replace(out_shardings=tuple(found))
+    jaxpr = program.jaxpr
+    shardings = list(options.out_shardings or (None,) * len(jaxpr.outvars))
+    on_host = results_on_host(jaxpr, placement.on_host)
+    for i, (aval, is_there) in enumerate(zip(jaxpr.out_avals, on_host, strict=True)):
+        if shardings[i] is None:
+            typed = typed_sharding(aval, mesh)
+            shardings[i] = in_memory(typed, MemorySpace.Host) if typed and is_there else typed
+    return options._replace(out_shardings=tuple(shardings))
 
 
 def mesh_of_types(placement: Placement) -> Mesh | None:

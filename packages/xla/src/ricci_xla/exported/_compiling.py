@@ -7,6 +7,7 @@ import numpy as np
 
 from ricci_ir import ExtendedDType
 from ricci_stablehlo import Lowering, Module, Value, tensor_type
+from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.devices._client import canonical_platform
 from ricci_xla.devices._runtime_types import Device, DeviceList
 from ricci_xla.executables._compile import (
@@ -88,8 +89,10 @@ class ExportedProgram:
             ) from error
         kept = [i in record.kept for i in range(len(in_types))]
         if len(devices) == 1:
-            here: list[Sharding] = [single_device_sharding(devices[0])]
-            inner, outer = here * len(in_types), here * len(out_types)
+            inner, outer = (
+                [_on_one(devices[0], sharding) for sharding in shardings]
+                for shardings in (record.in_shardings, record.out_shardings)
+            )
         else:
             inner, outer = self._shardings(loaded, len(in_types), len(out_types))
         return Executable(
@@ -141,7 +144,10 @@ class ExportedProgram:
         if len(record.platforms) > 1:
             known = self._platform in record.platforms
             index = record.platforms.index(self._platform) if known else 0
-        given = [decode_abstract_sharding(s) for s in record.in_shardings]
+        given, fixed = (
+            [decode_abstract_sharding(s) for s in shardings]
+            for shardings in (record.in_shardings, record.out_shardings)
+        )
         args = [Value(f"%arg{n}", in_types[i]) for n, i in enumerate(kept)]
         results = call_exported_main(
             body,
@@ -152,7 +158,7 @@ class ExportedProgram:
             exported.out_types,
             out_types,
             [None] * len(kept),
-            [decode_abstract_sharding(s) for s in record.out_shardings],
+            fixed,
             index,
         )
         arguments = [
@@ -160,15 +166,29 @@ class ExportedProgram:
             for x, i in zip(args, kept, strict=True)
         ]
         types = [tensor_type(x.aval) for x in results]
-        return main_module(module, body, arguments, [str(x) for x in results], types)
+        attributes = [
+            _attribute(module, s, x) if s is not None and s.memory_kind == HOST_MEMORY else ""
+            for s, x in zip(fixed, results, strict=True)
+        ]
+        return main_module(module, body, arguments, [str(x) for x in results], types, attributes)
 
 
 def _attribute(module: Module, sharding: NamedSharding | None, x: Value) -> str:
-    if sharding is None or not sharding.mesh.axis_names:
-        return ""
-    symbol = module.mesh(tuple(sharding.mesh.shape.items()))
-    text = shardy_text(sharding, buffer_rank(x.aval))
-    return f" {{sdy.sharding = #sdy.sharding<@{symbol}, {text}>}}"
+    texts: list[str] = []
+    if sharding is not None and sharding.mesh.axis_names:
+        symbol = module.mesh(tuple(sharding.mesh.shape.items()))
+        text = shardy_text(sharding, buffer_rank(x.aval))
+        texts.append(f"sdy.sharding = #sdy.sharding<@{symbol}, {text}>")
+    if sharding is not None and sharding.memory_kind == HOST_MEMORY:
+        texts.append(f'mhlo.memory_kind = "{HOST_MEMORY}"')
+    return f" {{{', '.join(texts)}}}" if texts else ""
+
+
+def _on_one(device: Device, record: AbstractShardingRecord | None) -> Sharding:
+    """Return the sharding on a device, in the memory that a record names."""
+    sharding = single_device_sharding(device)
+    on_host = record is not None and record.memory_kind == HOST_MEMORY
+    return in_memory(sharding, MemorySpace.Host) if on_host else sharding
 
 
 def _on(devices: Sequence[Device], record: AbstractShardingRecord | None) -> NamedSharding | None:

@@ -253,14 +253,16 @@ def main_module(
     arguments: Sequence[tuple[str, str]],
     results: Sequence[str],
     result_types: Sequence[str],
+    result_attributes: Sequence[str] = (),
 ) -> str:
-    """The text of a module, with a body as its function ``@main``.
+    """Return the text of a module, with a body as its function ``@main``.
 
     Args:
       module: the module.
       body: the body, whose last lines return nothing yet.
       arguments: the name of each argument, and its type with attributes.
       results, result_types: the names and types of the results.
+      result_attributes: the text of each result's attributes, if any has some.
     """
     params = ", ".join(f"{name}: {kind}" for name, kind in arguments)
     types = ", ".join(result_types)
@@ -269,7 +271,8 @@ def main_module(
         f"module @jit_main attributes {{mhlo.num_partitions = {module.num_partitions} : i32, "
         "mhlo.num_replicas = 1 : i32} {"
     )
-    signature = f"  func.func public @main({params}) -> ({types}) {{"
+    outs = map("".join, zip(result_types, result_attributes or [""] * len(results), strict=True))
+    signature = f"  func.func public @main({params}) -> ({', '.join(outs)}) {{"
     main = [signature, *body.lines, f"    return{returned}", "  }"]
     return "\n".join([head, *module.declarations(), *main, *module.functions, "}", ""])
 

@@ -9,10 +9,12 @@ import numpy as np
 
 from ricci_ir import AbstractValue, Effect, ExtendedDType, Tracer, abstract_token, described_type
 from ricci_stablehlo import ordered_among
+from ricci_xla.arrays._memory import MemorySpace, in_memory
 from ricci_xla.calls._stages import Traced
 from ricci_xla.executables._compiled import lower_program
 from ricci_xla.executables._program_devices import place, with_typed_results
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
+from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import (
     NamedSharding,
     Sharding,
@@ -116,6 +118,10 @@ def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule
     given = placement.in_shardings[count:]
     fixed = options.out_shardings or (None,) * len(out_avals)
     own = [_given_or_own(s, x) for s, x in zip(given, leaves, strict=True)]
+    left = list(fixed)
+    if len(placement.devices) == 1 and any(lowered.on_host):
+        on_host = in_memory(single_device_sharding(placement.devices[0]), MemorySpace.Host)
+        left = [on_host if there else s for s, there in zip(fixed, lowered.on_host, strict=True)]
     return ExportedModule(
         text,
         tuple(constants),
@@ -123,7 +129,7 @@ def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule
         tuple(in_avals),
         tuple(out_avals),
         tuple(_without_devices(s, a) for s, a in zip(own, in_avals, strict=True)),
-        tuple(_without_devices(s, a) for s, a in zip(fixed, out_avals, strict=True)),
+        tuple(_without_devices(s, a) for s, a in zip(left, out_avals, strict=True)),
         (tuple(given), tuple(fixed)),
         len(placement.devices),
         kept,

@@ -1,0 +1,206 @@
+"""Bytes that programs take of the host and of a described TPU, by how a memory is said.
+
+`nox -s integration-tpu` runs this where libtpu is installed; it needs no TPU. Nothing is run.
+"""
+
+import os
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
+
+import ricci
+import ricci.numpy as jnp
+from ricci import NamedSharding, P, ShapeDtypeStruct, lax
+from ricci.ad_checkpoint import checkpoint_name
+from ricci.experimental import topologies
+from ricci.memory import Space
+from ricci.sharding import SingleDeviceSharding
+
+pytestmark = pytest.mark.skipif(
+    find_spec("libtpu") is None and "RICCI_TEST_LIBTPU" not in os.environ,
+    reason="the package libtpu, which compiles for TPUs, is not installed: nox -s integration-tpu",
+)
+HOST, DEVICE = "pinned_host", "device"
+SIZE, LAYERS = 1024, 8
+WHOLE = SIZE * SIZE * 4
+
+
+class Places:
+    """Shardings of a described TPU: on one chip, or divided over its four."""
+
+    def __init__(self, topology, chips):
+        self.topology, self.chips = topology, chips
+        if chips > 1:
+            self.mesh = topologies.make_mesh(topology, (chips,), ("x",))
+
+    def on(self, memory=None, *spec):
+        if self.chips == 1:
+            return SingleDeviceSharding(self.topology.devices[0], memory_kind=memory)
+        return NamedSharding(self.mesh, P(*spec), memory_kind=memory)
+
+    def matrix(self, memory):
+        return ShapeDtypeStruct((SIZE, SIZE), np.float32, sharding=self.on(memory, "x"))
+
+    def stack(self, memory):
+        shape = (LAYERS, SIZE, SIZE)
+        return ShapeDtypeStruct(shape, np.float32, sharding=self.on(memory, None, "x"))
+
+
+@pytest.fixture(scope="module", params=[1, 4])
+def places(request):
+    return Places(topologies.get_topology_desc("v5e:2x2"), request.param)
+
+
+def to_host(x):
+    return ricci.device_put(x, Space.Host)
+
+
+def to_device(x):
+    return ricci.device_put(x, Space.Device)
+
+
+def stacked(x):
+    def body(carry, _):
+        carry = jnp.sin(carry)
+        return carry, to_host(carry)
+
+    return lax.scan(body, x, None, length=LAYERS)[1]
+
+
+def layers(weights, x):
+    return lax.scan(lambda x, w: (jnp.sin(x + to_device(w)), None), x, weights)[0]
+
+
+def branches(x):
+    return lax.cond(x[0, 0] > 0, lambda x: to_host(x + 1), lambda x: to_host(x * 2), x)
+
+
+def repeated(x):
+    return lax.fori_loop(0, 5, lambda _, x: jnp.sin(to_device(to_host(x))), x)
+
+
+def offloaded(x):
+    policy = ricci.checkpoint_policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=[],
+        names_which_can_be_offloaded=["h"],
+        offload_src=DEVICE,
+        offload_dst=HOST,
+    )
+
+    def body(x, _):
+        return jnp.sin(checkpoint_name(x * x, "h")), None
+
+    return lax.scan(ricci.checkpoint(body, policy=policy), x, None, length=LAYERS)[0].sum()
+
+
+def overwritten(buffer, x):
+    return buffer.at[0].set(to_host(x))
+
+
+# For each program its function, its options, its arguments and bytes of one chip's part, in parts
+# of a matrix: arguments and results on the device, then arguments, results and temporary buffers
+# on the host. JAX 0.11.2's programs take the same.
+PROGRAMS = {
+    "an argument": lambda p: (lambda x: to_device(x) * 2, {}, [p.matrix(HOST)], (0, 1, 1, 0, 0)),
+    "an argument to a sharding": lambda p: (
+        lambda x: ricci.device_put(x, p.on(DEVICE, "x")) * 2,
+        {},
+        [p.matrix(HOST)],
+        (0, 1, 1, 0, 0),
+    ),
+    "in_shardings": lambda p: (
+        lambda x: to_device(x) * 2,
+        {"in_shardings": p.on(HOST, "x")},
+        [ShapeDtypeStruct((SIZE, SIZE), np.float32)],
+        (0, 1, 1, 0, 0),
+    ),
+    "computed on the host": lambda p: (lambda x: x * 2, {}, [p.matrix(HOST)], (0, 0, 1, 1, 0)),
+    "two arguments": lambda p: (
+        lambda x, y: to_device(x) + y,
+        {},
+        [p.matrix(HOST), p.matrix(DEVICE)],
+        (1, 1, 1, 0, 0),
+    ),
+    "out_shardings": lambda p: (
+        lambda x: x * 2,
+        {"out_shardings": p.on(HOST, "x")},
+        [p.matrix(DEVICE)],
+        (1, 0, 0, 1, 0),
+    ),
+    "a result": lambda p: (lambda x: to_host(x * 2), {}, [p.matrix(DEVICE)], (1, 0, 0, 1, 0)),
+    "out_shardings of a host value": lambda p: (
+        lambda x: to_host(x * 2),
+        {"out_shardings": p.on(DEVICE, "x")},
+        [p.matrix(DEVICE)],
+        (1, 1, 0, 0, 1),
+    ),
+    "there and back": lambda p: (
+        lambda x: ricci.device_put(ricci.device_put(x * 2, p.on(HOST, "x")), p.on(None, "x")) + 1,
+        {},
+        [p.matrix(DEVICE)],
+        (1, 1, 0, 0, 1),
+    ),
+    "an inner jit": lambda p: (
+        lambda x: ricci.jit(to_device)(x) * 2,
+        {},
+        [p.matrix(HOST)],
+        (0, 1, 1, 0, 0),
+    ),
+    "scan's results": lambda p: (stacked, {}, [p.matrix(DEVICE)], (1, 0, 0, LAYERS, 0)),
+    "scan's operands": lambda p: (
+        layers,
+        {},
+        [p.stack(HOST), p.matrix(DEVICE)],
+        (1, 1, LAYERS, 0, 0),
+    ),
+    "fori_loop": lambda p: (repeated, {}, [p.matrix(DEVICE)], (1, 1, 0, 0, 1)),
+    "donated": lambda p: (
+        lambda x: ricci.device_put(to_device(x) * 2, p.on(HOST, "x")),
+        {"donate_argnums": 0, "out_shardings": p.on(HOST, "x")},
+        [p.matrix(HOST)],
+        (0, 0, 1, 1, 0),
+    ),
+    "written in place": lambda p: (
+        overwritten,
+        {"donate_argnums": 0, "out_shardings": p.on(HOST, None, "x")},
+        [p.stack(HOST), p.matrix(DEVICE)],
+        (1, 0, LAYERS, LAYERS, 0),
+    ),
+    "offloaded residuals": lambda p: (
+        ricci.grad(offloaded),
+        {},
+        [p.matrix(DEVICE)],
+        (1, 1, 0, 0, LAYERS),
+    ),
+    "a derivative": lambda p: (
+        ricci.grad(lambda w, x: jnp.sin(to_device(w) * x).sum(), 1),
+        {},
+        [p.matrix(HOST), p.matrix(DEVICE)],
+        (1, 1, 1, 0, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bytes_are_counted_where_the_program_says_that_they_are(places, name):
+    function, options, args, expected = PROGRAMS[name](places)
+    memory = ricci.jit(function, **options).lower(*args).compile().memory_analysis()
+    sizes = (
+        memory.argument_size_in_bytes,
+        memory.output_size_in_bytes,
+        memory.host_argument_size_in_bytes,
+        memory.host_output_size_in_bytes,
+        memory.host_temp_size_in_bytes,
+    )
+    assert sizes == tuple(n * WHOLE // places.chips for n in expected)
+    if "donate_argnums" in options:
+        assert memory.host_alias_size_in_bytes == memory.host_output_size_in_bytes
+
+
+def test_branches_that_end_on_the_host():
+    places = Places(topologies.get_topology_desc("v5e:2x2"), 1)  # over four chips XLA ends itself
+    compiled = ricci.jit(branches).lower(places.matrix(DEVICE)).compile()
+    assert compiled.memory_analysis().host_output_size_in_bytes == WHOLE

@@ -1,0 +1,92 @@
+"""Memory spaces of a jaxpr's values: which of them are in the host's memory.
+
+Types do not say it: it follows from the arguments' memories and from the operations that move
+values between memories.
+"""
+
+from collections.abc import Sequence
+
+from ricci_ir.traces._primitive import RuleTable, rule_table
+
+from ._jaxpr import Atom, Jaxpr, Literal, jaxprs_in_params
+from ._staged_call import program_rules
+
+__all__ = [
+    "carry_on_host",
+    "memory_rules",
+    "moves_to_host",
+    "results_on_host",
+]
+
+# For primitives that move values between memories, and for control flow: ``rule(on_host,
+# **params)`` returns a flag for each result, given one for each operand.
+memory_rules: RuleTable = rule_table("memory", required=False)
+
+
+def results_on_host(jaxpr: Jaxpr, on_host: Sequence[bool]) -> tuple[bool, ...]:
+    """Return for each result of a jaxpr whether it is in the host's memory.
+
+    Args:
+      jaxpr: the jaxpr.
+      on_host: for each argument, whether it is; empty if none is.
+    """
+    flags = tuple(on_host) or (False,) * len(jaxpr.invars)
+    if not any(flags) and not moves_to_host(jaxpr):
+        return (False,) * len(jaxpr.outvars)
+    return jaxpr.derived(("results on the host", flags), lambda: _propagate(jaxpr, flags))
+
+
+def carry_on_host(
+    body: Jaxpr, consts: Sequence[bool], carry: Sequence[bool], xs: Sequence[bool] = ()
+) -> tuple[bool, ...]:
+    """Return the flags of a loop body's results, once those of its carry no longer change."""
+    count = len(carry)
+    while True:
+        results = results_on_host(body, (*consts, *carry, *xs))
+        joined = [a or b for a, b in zip(carry, results[:count], strict=True)]
+        if joined == list(carry):
+            return (*joined, *results[count:])
+        carry = joined
+
+
+def moves_to_host(jaxpr: Jaxpr) -> bool:
+    """Whether any operation of a jaxpr moves a value to the host's memory."""
+    return jaxpr.derived("moves to the host", lambda: _has_move(jaxpr))
+
+
+def _has_move(jaxpr: Jaxpr) -> bool:
+    for eqn in jaxpr.eqns:
+        if eqn.params and any(map(moves_to_host, jaxprs_in_params(eqn.params))):
+            return True
+        rule = memory_rules.get(eqn.primitive)
+        if rule is not None and any(rule((False,) * len(eqn.invars), **eqn.params)):
+            return True
+    return False
+
+
+def _propagate(jaxpr: Jaxpr, flags: tuple[bool, ...]) -> tuple[bool, ...]:
+    hosted = {id(var) for var, flag in zip(jaxpr.invars, flags, strict=True) if flag}
+    for eqn in jaxpr.eqns:
+        operands = tuple(id(a) in hosted for a in eqn.invars)
+        rule, program = memory_rules.get(eqn.primitive), program_rules.get(eqn.primitive)
+        inner = list(jaxprs_in_params(eqn.params)) if eqn.params else []
+        if rule is not None:
+            results = rule(operands, **eqn.params)
+        elif program is not None:
+            results = results_on_host(program(**eqn.params)[0], operands)
+        elif len(inner) == 1 and _corresponds(inner[0], len(operands), len(eqn.outvars)):
+            results = results_on_host(inner[0], operands)
+        else:  # computed where all the arrays among the operands are
+            arrays = [h for a, h in zip(eqn.invars, operands, strict=True) if h or _is_array(a)]
+            results = (bool(arrays) and all(arrays),) * len(eqn.outvars)
+        hosted.update(id(v) for v, flag in zip(eqn.outvars, results, strict=True) if flag)
+    return tuple(id(a) in hosted for a in jaxpr.outvars)
+
+
+def _corresponds(jaxpr: Jaxpr, operands: int, results: int) -> bool:
+    """Whether a jaxpr's arguments and results are the operands and results of its equation."""
+    return len(jaxpr.invars) == operands and len(jaxpr.outvars) == results
+
+
+def _is_array(atom: Atom) -> bool:
+    return type(atom) is not Literal and getattr(atom.aval, "ndim", 0) > 0
