@@ -1,11 +1,23 @@
-"""Finding PJRT plugins in installed packages, without loading or importing them."""
+"""Finding PJRT plugins in installed packages, and modules that register plugins."""
 
+import importlib
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from jaxlib import xla_client
 
-from ricci_xla.devices._plugins import Plugin, cuda_options, find_cuda_plugin, find_plugins
+from ricci_xla.devices import _plugins, _tpu
+from ricci_xla.devices._plugin_modules import PluginModules
+from ricci_xla.devices._plugins import (
+    Plugin,
+    cuda_options,
+    find_cuda_plugin,
+    find_plugins,
+    likely_plugins,
+)
 
 
 def install(folder: Path, *files: str) -> None:
@@ -18,6 +30,11 @@ def install(folder: Path, *files: str) -> None:
 def site(tmp_path, monkeypatch):
     if find_cuda_plugin() is not None:
         pytest.skip("a CUDA plugin is installed here and would be found first")
+    if _tpu.find_libtpu() is not None:
+        pytest.skip("libtpu is installed here and would be found first")
+    for name in _tpu._VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(_tpu, "has_tpu", lambda: False)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
     for name in [n for n in sys.modules if n.split(".")[0] == "jax_plugins"]:
@@ -64,3 +81,166 @@ def test_cuda_client_joins_the_cluster():
 
 def test_cuda_client_alone_names_no_cluster():
     assert not {"node_id", "num_nodes"} & set(cuda_options({}))
+
+
+def test_libtpu_is_found_before_cuda(site):
+    install(site, "libtpu/__init__.py", "libtpu/libtpu.so")
+    install(site, "jax_plugins/xla_cuda13/xla_cuda_plugin.so")
+    assert list(find_plugins()) == ["tpu", "cuda"]
+    assert find_plugins()["tpu"] == Plugin("tpu", site / "libtpu" / "libtpu.so")
+
+
+def test_libtpu_may_be_named_in_the_environment(site, monkeypatch):
+    monkeypatch.setenv("TPU_LIBRARY_PATH", "/opt/libtpu.so")
+    assert find_plugins() == {"tpu": Plugin("tpu", Path("/opt/libtpu.so"))}
+
+
+@pytest.mark.parametrize("variable", [None, *_tpu._VARIABLES])
+@pytest.mark.parametrize("attached", [False, True])
+def test_libtpu_is_tried_unasked_only_where_a_tpu_may_be(site, monkeypatch, variable, attached):
+    install(site, "libtpu/__init__.py", "libtpu/libtpu.so")
+    monkeypatch.setattr(_tpu, "has_tpu", lambda: attached)
+    if variable is not None:
+        monkeypatch.setenv(variable, "1")
+    assert list(likely_plugins(find_plugins())) == ["tpu"] * (attached or variable is not None)
+
+
+def test_metadata_server_is_not_asked_where_no_tpu_is(site, monkeypatch):
+    asked = []
+
+    def make(*args):
+        asked.append(os.environ.get("TPU_SKIP_MDS_QUERY"))
+
+    monkeypatch.delenv("TPU_SKIP_MDS_QUERY", raising=False)
+    monkeypatch.setattr(_plugins, "load_plugin", lambda name, library: None)
+    monkeypatch.setattr(xla_client, "make_c_api_client", make)
+    _plugins.make_plugin_client(Plugin("tpu", Path("/libtpu.so")), {})
+    monkeypatch.setenv("TPU_WORKER_ID", "0")
+    _plugins.make_plugin_client(Plugin("tpu", Path("/libtpu.so")), {})
+    assert asked == ["1", None]
+
+
+REGISTERS = """
+import jax._src.xla_bridge as xb
+from jax._src import xla_bridge
+def initialize():
+    xb.register_plugin("{name}", priority=7)
+    xla_bridge.register_plugin("{name}", options={{"a": 1}})
+"""
+
+
+def install_module(site: Path, how: str, text: str) -> str:
+    """Install a module of a plugin, and return its name."""
+    name = {"namespace": "jax_plugins.fake", "entry point": "fake_plugin"}[how]
+    folder = site / name.replace(".", "/")
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(text)
+    if how == "entry point":
+        metadata = site / "fake_plugin-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: fake_plugin\nVersion: 1.0")
+        (metadata / "entry_points.txt").write_text(f"[jax_plugins]\nfake = {name}\n")
+    importlib.invalidate_caches()
+    return name
+
+
+@pytest.fixture(params=["namespace", "entry point"])
+def how(request, site):
+    yield request.param
+    sys.modules.pop("fake_plugin", None)
+
+
+def test_modules_of_plugins_are_initialized_once(site, how):
+    install_module(site, how, REGISTERS.format(name="fake"))
+    calls = []
+    register = lambda *args, **kwargs: calls.append((args, kwargs))
+    modules = PluginModules()
+    for _ in range(2):
+        modules.initialize({"register_plugin": register})
+    assert calls == [(("fake",), {"priority": 7}), (("fake",), {"options": {"a": 1}})]
+    assert not modules.failed
+
+
+def test_module_that_is_an_entry_point_too_is_initialized_once(site):
+    install_module(site, "namespace", "def initialize(): print('initialized')")
+    metadata = site / "fake-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: fake\nVersion: 1.0")
+    (metadata / "entry_points.txt").write_text("[jax_plugins]\nfake = jax_plugins.fake\n")
+    modules = PluginModules()
+    modules.initialize({})
+    assert modules.initialized == {"jax_plugins.fake"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("raise ImportError('no libfake.so.1')", "ImportError: no libfake.so.1"),
+        ("def initialize(): raise RuntimeError('no driver')", "RuntimeError: no driver"),
+        ("", "AttributeError: module .* has no attribute 'initialize'"),
+    ],
+)
+def test_module_that_fails_is_named_with_path_and_reason(site, how, text, reason):
+    name = install_module(site, how, text)
+    modules = PluginModules()
+    modules.initialize({})
+    path = site / name.replace(".", "/") / "__init__.py"
+    with pytest.raises(RuntimeError, match=f"{name} .{path}. .*{reason}\n.*uninstall it"):
+        raise RuntimeError(modules.failed[name])
+
+
+def test_modules_of_cuda_are_not_imported(site):
+    install(site, "jax_plugins/xla_cuda13/__init__.py")
+    modules = PluginModules()
+    modules.initialize({})
+    assert not modules.failed and not modules.initialized
+
+
+WORKING = """
+import jax._src.xla_bridge as xb
+from jaxlib import xla_client
+def make():
+    return xla_client.make_cpu_client(num_devices=3)
+def initialize():
+    assert xb.register_plugin("fake", factory=make) is None
+"""
+NO_OBJECT = """
+import jax._src.xla_bridge as xb
+def initialize():
+    xb.register_plugin("fake", library_path=__file__)
+"""
+
+
+def devices_in_a_process(site: Path, platforms: str) -> subprocess.CompletedProcess[str]:
+    code = "import ricci_xla; print(len(ricci_xla.devices()), list(ricci_xla.backends()))"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{site}:{':'.join(path for path in sys.path if path)}",
+        "JAX_PLATFORMS": platforms,
+        "XLA_FLAGS": "",
+    }
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+@pytest.mark.parametrize("platforms", ["", "fake", "fake,cpu", "cpu"])
+def test_registered_platform_comes_before_the_cpu(site, platforms):
+    install_module(site, "namespace", WORKING)
+    expected = {
+        "": "3 ['fake', 'cpu']",
+        "fake": "3 ['fake']",
+        "fake,cpu": "3 ['fake', 'cpu']",
+        "cpu": "1 ['cpu']",
+    }
+    done = devices_in_a_process(site, platforms)
+    assert done.stdout.strip() == expected[platforms], done.stderr
+
+
+@pytest.mark.parametrize("platforms", ["", "fake", "cpu"])
+def test_object_that_cannot_be_loaded_is_an_error_for_those_who_ask(site, platforms):
+    install_module(site, "namespace", NO_OBJECT)
+    done = devices_in_a_process(site, platforms)
+    path = site / "jax_plugins/fake/__init__.py"
+    assert (f"The plugin module jax_plugins.fake ({path})" in done.stderr) == (platforms != "cpu")
+    assert (done.returncode == 0) == (platforms != "fake"), done.stderr

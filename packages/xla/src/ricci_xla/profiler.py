@@ -22,7 +22,7 @@ from jaxlib._profile_data import ProfilePlane as ProfilePlane
 from ._profiler_types import ProfileOptions as ProfileOptions
 from ._profiler_types import ProfilerServer, ProfilerSession, TraceMe
 from .devices._client import get_backend
-from .devices._plugins import find_plugins
+from .devices._plugins import find_plugins, likely_plugins
 from .programs._profiling import profiling
 
 # The one that Perfetto's page may read from.
@@ -160,7 +160,7 @@ def start_recording(options: ProfileOptions) -> None:
     """
     with _running.lock:
         _check_none_runs()
-        if find_plugins():
+        if likely_plugins(find_plugins()):
             get_backend()
         _start("", options)
         _running.perfetto = _running.link = False

@@ -101,6 +101,8 @@ TABLE: dict[str, dict[str, str]] = {
     "_src.xla_bridge": {  # chex, keras
         "_backends": f"{ADAPTERS}:clients",
         "get_backend": "ricci_xla:get_backend",
+        "register_backend_factory": "ricci_xla:register_backend_factory",  # modules of plugins
+        "register_plugin": "ricci_xla:register_plugin",
     },
     "lib": {"__version__": "jaxlib:__version__"},
     "experimental.colocated_python": {  # orbax

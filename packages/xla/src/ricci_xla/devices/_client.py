@@ -2,7 +2,7 @@
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from . import _state as _state
 from ._cpu_threads import enough_threads
 from ._factories import (
     PLUGIN_PRIORITY,
+    PRIORITIES,
     BackendCache,
     BackendFactory,
     caches,
@@ -22,9 +23,18 @@ from ._factories import (
 )
 from ._guards import unguarded
 from ._jaxlib import cpu_sparse, lapack, runtime, xla_client
-from ._plugins import Plugin, find_plugins, make_plugin_client
+from ._plugin_modules import plugin_modules
+from ._plugins import (
+    Plugin,
+    client_options,
+    find_plugins,
+    likely_plugins,
+    load_plugin,
+    make_plugin_client,
+)
 from ._registration import introduce_array_types
 from ._runtime_types import Client, Device
+from ._tpu import has_tpu
 
 __all__ = [
     "backend_xla_version",
@@ -38,6 +48,7 @@ __all__ = [
     "platform_alias",
     "register_backend_cache",
     "register_backend_factory",
+    "register_plugin",
     "set_distributed_client",
 ]
 
@@ -107,18 +118,32 @@ class _Clients:
         self.failed.clear()
         plugins = find_plugins()
         wanted = _wanted_platforms()
+        if wanted is None or not all(_is_available(name, plugins) for name in wanted):
+            plugin_modules.initialize(_PLUGIN_FUNCTIONS)
         if wanted is None:
+            for message in plugin_modules.failed.values():
+                warnings.warn(message, stacklevel=2)
             made = {}
-            for name, plugin in plugins.items():
+            for name, plugin in likely_plugins(plugins).items():
                 try:
                     made[name] = make_plugin_client(plugin, self.distributed)
                 except RuntimeError as error:
                     self.failed[name] = str(error)
+                    if name == "tpu" and not has_tpu():
+                        continue  # only the environment speaks of one
                     warnings.warn(
-                        f"The {name} plugin {plugin.library.name} is installed but could not be "
-                        f"started, so it is not used: {error}",
+                        f"The {name} plugin {plugin.library} is installed but could not be "
+                        f"started, so it is not used: {error}\nWith "
+                        f"jax_platforms={name!r} this is an error, with jax_platforms='cpu' it is "
+                        "not tried.",
                         stacklevel=2,
                     )
+            if "tpu" not in plugins and has_tpu():
+                warnings.warn(
+                    "This machine has a TPU, which is not used, since libtpu is not installed. "
+                    "Install it with `pip install 'ricci[tpu]'`.",
+                    stacklevel=2,
+                )
             made["cpu"] = _make_cpu_client(self.distributed)
             return self.with_registered(made) if factories else made
         made = {}
@@ -138,7 +163,7 @@ class _Clients:
 
     def with_registered(self, made: dict[str, Client]) -> dict[str, Client]:
         """The clients, and those of registered platforms, in the order of their priorities."""
-        ranked = [(0 if name == "cpu" else PLUGIN_PRIORITY, name, c) for name, c in made.items()]
+        ranked = [(PRIORITIES.get(name, PLUGIN_PRIORITY), name, c) for name, c in made.items()]
         ranked += make_registered(self.failed)
         ranked.sort(key=lambda row: -row[0])
         return {name: client for _, name, client in ranked}
@@ -241,11 +266,25 @@ def _wanted_platforms() -> list[str] | None:
     return [name for name in (part.strip().lower() for part in text.split(",")) if name]
 
 
+def _is_available(name: str, plugins: dict[str, Plugin]) -> bool:
+    """Whether a platform needs no module of a plugin."""
+    names = _ALIASES.get(name, (name,))
+    return any(platform in ("cpu", *plugins, *factories) for platform in names)
+
+
 def _not_installed(name: str, plugins: dict[str, Plugin]) -> str:
-    return (
-        f"jax_platforms={config.jax_platforms!r} asks for the platform {name!r}, which is not "
-        f"installed.\nInstalled: {', '.join(['cpu', *plugins])}. A CUDA "
-        "platform comes with the packages jax-cuda13-pjrt and jax-cuda13-plugin."
+    package = {"tpu": "libtpu, with ricci[tpu]"}.get(
+        name, "the packages jax-cuda13-pjrt and jax-cuda13-plugin, with ricci[cuda]"
+    )
+    platform = "TPU" if name == "tpu" else "CUDA"
+    return "\n".join(
+        [
+            f"jax_platforms={config.jax_platforms!r} asks for the platform {name!r}, which is not "
+            "installed.",
+            f"Installed: {', '.join(['cpu', *plugins, *factories])}. A {platform} platform comes "
+            f"with {package}.",
+            *plugin_modules.failed.values(),
+        ]
     )
 
 
@@ -363,8 +402,8 @@ def register_backend_factory(
     Args:
       name: the platform's name.
       factory: makes jaxlib's client for it.
-      priority: the platform of the highest priority is the default; that of CPUs is 0, that of
-        plugins 200.
+      priority: the platform of the highest priority is the default; that of CPUs is 0, those
+        of plugins are 400 and more.
       fail_quietly: whether a failure is told only to those who ask for the platform.
       experimental, make_topology, c_api: accepted for compatibility, and ignored.
 
@@ -378,6 +417,61 @@ def register_backend_factory(
                 "before the first device is asked for, or call clear_backends first."
             )
         factories[name] = BackendFactory(factory, priority, fail_quietly)
+
+
+def register_plugin(
+    plugin_name: str,
+    *,
+    priority: int = PLUGIN_PRIORITY,
+    library_path: str | None = None,
+    options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
+    c_api: Any = None,
+    factory: Callable[[], Client | None] | None = None,
+    make_topology: Callable[..., Any] | None = None,
+) -> Any:
+    """Load a PJRT plugin, and add its platform; modules in ``jax_plugins`` call this.
+
+    Args:
+      plugin_name: the name of the platform.
+      priority: the platform of the highest priority is the default.
+      library_path: the shared object.
+      options: options of the client, or a function that returns them.
+      c_api: the plugin's C API, in place of a shared object.
+      factory: makes the client; by default the plugin's C API does.
+      make_topology: accepted for compatibility, and ignored.
+
+    Returns:
+      The plugin's C API, or ``None`` if there is only a factory.
+
+    Raises:
+      ValueError: if there is neither a shared object nor a C API nor a factory.
+      JaxRuntimeError: if the shared object cannot be loaded.
+    """
+    has_library = library_path is not None or c_api is not None
+    if not has_library and factory is None:
+        raise ValueError(
+            f"register_plugin: the plugin {plugin_name!r} needs library_path, the path of its "
+            "shared object, or c_api or factory."
+        )
+    if has_library and not runtime.pjrt_plugin_loaded(plugin_name):
+        runtime.load_pjrt_plugin(plugin_name, library_path, c_api)
+
+    def make() -> Client:
+        load_plugin(plugin_name, None)
+        chosen = options() if callable(options) else options
+        coordinator = _clients.distributed.get("client")
+        settings = {**(chosen or {}), **client_options()}
+        return xla_client.make_c_api_client(plugin_name, settings, coordinator)
+
+    register_backend_factory(plugin_name, factory or make, priority=priority, fail_quietly=False)
+    return runtime.get_pjrt_plugin(plugin_name) if has_library else None
+
+
+# What modules of plugins find in ``jax._src.xla_bridge``.
+_PLUGIN_FUNCTIONS = {
+    "register_backend_factory": register_backend_factory,
+    "register_plugin": register_plugin,
+}
 
 
 def register_backend_cache(cache: BackendCache, for_what: str) -> None:

@@ -16,7 +16,7 @@ class BackendFactory:
 
     Attributes:
       make: makes it.
-      priority: the platform of the highest priority is the default; that of CPUs is 0.
+      priority: the platform of the highest priority is the default; see ``PRIORITIES``.
       fail_quietly: whether a failure is told only to those who ask for the platform.
     """
 
@@ -35,8 +35,9 @@ class BackendCache(Protocol):
         """Drop everything."""
 
 
-# Those of plugins come before all but what a library puts ahead on purpose.
-PLUGIN_PRIORITY = 200
+# By platform, for those that are looked for here; modules of plugins say their own.
+PRIORITIES: dict[str, int] = {"tpu": 600, "cuda": 500, "cpu": 0}
+PLUGIN_PRIORITY = 400
 
 factories: dict[str, BackendFactory] = {}
 caches: dict[str, list[BackendCache]] = {}

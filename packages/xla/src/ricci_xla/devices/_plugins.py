@@ -1,10 +1,10 @@
 """PJRT plugins: shared objects in installed wheels, loaded when a client is asked for."""
 
 import importlib
-import importlib.util
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,7 +12,9 @@ from typing import Any
 from ricci_ir import TupleRecord, config
 
 from ._jaxlib import runtime, xla_client
+from ._packages import package_folder
 from ._runtime_types import Client
+from ._tpu import find_libtpu, may_have_tpu, without_metadata_server
 
 _CUDA_VERSIONS = (13, 12)
 # XLA's name of the platform, under which the kernels in the plugin's wheel are registered.
@@ -38,23 +40,6 @@ class Plugin(TupleRecord):
     platform: str
     library: Path
     kernels: str = ""
-
-
-def package_folder(name: str) -> Path | None:
-    """The folder of an installed package, which is not imported; ``None`` if there is none."""
-    # Only the folder is looked for, since importing `jax_plugins.xla_cuda13` would import JAX.
-    parent, _, child = name.rpartition(".")
-    try:
-        spec = importlib.util.find_spec(parent or child)
-    except (ImportError, ValueError):
-        return None
-    if spec is None or spec.submodule_search_locations is None:
-        return None
-    for location in spec.submodule_search_locations:
-        folder = Path(location, child) if parent else Path(location)
-        if folder.is_dir():
-            return folder
-    return None
 
 
 def find_cuda_plugin() -> Plugin | None:
@@ -90,11 +75,21 @@ def plugins_from_environment() -> list[Plugin]:
 
 
 def find_plugins() -> dict[str, Plugin]:
-    """Every plugin installed here, by platform."""
-    cuda = find_cuda_plugin()
-    found = {} if cuda is None else {"cuda": cuda}
-    found.update((plugin.platform, plugin) for plugin in plugins_from_environment())
-    return found
+    """Return the installed plugins by platform, in order of preference."""
+    libtpu, cuda = find_libtpu(), find_cuda_plugin()
+    installed = {} if libtpu is None else {"tpu": Plugin("tpu", libtpu)}
+    if cuda is not None:
+        installed["cuda"] = cuda
+    installed.update((plugin.platform, plugin) for plugin in plugins_from_environment())
+    return installed
+
+
+def likely_plugins(installed: Mapping[str, Plugin]) -> dict[str, Plugin]:
+    """Return the plugins to try unasked: libtpu, which many programs only compile with, if need be.
+
+    On a machine without a TPU it would take a second to find none.
+    """
+    return {k: v for k, v in installed.items() if k != "tpu" or may_have_tpu()}
 
 
 def client_options() -> dict[str, str]:
@@ -156,6 +151,11 @@ def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client
       JaxRuntimeError: if the object cannot be loaded or finds no device.
     """
     name = plugin.platform
+    if name == "tpu":
+        # libtpu finds the other processes' devices by itself.
+        with nullcontext() if may_have_tpu() else without_metadata_server():
+            load_plugin(name, plugin.library)
+            return xla_client.make_c_api_client(name, client_options(), None)
     load_plugin(name, plugin.library)
     options, coordinator = client_options(), distributed.get("client")
     if name != "cuda":

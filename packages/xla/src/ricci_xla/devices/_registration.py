@@ -50,6 +50,9 @@ def shown_to_jaxlib(contents: dict[str, dict[str, Any]] = _array_types) -> Itera
                 module = ModuleType(name)
                 vars(module).update(names)
                 sys.modules[name] = module
+                parent, _, child = name.rpartition(".")
+                if parent in added:
+                    setattr(sys.modules[parent], child, module)
                 added.append(name)
         try:
             yield

@@ -5,18 +5,16 @@ TPU, on a machine that has none; jaxlib itself makes any number of CPU devices.
 """
 
 import operator
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, final
 
 from ._client import register_cpu_kernels
 from ._jaxlib import runtime, xla_client
 from ._listing import devices as attached_devices
-from ._plugins import load_plugin, package_folder
+from ._plugins import load_plugin
 from ._runtime_types import Device, JaxRuntimeError
+from ._tpu import find_libtpu, without_metadata_server
 
 __all__ = [
     "get_attached_topology",
@@ -24,15 +22,6 @@ __all__ = [
     "is_described",
     "TopologyDescription",
 ]
-
-_GOOGLE_PCI_VENDOR = "0x1ae0"
-# Where there is no TPU, libtpu would ask a metadata server of the cloud for these, for minutes, and
-# let one process alone use it.
-_NOWHERE = {
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-    "TPU_SKIP_MDS_QUERY": "1",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-}
 
 
 @final
@@ -124,7 +113,7 @@ def get_topology_desc(
             f"get_topology_desc: platform={platform!r} is not supported, only 'tpu' and 'cpu' are. "
             "Devices that are attached here are those of get_attached_topology."
         )
-    with _without_metadata_server():
+    with without_metadata_server():
         _load_libtpu()
         try:
             topology = xla_client.make_tfrt_tpu_c_api_device_topology(topology_name, **kwargs)
@@ -204,29 +193,10 @@ def is_described(device: Device) -> bool:
 
 
 def _load_libtpu() -> None:
-    folder = package_folder("libtpu")
-    if folder is None and not runtime.pjrt_plugin_loaded("tpu"):
+    library = find_libtpu()
+    if library is None and not runtime.pjrt_plugin_loaded("tpu"):
         raise RuntimeError(
             "get_topology_desc: the package libtpu is not installed, which describes "
             "TPUs. Install it with `pip install libtpu`; no TPU is needed."
         )
-    load_plugin("tpu", folder and folder / "libtpu.so")
-
-
-@cache
-def _has_tpu() -> bool:
-    nodes = [*Path("/dev").glob("accel[0-9]*"), *Path("/dev/vfio").glob("[0-9]*")]
-    vendors = Path("/sys/bus/pci/devices").glob("*/vendor")
-    return bool(nodes) and any(f.read_text().strip() == _GOOGLE_PCI_VENDOR for f in vendors)
-
-
-@contextmanager
-def _without_metadata_server() -> Iterator[None]:
-    """Tell libtpu what a metadata server would, on a machine that has no TPU."""
-    missing = {} if _has_tpu() else {k: v for k, v in _NOWHERE.items() if k not in os.environ}
-    os.environ.update(missing)
-    try:
-        yield
-    finally:
-        for name in missing:
-            os.environ.pop(name, None)
+    load_plugin("tpu", library)
