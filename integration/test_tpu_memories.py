@@ -34,7 +34,7 @@ class Places:
     def __init__(self, topology, chips):
         self.topology, self.chips = topology, chips
         if chips > 1:
-            self.mesh = topologies.make_mesh(topology, (chips,), ("x",))
+            self.mesh = ricci.sharding.Mesh(np.array(topology.devices), ("x",))
 
     def on(self, memory=None, *spec):
         if self.chips == 1:
@@ -102,7 +102,8 @@ def overwritten(buffer, x):
 
 # For each program its function, its options, its arguments and bytes of one chip's part, in parts
 # of a matrix: arguments and results on the device, then arguments, results and temporary buffers
-# on the host. JAX 0.11.2's programs take the same.
+# on the host. JAX 0.11.2's programs take the same; it does not compile what is computed on the host
+# for a single chip.
 PROGRAMS = {
     "an argument": lambda p: (lambda x: to_device(x) * 2, {}, [p.matrix(HOST)], (0, 1, 1, 0, 0)),
     "an argument to a sharding": lambda p: (
