@@ -188,7 +188,8 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_bytes_are_counted_where_the_program_says_that_they_are(places, name):
     function, options, args, expected = PROGRAMS[name](places)
-    memory = ricci.jit(function, **options).lower(*args).compile().memory_analysis()
+    jitted = ricci.jit(function, **options)
+    memory = jitted.lower(*args).compile().memory_analysis()
     sizes = (
         memory.argument_size_in_bytes,
         memory.output_size_in_bytes,

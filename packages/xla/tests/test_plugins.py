@@ -35,6 +35,8 @@ def site(tmp_path, monkeypatch):
     for name in _tpu._VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(_tpu, "has_tpu", lambda: False)
+    for name in [n for n in sys.modules if n.split(".")[0] == "jax"]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
     for name in [n for n in sys.modules if n.split(".")[0] == "jax_plugins"]:
@@ -157,8 +159,8 @@ def test_modules_of_plugins_are_initialized_once(site, how):
     modules = PluginModules()
     for _ in range(2):
         modules.initialize({"register_plugin": register})
-    assert calls == [(("fake",), {"priority": 7}), (("fake",), {"options": {"a": 1}})]
     assert not modules.failed
+    assert calls == [(("fake",), {"priority": 7}), (("fake",), {"options": {"a": 1}})]
 
 
 def test_module_that_is_an_entry_point_too_is_initialized_once(site):
@@ -213,8 +215,9 @@ def initialize():
 
 def devices_in_a_process(site: Path, platforms: str) -> subprocess.CompletedProcess[str]:
     code = "import ricci_xla; print(len(ricci_xla.devices()), list(ricci_xla.backends()))"
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("RICCI_", "JAX_"))}
     environment = {
-        **os.environ,
+        **own,
         "PYTHONPATH": f"{site}:{':'.join(path for path in sys.path if path)}",
         "JAX_PLATFORMS": platforms,
         "XLA_FLAGS": "",

@@ -5,7 +5,9 @@ Each has a function ``initialize()``, which calls ``jax._src.xla_bridge.register
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,8 @@ class PluginModules:
             if name in self.initialized:
                 continue
             try:
-                with shown_to_jaxlib(modules):
+                # The drop-in package has these functions itself, and must not see stand-ins.
+                with nullcontext() if "jax" in sys.modules else shown_to_jaxlib(modules):
                     load().initialize()
             except Exception as error:  # noqa: BLE001 - the module may do anything
                 self.failed[name] = (
