@@ -196,7 +196,7 @@ class custom_partitioning[**P, R]:
             (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
         )
         self._params: dict[str, Any] | None = None
-        update_wrapper(self, fun)
+        update_wrapper(self, fun, updated=())  # not the attributes of another wrapper, as its fun
 
     @property
     def _name(self) -> str:

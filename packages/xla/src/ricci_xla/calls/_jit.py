@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 
 from ricci_ir import (
@@ -63,7 +64,7 @@ from ._inner_shardings import (
 )
 from ._memory_errors import run
 from ._references import HeldCall, held_call
-from ._stages import Traced, Wrapped
+from ._stages import Lowered, Traced, Wrapped
 
 __all__ = [
     "jit",
@@ -392,10 +393,6 @@ def jit(
     itself = weakref.ref(jitted)  # the function is freed without the garbage collector
     update_wrapper(jitted, fun)
     jitted._jit_info = info
-    jitted.trace = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs))
-    jitted.lower = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs).lower())
-    jitted.clear_cache = _clear_cache(info, itself)
-    jitted.eval_shape = api_boundary(lambda *args, **kwargs: _traced(info, args, kwargs).out_info)
     return jitted
 
 
@@ -410,17 +407,57 @@ def _cache_key(info: JitInfo) -> Hashable:
     return info.key
 
 
-def _clear_cache(info: JitInfo, jitted: weakref.ref[Any]) -> Callable[[], None]:
-    def clear_cache() -> None:
-        """Forget the function's programs. Later calls trace and compile it again."""
-        info.cache.clear()
-        if info.earlier is not None:
-            info.earlier.clear()
-        function = jitted()
-        if function is not None:
-            function._clear_cache()
+@api_boundary
+def _trace(jitted: Any, *args: object, **kwargs: object) -> Traced:
+    return _traced(jitted._jit_info, args, kwargs)
 
-    return clear_cache
+
+@api_boundary
+def _lower(jitted: Any, *args: object, **kwargs: object) -> Lowered:
+    return _traced(jitted._jit_info, args, kwargs).lower()
+
+
+@api_boundary
+def _eval_shape(jitted: Any, *args: object, **kwargs: object) -> PyTree:
+    return _traced(jitted._jit_info, args, kwargs).out_info
+
+
+def _clear_cache(jitted: Any) -> None:
+    """Clear the function's cache. Later calls trace and compile it again."""
+    info: JitInfo = jitted._jit_info
+    info.cache.clear()
+    if info.earlier is not None:
+        info.earlier.clear()
+    jitted._clear_cache()
+
+
+class _JitMethod:
+    """A method of jitted functions among jaxlib's ``PjitFunction`` objects.
+
+    Methods are attributes of the class, since ``functools.wraps`` copies those of an object.
+    """
+
+    __slots__ = ("function", "name")
+
+    def __init__(self, name: str, function: Callable[..., Any]):
+        self.name = name
+        self.function = function
+
+    def __get__(self, jitted: Any, owner: type[Any] | None = None) -> Any:
+        if jitted is None:
+            return self.function
+        if "_jit_info" not in jitted.__dict__:  # the dispatcher of a single operation
+            raise AttributeError(f"{type(jitted).__name__!r} object has no attribute {self.name!r}")
+        return MethodType(self.function, jitted)
+
+
+for _name, _method in {
+    "trace": _trace,
+    "lower": _lower,
+    "eval_shape": _eval_shape,
+    "clear_cache": _clear_cache,
+}.items():
+    setattr(runtime.PjitFunction, _name, _JitMethod(_name, _method))
 
 
 def _is_traced(program: Program, split: Split) -> bool:
@@ -488,10 +525,6 @@ def _traced(info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tra
     program, split = info.trace(args, kwargs)
     program.report_miss()
     return Traced(program, split.leaves, info.options_for(program, args, kwargs))
-
-
-def _eval_shape(jitted: Any, *args: Any, **kwargs: Any) -> PyTree:
-    return jitted.eval_shape(*args, **kwargs)
 
 
 register_described(runtime.PjitFunction, _eval_shape)
