@@ -36,5 +36,11 @@ class MappedReference(Ref):
         with set_trace(trace.parent):
             self.whole.write(batched_at(values, dim, trace.axis, self.dim), fresh)
 
+    def free(self) -> None:
+        """Free the reference to the whole batch."""
+        trace: Any = self._owner
+        with set_trace(trace.parent):
+            self.whole.free()
+
     def __repr__(self) -> str:
         return f"Ref({self.whole!r}, mapped)"

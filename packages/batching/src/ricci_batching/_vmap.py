@@ -19,6 +19,7 @@ from ricci_ir import (
     api_boundary,
     as_array,
     check_callable,
+    check_distinct,
     check_leaks,
     check_returned,
     check_tracer_leaks,
@@ -430,6 +431,7 @@ def vmap[**P, R](
             dims = [in_axes] * len(leaves)
         names = lambda: argument_paths(args, kwargs, fun)
         dims, size = mapped_dims("vmap", leaves, dims, axis_size, names)
+        check_distinct("vmap", leaves, names)
         axis = Axis(size, axis_name, spmd_axis_name, _sharding_of(leaves, dims, spmd_axis_name))
         out_tree: Any = None  # flat_fun sets it
         own: Mapping | None = None  # it sets this if values of registered classes are returned

@@ -6,7 +6,7 @@ objects (``Ref``), under a trace that records all but these: reading gives what 
 writing replaces it. Nothing else in Ricci interprets reading and writing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ricci_ir._records import TupleRecord
@@ -25,6 +25,7 @@ __all__ = [
     "discharge_call",
     "discharged",
     "DischargedProgram",
+    "free_references",
     "reference_arguments",
     "without_references",
     "write_back",
@@ -82,10 +83,12 @@ class DischargedProgram(TupleRecord):
       jaxpr: takes the array of each reference in its place; returns the results, and then the
         arrays of the references in ``written``.
       written: the positions, among the arguments, of the references whose arrays it returns.
+      freed: the positions of the references that it frees.
     """
 
     jaxpr: Jaxpr
     written: tuple[int, ...]
+    freed: tuple[int, ...]
 
 
 def reference_arguments(jaxpr: Jaxpr) -> tuple[int, ...]:
@@ -108,26 +111,28 @@ def discharged(jaxpr: Jaxpr, returned: Sequence[int] | None = None) -> Discharge
 def _discharge(jaxpr: Jaxpr, returned: tuple[int, ...] | None) -> DischargedProgram:
     positions = reference_arguments(jaxpr)
     written: tuple[int, ...] = ()
+    freed: tuple[int, ...] = ()
 
     def fun(*values: Any) -> list[Any]:
-        nonlocal written
+        nonlocal written, freed
         args = list(values)
         for i in positions:
             args[i] = Ref(jaxpr.invars[i].aval, values[i])
         outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        freed = tuple([i for i in positions if args[i].is_freed])
         written = returned if returned is not None else _changed(positions, args, values)
         return [*outs, *(args[i].read() for i in written)]
 
     avals = [a.inner_aval if type(a) is AbstractRef else a for a in jaxpr.in_avals]
     found = trace_to_jaxpr(fun, avals, jaxpr.debug_info, kind=DischargeTrace)
     # Nobody may need what was there before a write.
-    return DischargedProgram(live_program(found).jaxpr, written)
+    return DischargedProgram(live_program(found).jaxpr, written, freed)
 
 
 def _changed(
     positions: Sequence[int], refs: Sequence[Any], values: Sequence[Any]
 ) -> tuple[int, ...]:
-    return tuple([i for i in positions if refs[i].read() is not values[i]])
+    return tuple([i for i in positions if not refs[i].is_freed and refs[i].read() is not values[i]])
 
 
 def as_values(args: Sequence[Any], positions: Sequence[int]) -> list[Any]:
@@ -153,9 +158,16 @@ def discharge_call(primitive: Primitive, program: str = "jaxpr") -> Callable[...
         outs = primitive.bind(*values, **{**params, program: found.jaxpr})
         count = len(jaxpr.outvars)
         write_back([args[i] for i in found.written], outs[count:], outs[:count])
+        free_references(args, found.freed)
         return outs[:count]
 
     return rule
+
+
+def free_references(args: Sequence[Any], positions: Iterable[int]) -> None:
+    """Free the references at some positions among the operands of an operation."""
+    for i in positions:
+        args[i].free()
 
 
 def write_back(refs: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> None:

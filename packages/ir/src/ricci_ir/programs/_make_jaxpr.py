@@ -183,7 +183,9 @@ def _trace(
         return results
 
     debug_info = DebugInfo("make_jaxpr", _name(fun), tuple(paths))
-    return trace_to_jaxpr(flat_fun, avals, debug_info), out_tree
+    jaxpr = trace_to_jaxpr(flat_fun, avals, debug_info)
+    check_distinct(_name(fun), [*jaxpr.consts, *leaves], lambda: paths)
+    return jaxpr, out_tree
 
 
 def _static_values(
@@ -213,7 +215,6 @@ def _static_values(
 def _argument_avals(
     leaves: Sequence[Any], paths: Sequence[str], fun: Callable[..., Any]
 ) -> list[AbstractValue]:
-    check_distinct(_name(fun), leaves, {})
     avals = []
     for leaf, path in zip(leaves, paths, strict=True):
         try:

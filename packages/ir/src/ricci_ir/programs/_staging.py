@@ -14,7 +14,7 @@ from ricci_ir.traces._observe import TraceAbandoned, is_observed, notify
 from ricci_ir.traces._primitive import Primitive
 from ricci_ir.traces._references import (
     BracketedReference,
-    check_distinct,
+    check_distinct_operands,
     check_takes_references,
     check_write,
     is_reference,
@@ -139,6 +139,16 @@ class StagedReference(BracketedReference, StagedTracer):
         with set_trace(self._trace):
             reference_methods["set"](self, ..., value)
 
+    def free(self) -> None:
+        """Record that the array is dropped."""
+        recorded = recorded_reference(self, self._trace)
+        if recorded is not None:
+            recorded.free()
+            return
+        self._check_usable()
+        with set_trace(self._trace):
+            reference_methods["free"](self)
+
     def _check_usable(self) -> None:
         if not self._trace.is_usable:
             raise leaked_tracer(self)
@@ -202,7 +212,7 @@ class JaxprTrace(Trace):
             if effects:
                 self.effects.append(effects)
                 if uses_references(effects):
-                    check_distinct(primitive.name, args, params)
+                    check_distinct_operands(primitive.name, args, params)
         origin = context.origin
         source = (
             caller_source(3, context.name_stack)

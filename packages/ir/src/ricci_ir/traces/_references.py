@@ -6,10 +6,11 @@ Python object, and what it holds is a value of the trace: reading and writing ar
 arrays like all others, to which derivatives and batching need no rules of their own.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ricci_ir._source import Source
 from ricci_ir.types._aval import AbstractValue
 from ricci_ir.types._references import AbstractRef
 
@@ -19,6 +20,7 @@ from ._trace import Trace, Tracer, context, leaked_tracer
 __all__ = [
     "BracketedReference",
     "check_distinct",
+    "check_distinct_operands",
     "check_returned",
     "check_takes_references",
     "check_write",
@@ -245,11 +247,7 @@ class Ref(BracketedReference, metaclass=_RefMeta):
         self._write(value, fresh)
 
     def _read(self, shared: bool) -> Any:
-        if self._freed:
-            raise ValueError(
-                f"a reference of type {self._aval} was used after free_ref. Read what is needed "
-                "before that, or make a new reference."
-            )
+        self._check_not_freed()
         if isinstance(self._value, Tracer) and not self._value._trace.alive:
             raise leaked_tracer(self._value)
         if shared:
@@ -257,8 +255,7 @@ class Ref(BracketedReference, metaclass=_RefMeta):
         return self._value
 
     def _write(self, value: Any, fresh: bool) -> None:
-        if self._freed:
-            self._read(False)
+        self._check_not_freed()
         self._value, self._owned = value, fresh
 
     @property
@@ -281,9 +278,31 @@ class Ref(BracketedReference, metaclass=_RefMeta):
         return self._owned
 
     def free(self) -> None:
-        """Drop the array. The reference cannot be used any more."""
-        self.read()
+        """Drop the array. The reference cannot be used any more.
+
+        Raises:
+          ValueError: if the reference was freed already.
+        """
+        recorded = recorded_reference(self, self._owner)
+        if recorded is not None:
+            recorded.free()
+            return
+        self._check_not_freed()
         self._freed, self._value = True, None
+
+    @property
+    def is_freed(self) -> bool:
+        """Whether the array was dropped."""
+        return self._freed
+
+    def _check_not_freed(self) -> None:
+        if self._freed:
+            # In a recorded program the line is that of the operation, not of the compiling call.
+            where = f", at {Source(*context.origin)}" if context.origin is not None else ""
+            raise ValueError(
+                f"a reference of type {self._aval} was used after free_ref{where}. Read what is "
+                "needed before that, or make a new reference."
+            )
 
     def __reduce__(self) -> Any:
         return Ref, (self._aval, self.read(shared=True))
@@ -346,7 +365,44 @@ def _refused(ref: Any, how: str) -> ValueError:
     )
 
 
-def check_distinct(name: str, args: Iterable[Any], params: dict[str, Any]) -> None:
+def check_distinct(
+    name: str, args: Sequence[Any], names: Callable[[], Sequence[str]] | None = None
+) -> None:
+    """Refuse a call in which a function has several names for one reference.
+
+    Args:
+      name: the called function, for messages.
+      args: the values that it closes over, and then its arguments.
+      names: gives the names of the arguments.
+
+    Raises:
+      ValueError: if one reference occurs twice among ``args``.
+    """
+    seen: dict[int, int] = {}
+    for i, x in enumerate(args):
+        if isinstance(x, BracketedReference):
+            first = seen.setdefault(id(getattr(x, "atom", x)), i)
+            if first != i:
+                known = [] if names is None else list(names())
+                start = len(args) - len(known)
+                both = [known[k - start] for k in (first, i) if k >= start]
+                raise ValueError(_aliased(name, x, both))
+
+
+def _aliased(name: str, ref: Any, names: Sequence[str]) -> str:
+    """The message for a reference that a function has several names for."""
+    found = {
+        0: "is passed twice, or passed and closed over",
+        1: f"is passed as argument {names[-1]}, and closed over" if names else "",
+        2: f"is passed twice, as arguments {' and '.join(names)}",
+    }[len(names)]
+    return (
+        f"{name}: a reference of type {ref.aval} {found}. Only one of a function's names may refer "
+        "to a reference, since writing to one would change the other: pass it once."
+    )
+
+
+def check_distinct_operands(primitive: str, args: Sequence[Any], params: dict[str, Any]) -> None:
     """Refuse an operation that gets one reference as several of its operands.
 
     Raises:
@@ -354,17 +410,13 @@ def check_distinct(name: str, args: Iterable[Any], params: dict[str, Any]) -> No
     """
     if "cond_jaxpr" in params:
         return
-    seen: set[int] = set()
-    for x in args:
-        if is_reference(x):
-            key = id(getattr(x, "atom", x))
-            if key in seen:
-                raise ValueError(
-                    f"{name}: a reference of type {x.aval} is passed twice, or passed and closed "
-                    "over: only one of the function's names may refer to a reference. Pass it "
-                    "once."
-                )
-            seen.add(key)
+    programs = (x[0] if isinstance(x, tuple) and x else x for x in params.values())
+    found = (getattr(program, "debug_info", None) for program in programs)
+    info: Any = next((x for x in found if x is not None), None)
+    if info is None or not info.arg_names or len(info.arg_names) > len(args):
+        check_distinct(primitive if info is None else f"{primitive} of {info.func_name}", args)
+    else:
+        check_distinct(f"{primitive} of {info.func_name}", args, lambda: info.arg_names)
 
 
 def check_takes_references(primitive: Primitive, aval: AbstractValue) -> None:
@@ -435,7 +487,7 @@ class DischargedPrimitive(Primitive):
         if not trace.records_references and self.effects is not None:
             effects = self.effects(params)
             if effects and uses_references(effects):
-                check_distinct(self.name, args, params)
+                check_distinct_operands(self.name, args, params)
                 with locked(args):
                     return discharge_rules[self](*args, **params)
         return trace.process(self, args, params)

@@ -27,11 +27,13 @@ from ricci_ir import (
     as_result,
     as_values,
     by_program,
+    check_distinct,
     current_source,
     define,
     disable_jit_state,
     discharged,
     eval_jaxpr,
+    free_references,
     get_aval,
     is_observed,
     issubdtype,
@@ -250,12 +252,15 @@ def _cond_steps(
 
 def _cond_discharge(index, *args, branches, **params) -> list[Any]:
     """The branches as functions of arrays, which all return what one of them writes."""
-    changed = sorted({i for branch in branches for i in discharged(branch).written})
+    found = [discharged(branch) for branch in branches]
+    freed = {i for branch in found for i in branch.freed}
+    changed = sorted({i for branch in found for i in branch.written} - freed)
     programs = tuple(discharged(branch, changed).jaxpr for branch in branches)
     values = as_values(args, reference_arguments(branches[0]))
     outs = cond_p.bind(index, *values, branches=programs, **params)
     count = len(branches[0].outvars)
     write_back([args[i] for i in changed], outs[count:], outs[:count])
+    free_references(args, freed)
     return outs[:count]
 
 
@@ -478,7 +483,9 @@ def _bind(
     operands: tuple,
 ) -> PyTree:
     leaves, tree = tree_flatten(operands)
-    avals = leaf_avals(what, lambda: argument_paths(operands, {}, branches[0]), leaves)
+    paths = lambda: argument_paths(operands, {}, branches[0])
+    avals = leaf_avals(what, paths, leaves)
+    check_distinct(f"{what}: {function_name(branches[0])}", leaves, paths)
     bodies = varying_alike([trace_body(what, branch, tree, avals) for branch in branches])
     check_branches(
         what, [f"{n} ({function_name(b)})" for n, b in zip(names, branches, strict=True)], bodies

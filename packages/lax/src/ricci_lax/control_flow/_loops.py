@@ -21,6 +21,7 @@ from ricci_ir import (
     as_array,
     as_result,
     as_size,
+    check_distinct,
     disable_jit_state,
     eval_jaxpr,
     get_aval,
@@ -154,6 +155,7 @@ def scan[C, X, Y](
         return _run(f, init, leaves, xs_tree, length, reverse)
     avals = leaf_avals("scan", names, carry)
     slices = [a.remove_dimension(0) for a in leaf_avals("scan", xs_names, leaves)]
+    check_distinct(f"scan: {function_name(f)}", [*carry, *leaves], names)
     _, tree = tree_flatten((init, xs))
     body, avals = trace_carry("scan", f, tree, avals, slices, len(carry))
     ys_tree = _check_pair(f, body, carry_tree, names, avals)
@@ -546,6 +548,7 @@ def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) 
     if disable_jit_state.value and not any(isinstance(x, Tracer) for x in leaves):
         return _run(lambda _, x: (None, f(x)), None, leaves, tree, length, False)[1]
     slices = [a.remove_dimension(0) for a in leaf_avals("map", names, leaves)]
+    check_distinct(f"map: {function_name(f)}", leaves, names)
     body = trace_body("map", f, tree_flatten((xs,))[1], slices, anew=True)
     if batch_size:
         results = _map_batches(body, leaves, length, min_dim(batch_size, max_dim(length, 1)))

@@ -30,6 +30,7 @@ from ricci_ir import (
     carry_on_host,
     define,
     discharged,
+    free_references,
     hides,
     is_static_shape,
     is_symbolic_dim,
@@ -492,7 +493,7 @@ def _scan_steps(
 
 def _scan_discharge(*args, jaxpr, num_consts, num_carry, **params) -> list[Any]:
     """The scan with the references that its body writes in the carry, or collected if scanned."""
-    body, written = discharged(jaxpr)
+    body, written, freed = discharged(jaxpr)
     start = num_consts + num_carry
     values = as_values(args, reference_arguments(jaxpr))
     closed, scanned = [i for i in written if i < num_consts], [i for i in written if i >= start]
@@ -520,6 +521,7 @@ def _scan_discharge(*args, jaxpr, num_consts, num_carry, **params) -> list[Any]:
     results = outs[len(closed) : len(closed) + count]
     last = [*outs[: len(closed)], *outs[len(closed) + count :]]
     write_back([args[i] for i in (*closed, *scanned)], last, results)
+    free_references(args, freed)
     return results
 
 

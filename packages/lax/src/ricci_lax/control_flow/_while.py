@@ -26,6 +26,7 @@ from ricci_ir import (
     discharged,
     eval_jaxpr,
     explained,
+    free_references,
     get_aval,
     is_observed,
     is_reference,
@@ -283,8 +284,8 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
     If the condition writes some, its value is carried as well, so that it is run once.
     """
     start = cond_nconsts + body_nconsts
-    condition, writes = discharged(cond_jaxpr)
-    body, also = discharged(body_jaxpr)
+    condition, writes, freed_by_condition = discharged(cond_jaxpr)
+    body, also, freed_by_body = discharged(body_jaxpr)
     cond_args = [*args[:cond_nconsts], *args[start:]]
     body_args = list(args[cond_nconsts:])
     changed = {id(cond_args[i]): cond_args[i] for i in writes}
@@ -357,6 +358,8 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
     )
     results = outs[n + once :]
     write_back(refs, outs[:n], results)
+    free_references(cond_args, freed_by_condition)
+    free_references(body_args, freed_by_body)
     return results
 
 

@@ -158,7 +158,8 @@ class CustomFunction[**P, R]:
         static = tuple((i, args[i]) for i in sorted(static_at))
         dynamic = tuple(a for i, a in enumerate(args) if i not in static_at)
         leaves, tree = tree_flatten(dynamic)
-        return Call(leaves, tree, static, lambda: argument_paths(dynamic, {}, None))
+        fun = None if static else self.fun
+        return Call(leaves, tree, static, lambda: argument_paths(dynamic, {}, fun))
 
     def apply(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], bind: Callable[..., list[Any]]

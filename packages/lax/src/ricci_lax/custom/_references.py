@@ -7,6 +7,7 @@ from ricci_ir import (
     as_values,
     derived,
     discharged,
+    free_references,
     reference_arguments,
     write_back,
 )
@@ -23,13 +24,16 @@ def _discharge_custom(primitive: Primitive) -> Any:
         found = discharged(call_jaxpr)
         values = as_values(args, reference_arguments(call_jaxpr))
         if not found.written:
-            return primitive.bind(*values, call_jaxpr=found.jaxpr, **params)
+            outs = primitive.bind(*values, call_jaxpr=found.jaxpr, **params)
+            free_references(args, found.freed)
+            return outs
         for name in ("jvp", "fwd", "bwd"):
             if name in params:
                 params[name] = _Refusal(params[name]).rule
         outs = primitive.bind(*values, call_jaxpr=found.jaxpr, **params)
         count = len(call_jaxpr.outvars)
         write_back([args[i] for i in found.written], outs[count:], outs[:count])
+        free_references(args, found.freed)
         return outs[:count]
 
     return rule

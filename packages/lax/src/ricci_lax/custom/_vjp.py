@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from ricci_ir import PyTree, Tracer, UnexpectedTracerError, api_boundary
+from ricci_ir import PyTree, Tracer, UnexpectedTracerError, api_boundary, check_distinct
 from ricci_pytree import tree_leaves
 
 from ._call import Call, CustomFunction, check_logs, is_ours
@@ -144,6 +144,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
                     f"take {i} out of nondiff_argnums, and let the backward rule return None as "
                     "its cotangent."
                 )
+        check_distinct(self.name, call.leaves, call.paths)
         return call
 
     def _bind(self, call, operands, program, const_count, out_tree) -> list[Any]:

@@ -403,4 +403,4 @@ def free_ref(ref: Ref) -> None:
     free_ref_p.bind(ref)
 
 
-reference_methods.update(get=get, set=set, swap=swap, addupdate=addupdate, at=_Views)
+reference_methods.update(get=get, set=set, swap=swap, addupdate=addupdate, at=_Views, free=free_ref)

@@ -17,9 +17,7 @@ from ricci_ir import (
     ShapedArray,
     accumulate_effect,
     by_program,
-    context,
     define,
-    eval_trace,
     get_aval,
     inside_effect,
     read_effect,
@@ -189,8 +187,7 @@ freeze_p: Primitive = define(
 
 
 def _free_discharge(ref: Any) -> list[Any]:
-    if context.trace is eval_trace:  # in a program it is the compiler that frees memory
-        ref.free()
+    ref.free()
     return []
 
 

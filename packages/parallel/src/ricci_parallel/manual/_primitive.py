@@ -28,6 +28,7 @@ from ricci_ir import (
     derived,
     discharged,
     eval_jaxpr,
+    free_references,
     get_aval,
     live_call,
     make_type_sharding,
@@ -315,6 +316,7 @@ def _discharge_rule(primitive: Primitive) -> Callable[..., list[Any]]:
         )
         count = len(jaxpr.outvars)
         write_back([args[i] for i in found.written], outs[count:], outs[:count])
+        free_references(args, found.freed)
         return outs[:count]
 
     return rule

@@ -13,6 +13,7 @@ from ricci_ir import (
     PyTree,
     Tracer,
     api_boundary,
+    check_distinct,
     context,
     current_source,
     eval_jaxpr,
@@ -136,7 +137,11 @@ class JitInfo:
             if hasattr(type(x), "__jax_array__"):
                 split.leaves[i] = x.__jax_array__()
         avals = abstract_leaves(self.fun, split)
-        return trace_program(self.fun, split, avals, self.cache, self.earlier), split
+        program = trace_program(self.fun, split, avals, self.cache, self.earlier)
+        check_distinct(
+            program.name, [*program.consts, *split.leaves], lambda: program.arg_names or ()
+        )
+        return program, split
 
     def options_for(
         self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]

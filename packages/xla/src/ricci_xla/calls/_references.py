@@ -13,7 +13,6 @@ from ricci_ir import (
     Jaxpr,
     ShapeDtypeStruct,
     TupleRecord,
-    check_distinct,
     described_type,
     discharged,
     locked,
@@ -33,6 +32,7 @@ class _Order(TupleRecord):
       refs: the positions of the references, those that are written first.
       others: the positions of the arguments that are no references.
       written: how many references are written.
+      freed: the positions of the references that are freed.
     """
 
     jaxpr: Jaxpr
@@ -40,6 +40,7 @@ class _Order(TupleRecord):
     refs: tuple[int, ...]
     others: tuple[int, ...]
     written: int
+    freed: tuple[int, ...]
 
 
 def _ordered(jaxpr: Jaxpr, count: int) -> _Order:
@@ -47,7 +48,7 @@ def _ordered(jaxpr: Jaxpr, count: int) -> _Order:
 
 
 def _order(jaxpr: Jaxpr, count: int) -> _Order:
-    found, written = discharged(jaxpr)
+    found, written, freed = discharged(jaxpr)
     refs = reference_arguments(jaxpr)
     refs = (*written, *(i for i in refs if i not in written))
     plain = tuple(i for i in range(count) if i not in refs)
@@ -57,7 +58,7 @@ def _order(jaxpr: Jaxpr, count: int) -> _Order:
         invars=[found.invars[i] for i in (*plain, *refs, *others)],
         outvars=[*found.outvars[results:], *found.outvars[:results]],
     )
-    return _Order(pure, plain, refs, others, len(written))
+    return _Order(pure, plain, refs, others, len(written), freed)
 
 
 class HeldCall:
@@ -73,13 +74,12 @@ class HeldCall:
       others: the other arguments.
     """
 
-    __slots__ = ("_count", "_order", "others", "program", "refs")
+    __slots__ = ("_count", "_freed", "_order", "others", "program", "refs")
 
     def __init__(self, program: Program, leaves: Sequence[Any]):
         count = len(program.consts)
         order = _ordered(program.jaxpr, count)
         values = [*program.consts, *leaves]
-        check_distinct(program.name, values, {})
         self.refs: list[Any] = [values[i] for i in order.refs]
         self.others: list[Any] = [values[i] for i in order.others]
         pure = program.copied()
@@ -95,6 +95,7 @@ class HeldCall:
             held = tuple(f"reference {i}" for i in range(order.written))
             pure.result_info = (*held, *program.result_info)
         self.program: Program = pure
+        self._freed: list[Any] = [values[i] for i in order.freed]
         self._order = order
         self._count = count
 
@@ -150,10 +151,12 @@ class HeldCall:
         return [*values, *map(_array, self.refs[len(values) :]), *self.others]
 
     def settle(self, outs: Sequence[Any]) -> list[Any]:
-        """Write the references, and give the results of the program."""
+        """Write and free the references, and return the results of the program."""
         written = self.written
         for ref, value in zip(written, outs, strict=False):
             ref.write(value, fresh=True)
+        for ref in self._freed:
+            ref.free()
         return list(outs[len(written) :])
 
 
