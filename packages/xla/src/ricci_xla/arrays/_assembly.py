@@ -1,5 +1,6 @@
 """Arrays over several devices, made of the parts that each holds."""
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,6 +45,23 @@ def _check_sharding(user: str, sharding: object) -> None:
         )
 
 
+def _sizes(user: str, shape: Sequence[int] | int) -> tuple[int, ...]:
+    try:
+        sizes = shape if np.iterable(shape) else (shape,)
+        return tuple(map(operator.index, sizes))
+    except TypeError:
+        raise TypeError(
+            f"{user}: a shape is an int or a sequence of ints, got {shape!r}."
+        ) from None
+
+
+def _agree(element: Any, dtype: DTypeLike) -> bool:
+    """Whether the dtype of parts is the one that the user gave for the whole."""
+    if is_extended(element) or is_extended(dtype):
+        return element == dtype
+    return element == canonicalize_dtype(dtype)
+
+
 def make_array_from_single_device_arrays(
     shape: Sequence[int],
     sharding: Sharding,
@@ -85,7 +103,10 @@ def make_array_from_single_device_arrays(
         raise TypeError(
             f"{user}: arrays must be a list or tuple of arrays, got a {type(arrays).__name__}."
         )
+    shape = _sizes(user, shape)
     element = getattr(arrays[0], "dtype", None) if arrays else dtype
+    if arrays and dtype is not None and not _agree(element, dtype):
+        raise ValueError(f"{user}: dtype={dtype} was given, but the parts have dtype {element}.")
     if isinstance(element, ExtendedDType):
         held = element.physical_aval(ShapedArray(shape, element))
         words = [getattr(array, "physical", array) for array in arrays]
@@ -104,14 +125,13 @@ def make_array_from_single_device_arrays(
                 f"arrays holds a {type(array).__name__}; each part must be an array on one device."
             )
         given.append(array)
-    sharding.shard_shape(tuple(shape))
+    sharding.shard_shape(shape)
     if dtype is None:
         if not given:
             raise ValueError("dtype must be given if this process holds no part of the array.")
         dtype = given[0].dtype
-    weak = bool(given) and given[0].weak_type
-    aval = ShapedArray(shape, canonicalize_dtype(dtype), weak)
-    alone = sharding.num_devices == 1 and len(given) == 1 and given[0].shape == aval.shape
+    aval = ShapedArray(shape, canonicalize_dtype(dtype))
+    alone = sharding.num_devices == 1 and len(given) == 1 and given[0].aval.plain == aval
     if alone and given[0].sharding.device_set == sharding.device_set:
         return move_array(given[0], sharding)
     return ArrayImpl(placed_aval(aval, sharding), sharding, given, True)
@@ -164,7 +184,7 @@ def make_array_from_callback(
         whole = make_array_from_callback(shape, where.sharding, data_callback, dtype)
         return relayout.put(whole, where)
     _check_sharding(user, sharding)
-    shape = tuple(shape)
+    shape = _sizes(user, shape)
     values: dict[Any, Any] = {}
     pieces: list[Any] = []
     places = sharding.addressable_devices_indices_map(shape)
@@ -181,7 +201,7 @@ def make_array_from_callback(
     element: Any = pieces[0].dtype
     if not isinstance(element, ExtendedDType):
         element = canonicalize_dtype(element)
-    if dtype is not None and element != dtype and element != canonicalize_dtype(dtype):
+    if dtype is not None and not _agree(element, dtype):
         raise ValueError(
             f"{user}: dtype={dtype} was given, but the callback returned dtype {element}."
         )
