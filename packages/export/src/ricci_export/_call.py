@@ -14,6 +14,7 @@ from ricci_ir import (
     float0,
     get_aval,
     is_static_shape,
+    makes_sharding,
     own_sharding,
     unsupported,
 )
@@ -146,7 +147,7 @@ _no_derivative = unsupported(
 
 call_exported_p: Primitive = define(
     "call_exported",
-    sharding=own_sharding(_typed_as_exported, joins=False),
+    sharding=makes_sharding(own_sharding(_typed_as_exported, joins=False)),
     abstract_eval=_out_types,
     multiple_results=True,
     memo=False,

@@ -17,7 +17,14 @@ from ricci_ir import (
     is_static_shape,
 )
 from ricci_stablehlo import ordered_among
-from ricci_xla import NamedSharding, Traced, canonical_platform, get_default_device, jit
+from ricci_xla import (
+    AbstractMesh,
+    NamedSharding,
+    Traced,
+    canonical_platform,
+    get_default_device,
+    jit,
+)
 from ricci_xla.exported import ExportedModule, lower_for_export, to_portable
 
 from ._checks import DisabledSafetyCheck, check_custom_calls
@@ -136,7 +143,10 @@ def _checked_platforms(platforms: Sequence[str]) -> tuple[str, ...]:
 
 
 def _export_traced(
-    traced: Traced, platforms: tuple[str, ...], disabled: tuple[DisabledSafetyCheck, ...]
+    traced: Traced,
+    platforms: tuple[str, ...],
+    disabled: tuple[DisabledSafetyCheck, ...],
+    out_shardings: tuple[NamedSharding | None, ...] | None = None,
 ) -> Exported:
     convention = _calling_convention.value
     oldest = minimum_supported_calling_convention_version
@@ -146,7 +156,7 @@ def _export_traced(
             f"the option jax_export_calling_convention_version is {convention}; it must be from "
             f"{oldest} to {newest}"
         )
-    lowered = lower_for_export(traced, platforms)
+    lowered = lower_for_export(traced, platforms, out_shardings)
     check_custom_calls(lowered.name, lowered.custom_calls, disabled)
     ordered = ordered_among(lowered.effects)
     static = all(is_static_shape(getattr(aval, "shape", ())) for aval in lowered.in_avals)
@@ -193,8 +203,11 @@ def _export_vjp(primal: Exported, traced: Traced, lowered: ExportedModule) -> Ex
     # The gradient with respect to an argument is divided as the argument is.
     fixed = tuple(s if isinstance(s, NamedSharding) else None for s in ins)
     divided = any(s is not None for s in fixed)
+    disabled = tuple(primal.disabled_safety_checks)
+    if divided and any(s is not None and isinstance(s.mesh, AbstractMesh) for s in fixed):
+        return _export_traced(jit(fun_vjp).trace(*described), primal.platforms, disabled, fixed)
     of_vjp = (jit(fun_vjp, out_shardings=fixed) if divided else jit(fun_vjp)).trace(*described)
-    return _export_traced(of_vjp, primal.platforms, tuple(primal.disabled_safety_checks))
+    return _export_traced(of_vjp, primal.platforms, disabled)
 
 
 def _cotangent(x: object) -> Any:

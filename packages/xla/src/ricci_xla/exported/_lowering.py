@@ -3,16 +3,26 @@
 import re
 from collections.abc import Sequence
 from copy import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import AbstractValue, Effect, ExtendedDType, Tracer, abstract_token, described_type
+from ricci_ir import (
+    AbstractValue,
+    Effect,
+    ExtendedDType,
+    Jaxpr,
+    Tracer,
+    abstract_token,
+    current_mesh,
+    described_type,
+    jaxprs_in_params,
+)
 from ricci_stablehlo import ordered_among
 from ricci_xla.arrays._memory import MemorySpace, in_memory
 from ricci_xla.calls._stages import Traced
 from ricci_xla.executables._compiled import lower_program
-from ricci_xla.executables._program_devices import place, with_typed_results
+from ricci_xla.executables._program_devices import Placement, place, with_typed_results
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import (
@@ -64,12 +74,17 @@ class ExportedModule(NamedTuple):
     custom_calls: frozenset[str]
 
 
-def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule:
+def lower_for_export(
+    traced: Traced,
+    platforms: Sequence[str],
+    out_shardings: Sequence[NamedSharding | None] | None = None,
+) -> ExportedModule:
     """Lower a traced function for export.
 
     Args:
       traced: what ``jit(f).trace(...)`` returned.
       platforms: the platforms to lower for; they need not be installed.
+      out_shardings: the shardings of the results over an abstract mesh, if any is given.
 
     Raises:
       NotImplementedError: if the program calls Python, or divides arrays by tiles instead of by
@@ -80,7 +95,11 @@ def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule
     # A function may be exported while another is traced, for the types of its arguments.
     leaves = [described_type(x.aval) if isinstance(x, Tracer) else x for x in traced._leaves]
     placement = place(program, leaves, traced._options)
+    if len(placement.devices) == 1:
+        placement = _over_abstract_mesh(placement, program, leaves)
     options = with_typed_results(program, placement, traced._options)
+    if out_shardings is not None:
+        options = options._replace(out_shardings=tuple(out_shardings))
     constants: list[np.ndarray] = []
     found = {
         platform: lower_program(program, placement, options, platform, closed=constants)
@@ -136,6 +155,39 @@ def lower_for_export(traced: Traced, platforms: Sequence[str]) -> ExportedModule
         effects,
         frozenset(_CUSTOM_CALL.findall(text)),
     )
+
+
+def _over_abstract_mesh(placement: Placement, program: Program, leaves: Sequence[Any]) -> Placement:
+    """The placement of a program on one device, for as many as the abstract mesh it names has.
+
+    The module names no devices, so one may stand for all of them.
+    """
+    shardings = [getattr(x, "sharding", None) for x in leaves]
+    abstract = [s if _is_abstract(s) else None for s in shardings]
+    meshes = [current_mesh.value, *(s.mesh for s in abstract if s is not None)]
+    meshes += _abstract_meshes(program.jaxpr)
+    size = max((mesh.size for mesh in meshes if isinstance(mesh, AbstractMesh)), default=1)
+    if size == 1 or any(s is not None for s in placement.in_shardings):
+        return placement
+    found = ((None,) * len(program.consts)) + tuple(abstract)
+    return placement._replace(devices=placement.devices * size, in_shardings=found)
+
+
+def _is_abstract(sharding: object) -> bool:
+    return isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh)
+
+
+def _abstract_meshes(jaxpr: Jaxpr) -> list[AbstractMesh]:
+    """The meshes without devices that the operations of a program name."""
+    found: list[AbstractMesh] = []
+    for eqn in jaxpr.eqns:
+        for value in eqn.params.values():
+            mesh = getattr(value, "mesh", value)
+            if isinstance(mesh, AbstractMesh):
+                found.append(mesh)
+        for inner in jaxprs_in_params(eqn.params):
+            found += _abstract_meshes(inner)
+    return found
 
 
 def _with_host_constants(program: Program) -> Program:
