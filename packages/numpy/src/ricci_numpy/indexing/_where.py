@@ -29,7 +29,7 @@ from ricci_numpy._promotion import (
     operands,
     promote_dtypes,
 )
-from ricci_numpy.arrays._creation import asarray, astype, from_host
+from ricci_numpy.arrays._creation import asarray, astype, from_host, placed
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 
@@ -247,7 +247,8 @@ def nonzero(
             )
         if getattr(value, "is_fully_addressable", True):
             integer = python_scalar_dtype(int)
-            return tuple(from_host(i.astype(integer)) for i in np.nonzero(np.asarray(value)))
+            found = (from_host(i.astype(integer)) for i in np.nonzero(np.asarray(value)))
+            return tuple(placed(i, _own_device(value)) for i in found)
         # Parts of it are in other processes, so that all of them count by a program.
         found = lax.convert_element_type(_as_mask(a), np.dtype(np.int32))
         size = int(lax.reduce_sum(found, tuple(range(np.ndim(a)))))
@@ -255,6 +256,13 @@ def nonzero(
     fills = () if fill_value is None else _fills(fill_value, np.ndim(a))
     step = _positions if is_recording() else _positions_step
     return tuple(step(a, *fills, size=size))
+
+
+def _own_device(x: object) -> object:
+    """The place of an array that is committed to one device, else ``None``."""
+    sharding: Any = getattr(x, "sharding", None)
+    alone = getattr(x, "committed", False) and sharding.num_devices == 1
+    return sharding if alone else None
 
 
 def _fills(fill_value: ArrayLike | tuple[ArrayLike, ...], ndim: int) -> tuple[Array, ...]:

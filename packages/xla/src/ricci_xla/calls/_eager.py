@@ -311,7 +311,8 @@ def _composite_callable(composite: OneStep) -> Callable[..., Any]:
         step = composite.step(args, settings)
         given = [x for x in args if x is not None]
         tree = _leaf if step.single else tree_structure((0,) * len(step.jaxpr.outvars))
-        options = Options()
+        # The result of an operand's type alone, such as an empty one, is on its device, too.
+        options = Options(keep_unused=True)
         if composite.donates and not checks_results():
             options = _donating(given, len(step.jaxpr.outvars))
         outs, fast = _run(step.jaxpr, composite.name, tree, given, options)
