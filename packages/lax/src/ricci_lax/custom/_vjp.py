@@ -81,6 +81,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         self.fwd: Callable[..., tuple[Any, Any]] | None = None
         self.bwd: Callable[..., tuple[Any, ...]] | None = None
         self.symbolic_zeros: bool = False
+        self.optimize_remat: bool = False
 
     def defvjp(
         self,
@@ -96,11 +97,14 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
           bwd: ``bwd(*nondiff_args, residuals, ct)`` returns a tuple with a cotangent for each
             differentiable argument; ``None`` stands for zero.
           symbolic_zeros: ``fwd`` gets ``CustomVJPPrimal`` and ``bwd`` ``SymbolicZero``.
-          optimize_remat: accepted; residuals that are not needed are dropped in any case.
+          optimize_remat: whether the forward pass of a ``checkpoint`` runs the function itself in
+            place of ``fwd``, whose residuals it does not store; its value is then that of the
+            function, in case ``fwd`` computes another.
         """
         self.fwd = fwd
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
+        self.optimize_remat = optimize_remat
         self.is_shared: bool = is_ours(self.fun, fwd, bwd)
 
     def defvjp_with_logs(

@@ -14,6 +14,7 @@ from ricci_autodiff import (
 )
 from ricci_ir import (
     Array,
+    JaxprEqn,
     LiveCall,
     Primitive,
     ShapedArray,
@@ -35,12 +36,14 @@ from ._batched_rules import BatchedRules, joint_batch
 from ._call import array_operand, is_replayed, lower_inline
 from ._narrowed_rules import NarrowedRules
 from ._open_call import BatchedOpenCall, define_open
+from ._recomputed_rules import RecomputedRules
 from ._references import discharge_custom
 from ._vjp_rules import VJPFunction
 
 __all__ = [
     "custom_vjp_call_p",
     "custom_vjp_tangent_p",
+    "with_values_of_functions",
 ]
 
 
@@ -134,10 +137,23 @@ def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
     return outs, out_dims
 
 
+_WRAPPED = (BatchedRules, NarrowedRules, RecomputedRules)
+
+
+def with_values_of_functions(eqn: JaxprEqn) -> JaxprEqn:
+    """A call, whose forward rule gives residuals alone if the user said ``optimize_remat``."""
+    fwd = eqn.params["fwd"]
+    rules = fwd.__self__
+    if isinstance(rules, RecomputedRules) or not _custom_of(fwd).optimize_remat:
+        return eqn
+    recomputed = RecomputedRules(fwd, eqn.params["call_jaxpr"])
+    return eqn.replace(params={**eqn.params, "fwd": recomputed.forward})
+
+
 def _rule_name(rule: Any, kind: str) -> str:
     """The name of the user's rule, also where that is applied to batches."""
-    rules = rule.__self__
-    if isinstance(rules, BatchedRules | NarrowedRules):
+    rules: Any = rule.__self__
+    if isinstance(rules, _WRAPPED):
         return _rule_name(rules.fwd if kind == "fwd" else rules.inner_bwd, kind)
     return getattr(getattr(rules.custom, kind), "__name__", kind)
 
@@ -145,7 +161,7 @@ def _rule_name(rule: Any, kind: str) -> str:
 def _custom_of(rule: Any) -> VJPFunction:
     """The function that a flat forward rule belongs to."""
     rules = rule.__self__
-    through = isinstance(rules, BatchedRules | NarrowedRules)
+    through = isinstance(rules, _WRAPPED)
     return _custom_of(rules.fwd) if through else rules.custom
 
 

@@ -54,6 +54,7 @@ class VJPFunction(Protocol):
     fwd: Callable[..., tuple[Any, Any]] | None
     bwd: Callable[..., tuple[Any, ...]] | None
     symbolic_zeros: bool
+    optimize_remat: bool
     is_shared: bool
 
     @property

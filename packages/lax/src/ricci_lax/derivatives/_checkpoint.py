@@ -51,6 +51,7 @@ from ricci_lax.checkpoint_policies import (
 )
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_lax.control_flow._saved_values import saved_values
+from ricci_lax.custom._vjp_primitives import custom_vjp_call_p, with_values_of_functions
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.programs._inlining import inlined
 from ricci_lax.structure._identity import lower_barrier
@@ -102,7 +103,7 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
         )
     remat_allowed_effects.require("checkpoint, differentiated", jaxpr.effects)
     # Branches share the places of residuals, so what is dead must go before there are any.
-    live = live_program(jaxpr).jaxpr
+    live = _running_functions(live_program(jaxpr).jaxpr)
     whole = live if policy is None else _also_saving(inlined(live), policy)
     linearized = linearize_jaxpr(whole, nonzeros)
     if policy is None and _has_kept_names(linearized.forward):
@@ -127,6 +128,32 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
         used,
         linearized.nonzeros,
     )
+
+
+def _running_functions(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with the values of ``custom_vjp`` functions that ask for ``optimize_remat``."""
+    return jaxpr.derived("running functions", lambda: _find_functions(jaxpr)) or jaxpr
+
+
+def _find_functions(jaxpr: Jaxpr) -> Jaxpr | None:
+    """The changed program; ``None`` if there are no such functions."""
+    eqns = []
+    for eqn in jaxpr.eqns:
+        params = {name: _in_programs(value) for name, value in eqn.params.items()}
+        if any(params[name] is not value for name, value in eqn.params.items()):
+            eqn = eqn.replace(params=params)
+        eqns.append(with_values_of_functions(eqn) if eqn.primitive is custom_vjp_call_p else eqn)
+    changed = any(new is not old for new, old in zip(eqns, jaxpr.eqns, strict=True))
+    return jaxpr.replace(eqns=eqns) if changed else None
+
+
+def _in_programs(value: object) -> object:
+    if isinstance(value, Jaxpr):
+        return _running_functions(value)
+    if type(value) is tuple and value and all(isinstance(item, Jaxpr) for item in value):
+        changed = tuple(map(_running_functions, value))
+        return changed if any(a is not b for a, b in zip(changed, value, strict=True)) else value
+    return value
 
 
 def _has_kept_names(jaxpr: Jaxpr) -> bool:

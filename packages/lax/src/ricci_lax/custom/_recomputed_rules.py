@@ -1,0 +1,29 @@
+"""Forward rules of ``custom_vjp`` functions whose values a ``checkpoint`` does not store."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_ir import Jaxpr, eval_jaxpr
+
+
+class RecomputedRules:
+    """A forward rule that takes the value from the function, and only the residuals from the rule.
+
+    Inside of ``checkpoint`` the forward pass then runs the function alone: it stores no residuals,
+    so that the rule is dead code there.
+
+    Args:
+      fwd: the flat forward rule.
+      program: the function.
+    """
+
+    __slots__ = ("fwd", "program")
+
+    def __init__(self, fwd: Callable[..., Any], program: Jaxpr):
+        self.fwd = fwd
+        self.program = program
+
+    def forward(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[Any, Any, Any]:
+        """Return the function's results, the rule's residuals and their structure."""
+        _, residuals, tree = self.fwd(primals, perturbed)
+        return eval_jaxpr(self.program, self.program.consts, *primals), residuals, tree
