@@ -137,7 +137,7 @@ def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
     return outs, out_dims
 
 
-_WRAPPED = (BatchedRules, NarrowedRules, RecomputedRules)
+_WRAPPED: tuple[type, ...] = (BatchedRules, NarrowedRules, RecomputedRules)
 
 
 def with_values_of_functions(eqn: JaxprEqn) -> JaxprEqn:
