@@ -30,9 +30,10 @@ from ricci_xla.programs._program import abstract_leaves, program_key, qualified_
 from ricci_xla.programs._remembered import JitInfo
 
 from ._bundle import Bundle
-from ._dependencies import Watch, dependencies, difference
+from ._dependencies import dependencies, difference
 from ._fingerprint import Classes, NoFingerprint, fingerprint
 from ._records import CallRecord, decode_program, encode_program
+from ._watch import Watch
 
 _disable_jit = config.state("jax_disable_jit")
 

@@ -5,19 +5,23 @@ hashing: functions are their code and what they close over, objects their class 
 arrays their elements. Lines and paths are no part of it, so that moving code changes nothing.
 """
 
-import dataclasses
+import copyreg
 import hashlib
 import logging
+import os
 import struct
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
+from operator import attrgetter
 from types import (
     BuiltinFunctionType,
     CellType,
+    ClassMethodDescriptorType,
     CodeType,
     FunctionType,
     GenericAlias,
@@ -34,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ExtendedDType, Jaxpr, Primitive, ShapedArray, Tracer, unguarded
+from ricci_ir import ExtendedDType, Jaxpr, Primitive, ShapedArray, Tracer, config, unguarded
 from ricci_pytree import PyTreeDef
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes._axes import Axes
@@ -43,19 +47,28 @@ from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 
 from ._modules import is_fixed
+from ._purity import impurity
+from ._reads import reads_of
 
 _MOST_VALUES = 200_000
 _by_name = (
     BuiltinFunctionType,
-    GenericAlias,
+    ClassMethodDescriptorType,
     GetSetDescriptorType,
     MemberDescriptorType,
     MethodDescriptorType,
-    ModuleType,
     WrapperDescriptorType,
-    np.ufunc,
 )
 _locks = (type(threading.Lock()), type(threading.RLock()))
+
+
+# State of objects that numbers them, and that no program depends on, by module and class.
+_HARMLESS_STATE = {("flax.linen.module", "Module"): ("_id",)}
+
+
+def harmless_state(kind: type) -> tuple[str, ...]:
+    """The names of attributes of a class's objects that matter to no program."""
+    return _HARMLESS_STATE.get((kind.__module__, kind.__qualname__), ())
 
 
 class NoFingerprint(Exception):
@@ -99,11 +112,19 @@ class Classes:
     Attributes:
       known: the fingerprints.
       codes: the code of all functions that were written.
+      with_globals: those of them whose global names are of no module, and were written, too.
+      modules: the names of the modules that values refer to; their content was not written.
+      reflects: whether there is a function that reads attributes of modules by computed names.
+      caches: functions that cache results, with what the caches said of themselves.
       values: how many values were written.
     """
 
     def __init__(self):
         self.codes: set[CodeType] = set()
+        self.with_globals: set[CodeType] = set()
+        self.modules: set[str] = set()
+        self.reflects = False
+        self.caches: dict[int, tuple[Any, Any]] = {}
         self.known: dict[type, bytes] = {}
         self.values = 0
         self._open: dict[type, _Open] = {}
@@ -199,7 +220,7 @@ def _write_array(writer: _Writer, value: np.ndarray) -> None:
     if value.dtype.hasobject:
         raise NoFingerprint("it depends on a NumPy array of objects")
     writer.mark(str(value.dtype), str(value.shape))
-    writer.mark("elements", memoryview(np.ascontiguousarray(value)).cast("B").tobytes())
+    writer.mark("elements", value.tobytes())
 
 
 def _write_runtime_array(writer: _Writer, value: Any) -> None:
@@ -237,6 +258,28 @@ def _write_function(writer: _Writer, value: FunctionType) -> None:
     writer.feed_all(value.__defaults__ or ())
     _write_mapping(writer, value.__kwdefaults__ or {})
     _write_mapping(writer, value.__dict__)
+    owner = sys.modules.get(value.__globals__.get("__name__", ""))
+    if owner is None or vars(owner) is not value.__globals__:
+        writer.classes.with_globals.add(value.__code__)
+        for read in reads_of(value.__code__).reads:
+            if read.name in value.__globals__:
+                writer.mark("global", read.name)
+                writer.feed(value.__globals__[read.name])
+
+
+def _write_cached(writer: _Writer, value: Any) -> None:
+    if is_fixed(value.__module__):
+        writer.mark("name", f"{value.__module__}.{value.__qualname__}")
+        return
+    writer.classes.caches.setdefault(id(value), (value, value.cache_info()))
+    writer.feed(value.__wrapped__)
+
+
+def _write_module(writer: _Writer, value: ModuleType) -> None:
+    writer.mark("module", value.__name__)
+    writer.classes.modules.add(value.__name__)
+    if sys.modules.get(value.__name__) is not value:
+        raise NoFingerprint(f"{value.__name__} is not the module that is imported by that name")
 
 
 def _write_cell(writer: _Writer, value: CellType) -> None:
@@ -268,12 +311,40 @@ _class_names_of_python = frozenset(
 
 
 def _write_by_name(writer: _Writer, value: object) -> None:
+    writer.classes.reflects |= value in (getattr, hasattr, vars, dir)
+    impure = impurity(value) if isinstance(value, BuiltinFunctionType) else None
+    if impure is not None:
+        raise NoFingerprint(f"it depends on {impure}, whose results are not watched")
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
     module = getattr(value, "__module__", None)
     writer.mark("name", f"{module}.{name}" if name else repr(value))
     bound = getattr(value, "__self__", None)
     if bound is not None and not isinstance(bound, ModuleType):
         writer.feed(bound)
+
+
+def _write_getter(writer: _Writer, value: Any) -> None:
+    writer.classes.reflects = True
+    writer.feed(value.__reduce__())
+
+
+def _write_ufunc(writer: _Writer, value: np.ufunc) -> None:
+    if value.__name__.endswith("(vectorized)"):
+        raise NoFingerprint(f"it depends on {value}, which calls a Python function")
+    writer.mark("ufunc", f"{value.__name__} {value.signature} {value.types}")
+
+
+def _write_member(writer: _Writer, value: Enum) -> None:
+    kind = type(value)
+    writer.mark("member", f"{kind.__module__}.{kind.__qualname__}.{value.name}")
+    for name, item in value.__dict__.items():
+        if name not in ("__objclass__", "_sort_order_", "_hash"):
+            writer.mark("attribute", name)
+            writer.feed(item)
+
+
+def _write_logger(writer: _Writer, value: logging.Logger) -> None:
+    writer.mark("logger", f"{value.name} {value.getEffectiveLevel()} {value.disabled}")
 
 
 def _write_text(writer: _Writer, value: object) -> None:
@@ -313,29 +384,26 @@ def _write_tree(writer: _Writer, value: PyTreeDef) -> None:
 def _write_object(writer: _Writer, value: Any) -> None:
     kind = type(value)
     writer.feed(kind)
-    fields = getattr(kind, "__dataclass_fields__", None)
-    if fields is not None and kind.__dataclass_params__.eq:
-        # Such objects are the same for ``jit``, too, if they are equal.
-        for field in dataclasses.fields(value):
-            if field.compare:
-                writer.mark("field", field.name)
-                writer.feed(getattr(value, field.name, None))
-        return
     if kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__:
         state = getattr(value, "__dict__", None)
         slots = [name for name in _slots(kind) if hasattr(value, name)]
-        if state is not None or slots or kind.__flags__ & _HEAP_TYPE:
-            _write_mapping(writer, state or {})
+        if (state is not None or slots or kind.__flags__ & _HEAP_TYPE) and not _has_own_state(kind):
+            ignored = {name for cls in kind.__mro__ for name in harmless_state(cls)}
+            _write_mapping(writer, {k: v for k, v in (state or {}).items() if k not in ignored})
             for name in slots:
                 writer.mark("slot", name)
                 writer.feed(getattr(value, name))
-            if isinstance(value, dict):
+            base = _built_in_base(kind)
+            if base in (list, tuple):
+                writer.feed_all(base.__iter__(value))
+            elif base is dict:
                 _write_mapping(writer, value)
-            elif isinstance(value, list | tuple):
-                writer.feed_all(value)
+            elif base is not object:
+                writer.feed(base(value))
             return
     try:
-        reduced = value.__reduce_ex__(4)
+        reduce = copyreg.dispatch_table.get(kind)
+        reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
     except (TypeError, AttributeError, ValueError, RuntimeError) as error:
         raise NoFingerprint(
             f"it depends on an object of class {kind.__module__}.{kind.__qualname__}, whose state "
@@ -345,10 +413,32 @@ def _write_object(writer: _Writer, value: Any) -> None:
         writer.mark("global", reduced)
         return
     for part in reduced:
-        writer.feed_all(part) if hasattr(part, "__next__") else writer.feed(part)
+        # Items come as iterators.
+        is_iterator = hasattr(type(part), "__next__")
+        writer.feed_all(part) if is_iterator else writer.feed(part)
 
 
 _HEAP_TYPE = 1 << 9
+_MANAGED_WEAK_REFERENCES = 1 << 3
+_MANAGED_DICT = 1 << 4
+_BUILT_IN = (bool, int, float, complex, str, bytes, list, tuple, dict, object)
+
+
+def _built_in_base(kind: type) -> Any:
+    return next(cls for cls in kind.__mro__ if cls in _BUILT_IN)
+
+
+def _has_own_state(kind: type) -> bool:
+    """Whether instances hold more than a ``__dict__`` and slots: memory of a class in C."""
+    base = _built_in_base(kind)
+    size = base.__basicsize__
+    if kind.__itemsize__ and not base.__itemsize__:
+        return True
+    if kind.__dictoffset__ and not kind.__flags__ & _MANAGED_DICT:
+        size += 8
+    if kind.__weakrefoffset__ and not kind.__flags__ & _MANAGED_WEAK_REFERENCES:
+        size += 8
+    return kind.__basicsize__ > size + 8 * len(_slots(kind))
 
 
 def _slots(kind: type) -> list[str]:
@@ -364,7 +454,7 @@ def _slots(kind: type) -> list[str]:
 
 # By class, the most special ones first.
 _writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
-    (Enum, lambda w, x: w.mark("member", f"{type(x).__module__}.{type(x).__qualname__}.{x.name}")),
+    (Enum, _write_member),
     (np.ndarray, _write_array),
     (np.generic, lambda w, x: _write_array(w, np.asarray(x))),
     (np.dtype | ExtendedDType, lambda w, x: w.mark("dtype", str(x))),
@@ -373,13 +463,20 @@ _writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
     (CellType, _write_cell),
     (MethodType, _write_parts("__func__", "__self__")),
     (partial, _write_parts("func", "args", "keywords")),
+    (ModuleType, _write_module),
+    (GenericAlias, _write_parts("__origin__", "__args__")),
+    (np.ufunc, _write_ufunc),
+    (attrgetter, _write_getter),
+    (type(lru_cache(len)), _write_cached),
+    (type(os.environ), lambda w, x: w.mark("environment")),  # its reads are watched
+    (type(config), lambda w, x: _write_mapping(w, x.values)),
     (_by_name, _write_by_name),
     (property, _write_parts("fget", "fset", "fdel")),
     (staticmethod | classmethod, _write_parts("__func__")),
     (slice, _write_parts("start", "stop", "step")),
     (type, _write_class),
     (ShapedArray | Primitive | PartitionSpec | UnionType, _write_text),
-    (logging.Logger, lambda w, x: w.mark("logger", x.name)),
+    (logging.Logger, _write_logger),
     (Jaxpr, lambda w, x: w.feed_all([str(x), *x.consts])),
     (PyTreeDef, _write_tree),
     (Device, lambda w, x: w.mark("device", f"{x.platform} {x.device_kind} {x.id}")),

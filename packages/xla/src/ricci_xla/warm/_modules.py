@@ -21,16 +21,32 @@ def is_fixed(module: str | None) -> bool:
     return root in FIXED or root in sys.stdlib_module_names or root.startswith(_PREFIXES)
 
 
+def is_of_python(module: str) -> bool:
+    """Whether a module belongs to Python's standard library."""
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def is_compiled(module: str) -> bool:
+    """Whether a module has machine code in place of Python's."""
+    return module in sys.builtin_module_names or compiled_file(module) is not None
+
+
+def compiled_file(module: str) -> str | None:
+    """The file of a module's machine code, if it has one."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file if isinstance(file, str) and file.endswith((".so", ".pyd")) else None
+
+
 def file_of(module: str) -> str | None:
     """The source file of a module, if it has one. One that is not imported is only looked for."""
     if module in sys.modules:
         found = getattr(sys.modules[module], "__file__", None)
     else:
-        found = _find(module)
+        found = find_source(module)
     return found if found is not None and found.endswith(".py") else None
 
 
-def _find(module: str) -> str | None:
+def find_source(module: str) -> str | None:
     """The file from which a module would be imported; no code of it or its parents runs."""
     path: Any = None
     spec = None

@@ -99,9 +99,9 @@ def warm_start(
     types of the arguments and where they are, static arguments, options, and the versions of
     Python, NumPy, jaxlib and Ricci. What is not known is traced and compiled, and added.
 
-    Not seen are dependencies outside of Python's values: files that a function reads, the clock,
-    environment variables. A function that depends on them while it is traced should take them as
-    static arguments.
+    A function that reads what cannot be watched while it is traced, such as a file, the clock, or
+    random numbers of NumPy, is not kept, and the call's reason names it. Pass such values as static
+    arguments.
 
     Args:
       path: the bundle's file. It need not exist.

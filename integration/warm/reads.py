@@ -1,0 +1,215 @@
+"""Functions that read a value in many ways: `python reads.py BUNDLE VALUE` calls each once.
+
+A call prints a line of JSON: its name, what the bundle did and why, the result and the right one.
+"""
+
+import contextvars
+import functools
+import importlib
+import inspect
+import io
+import json
+import operator
+import os
+import pathlib
+import random
+import re
+import sys
+import threading
+import time
+
+import numpy as np
+import outside
+from outside import HOLDER
+from outside import VALUE as IMPORTED
+
+import ricci
+
+V = float(sys.argv[2])
+FILE = pathlib.Path(sys.argv[1] + ".value")
+FILE.write_text(json.dumps(V))
+np.save(sys.argv[1] + ".npy", V)
+os.environ["RICCI_TEST_VALUE"] = str(V)
+sys.argv.append(str(V))
+np.random.seed(int(V))
+random.seed(int(V))
+
+outside.VALUE = V
+outside.TABLE.update(value=V, list=[V])
+outside.Holder.value = V
+HOLDER.inner = V
+outside.function.value = V
+outside.defaulted.__defaults__ = (V,)
+outside.Kind.ONE._value_ = V
+outside.NUMBER = outside.Number(V)
+IMPORTED = V  # noqa: F811
+LOCAL = V
+BOX = [V]
+PATTERN = re.compile("a" * int(V))
+VARIABLE = contextvars.ContextVar("VARIABLE")
+VARIABLE.set(V)
+THREAD = threading.local()
+THREAD.value = V
+PARTIAL = functools.partial(operator.mul, V)
+GETTER = operator.attrgetter("VALUE")
+MODULES = {"outside": outside}
+UFUNC = (lambda v: np.frompyfunc(lambda x: x * v, 1, 1))(V)
+GENERATED = eval("lambda x: x * SECRET", {"SECRET": V})
+GENERATOR = np.random.default_rng(int(V))
+json.dumps.value = V
+os.RICCI_VALUE = V
+np.RICCI_VALUE = V
+STREAM = io.StringIO(str(V))
+
+
+@functools.lru_cache
+def cached():
+    return outside.VALUE
+
+
+cached()
+
+
+class Descriptor:
+    def __get__(self, instance, owner):
+        return outside.VALUE
+
+
+class Reader:
+    described = Descriptor()
+
+    @property
+    def value(self):
+        return globals()["LOCAL"]
+
+    def __init__(self):
+        self.module = outside
+
+
+READER = Reader()
+
+
+def attribute_of(module, name="VALUE"):
+    return getattr(module, name)
+
+
+def local_import():
+    from outside import VALUE  # noqa: PLC0415
+
+    return VALUE
+
+
+def local_import_as():
+    import outside as there  # noqa: PLC0415
+
+    return (lambda: there.VALUE)()
+
+
+def with_open():
+    with open(FILE) as file:
+        return json.load(file)
+
+
+def with_builtins():
+    return (
+        __builtins__["RICCI_VALUE"] if isinstance(__builtins__, dict) else __builtins__.RICCI_VALUE
+    )
+
+
+__builtins__.RICCI_VALUE = V
+
+WAYS = {
+    "a global": lambda: LOCAL,
+    "an imported global": lambda: IMPORTED,
+    "a module's attribute": lambda: outside.VALUE,
+    "getattr": lambda: getattr(outside, "VALUE"),  # noqa: B009
+    "getattr, computed": lambda: getattr(outside, "VAL" + "UE"),
+    "getattr elsewhere": lambda: attribute_of(outside),
+    "a module as a value": lambda: READER.module.VALUE,
+    "a module in a dict": lambda: MODULES["outside"].VALUE,
+    "vars": lambda: vars(outside)["VALUE"],
+    "__dict__": lambda: outside.__dict__["VALUE"],
+    "globals": lambda: globals()["LOCAL"],
+    "__globals__": lambda: attribute_of.__globals__["LOCAL"],
+    "sys.modules": lambda: sys.modules["outside"].VALUE,
+    "importlib": lambda: importlib.import_module("outside").VALUE,
+    "__import__": lambda: __import__("outside").VALUE,
+    "a local import": local_import,
+    "a local import as": local_import_as,
+    "eval": lambda: eval("LOCAL"),
+    "exec": lambda: (scope := {}, exec("v = LOCAL", globals(), scope))[0]["v"],
+    "a frame": lambda: sys._getframe().f_globals["LOCAL"],
+    "inspect": lambda: inspect.currentframe().f_globals["LOCAL"],
+    "attrgetter": lambda: operator.attrgetter("VALUE")(outside),
+    "a global attrgetter": lambda: GETTER(outside),
+    "map of getattr": lambda: list(map(getattr, [outside], ["VAL" + "UE"]))[0],
+    "map of attrgetter": lambda: list(map(GETTER, [outside]))[0],
+    "format": lambda: float("{0.VALUE}".format(outside)),  # noqa: UP030, UP032
+    "a module's __getattr__": lambda: outside.lazy,
+    "a metaclass's __getattr__": lambda: outside.ByMeta.anything,
+    "a property": lambda: READER.value,
+    "a descriptor": lambda: READER.described,
+    "a class attribute": lambda: outside.Holder.value,
+    "an object's attribute": lambda: HOLDER.inner,
+    "a dict's item": lambda: outside.TABLE["value"],
+    "a nested list": lambda: outside.TABLE["list"][0],
+    "a list": lambda: BOX[0],
+    "a function's attribute": lambda: outside.function.value,
+    "a changed default": lambda: outside.defaulted(1.0),
+    "an enum's value": lambda: outside.Kind.ONE.value,
+    "a float's subclass": lambda: outside.NUMBER + 0.0,
+    "a pattern": lambda: len(PATTERN.match("aaaa").group()),
+    "a context variable": lambda: VARIABLE.get(),
+    "a thread's local": lambda: THREAD.value,
+    "partial": lambda: PARTIAL(1.0),
+    "a ufunc of Python": lambda: float(UFUNC(1.0)),
+    "generated code": lambda: GENERATED(1.0),
+    "a cached result": lambda: cached(),
+    "an attribute of Python's module": lambda: os.RICCI_VALUE,
+    "an attribute of NumPy": lambda: np.RICCI_VALUE,
+    "a built-in name": lambda: RICCI_VALUE,  # noqa: F821
+    "__builtins__": with_builtins,
+    "sys.argv": lambda: float(sys.argv[-1]),
+    "environ": lambda: float(os.environ["RICCI_TEST_VALUE"]),
+    "environ.get": lambda: float(os.environ.get("RICCI_TEST_VALUE", 0)),
+    "getenv": lambda: float(os.getenv("RICCI_TEST_VALUE")),
+    "all of environ": lambda: float(dict(os.environ)["RICCI_TEST_VALUE"]),
+    "open": with_open,
+    "read_text": lambda: json.loads(FILE.read_text()),
+    "np.load": lambda: float(np.load(sys.argv[1] + ".npy")),
+    "a stream": lambda: float(STREAM.getvalue()),
+    "NumPy's random numbers": lambda: np.random.normal(),
+    "a generator of NumPy": lambda: GENERATOR.normal(),
+    "random": lambda: random.random(),
+    "the clock": lambda: time.time(),
+    "the working folder": lambda: len(os.getcwd()) * time.perf_counter(),
+}
+KEPT = {
+    "arithmetic": lambda: 1.0,
+    "math in NumPy": lambda: float(np.sqrt(4.0)) + np.pi,
+    "a seeded generator": lambda: float(np.random.default_rng(0).normal()),
+    "getattr of an object": lambda: getattr(re, "IGNORECASE").value,  # noqa: B009
+    "functools and itertools": lambda: functools.reduce(operator.add, [1.0, 2.0]),
+    "a path's text": lambda: float(len(os.path.join("a", "b"))),
+    "an unchanged variable": lambda: float(len(os.environ.get("RICCI_NONE", "12"))),
+    "getattr of a namespace": lambda: float(getattr(ricci.numpy, "pi")),  # noqa: B009
+    "a clock that is not read": lambda: 1.0 if V else time.time(),
+    "sorted": lambda: sorted([3.0, 1.0], key=lambda x: -x)[0],
+}
+
+
+def tell(start, name, way):
+    def function(x):
+        return x * way()
+
+    function.__qualname__ = name
+    result = float(ricci.jit(function)(1.0))
+    call = start.calls[-1]
+    row = {"name": name, "outcome": call.outcome, "reason": call.reason, "result": result}
+    print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    with ricci.warm_start(sys.argv[1]) as warm:
+        for way_name, read in (KEPT if sys.argv[3:4] == ["kept"] else WAYS).items():
+            tell(warm, way_name, read)

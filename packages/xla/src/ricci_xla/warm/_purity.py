@@ -1,0 +1,182 @@
+"""Which functions of Python, NumPy and Ricci give results that their arguments alone decide.
+
+The code of these is known by a version. What a traced function calls of it must not bring in
+anything from outside: a file, the clock, the environment, random numbers, a frame, a table that
+somebody else fills. The tables list what is known to be harmless; all else is not.
+"""
+
+import sys
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+from ._modules import is_compiled, is_fixed, is_of_python
+
+# Modules of Python's standard library, with the C modules behind them.
+_PURE_MODULES = frozenset(
+    "__future__ _abc _ast _bisect _blake2 _codecs _collections _collections_abc _contextvars "
+    "_csv _datetime _functools _hashlib _heapq _json _md5 _opcode _operator _sha1 _sha2 _sha3 "
+    "_sre _statistics _string _struct _thread _tokenize _typing _warnings _weakref _weakrefset "
+    "abc array ast base64 binascii bisect builtins cmath codecs collections colorsys contextlib "
+    "contextvars copy copyreg dataclasses datetime difflib dis encodings enum fractions "
+    "functools graphlib hashlib heapq html inspect itertools json keyword logging math numbers "
+    "opcode operator pprint re reprlib sre_compile sre_parse statistics string struct textwrap "
+    "threading token tokenize traceback types typing unicodedata warnings weakref zlib".split()
+)
+# Other modules, of which only these functions are.
+_PURE_FUNCTIONS = {
+    "posix": {"fspath"},
+    "nt": {"fspath"},
+    "posixpath": set(
+        "_get_sep basename commonprefix dirname isabs join normpath split splitext".split()
+    ),
+    "genericpath": {"_splitext", "_check_arg_types", "commonprefix"},
+    "sys": set("exc_info exception getsizeof getrecursionlimit intern is_finalizing".split()),
+    "uuid": {"UUID.__init__", "UUID.__eq__", "UUID.__hash__", "UUID.__str__"},
+    "pathlib": {  # paths as text
+        *("PurePath." + name for name in "__new__ __init__ __reduce__ __str__ __fspath__".split()),
+        *("PurePath." + name for name in "__hash__ __eq__ __truediv__ joinpath name stem".split()),
+        *("PurePath." + name for name in "suffix parent parts with_suffix with_name".split()),
+        *("PurePath." + name for name in "with_segments drive root anchor _tail".split()),
+        *("PurePath." + name for name in "_load_parts _parse_path _format_parsed_parts".split()),
+        *("PurePath." + name for name in "_from_parsed_parts _str_normcase".split()),
+        *("Path.__init__", "Path.__new__"),
+    },
+}
+# Functions of pure modules that are not.
+_IMPURE_FUNCTIONS = {
+    "builtins": set("__import__ breakpoint help input open".split()),
+    "_contextvars": {"copy_context"},
+    "codecs": {"open"},
+    "datetime": set("now today utcnow".split()),
+    "inspect": set(
+        "currentframe getframeinfo getinnerframes getmodule getouterframes getsource "
+        "getsourcefile getsourcelines findsource stack trace".split()
+    ),
+    "logging": set(
+        "getLogger Logger.getEffectiveLevel Logger.hasHandlers Logger.isEnabledFor".split()
+    ),
+    "tokenize": {"open"},
+    "traceback": set("extract_stack walk_stack print_stack format_stack".split()),
+    "numpy": {"fromfile"},
+    "ricci_numpy": {"fromfile", "load"},
+    "numpy._core._multiarray_umath": {"fromfile"},
+}
+# Parts of NumPy and Ricci that read files or keep random state.
+_IMPURE_PARTS = (
+    "numpy.random",
+    "numpy._core.memmap",
+    "numpy.ctypeslib",
+    "numpy.lib._datasource",
+    "numpy.lib._npyio_impl",
+    "numpy.lib._format_impl",
+    "numpy.lib.format",
+    "ricci_storage",
+)
+# Generators of random numbers are pure if they are given a seed.
+_SEEDED = frozenset(
+    "default_rng RandomState Generator SeedSequence PCG64 PCG64DXSM MT19937 Philox SFC64".split()
+)
+# Libraries outside of Python whose functions in C are known to keep no state.
+_PURE_LIBRARIES = frozenset(("scipy", "flaxlib", "flaxlib_cpp", "optree", "msgpack"))
+_DESCRIPTORS = (
+    ClassMethodDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
+# Kinds of functions that other languages make, and that name their own modules.
+_WITH_MODULES = ("nanobind", "_cython")
+
+
+def is_pure(module: str, function: str) -> bool:
+    """Whether a function depends on its arguments only, as far as is known of its module.
+
+    Args:
+      module: the function's module.
+      function: its qualified name.
+    """
+    if function in _IMPURE_FUNCTIONS.get(module, ()) or module.startswith(_IMPURE_PARTS):
+        return False
+    if module.startswith("importlib._bootstrap"):
+        return True  # the code that it imports is watched
+    root = module.partition(".")[0]
+    if root in _PURE_MODULES or root in _PURE_LIBRARIES:
+        return True
+    if is_of_python(module):
+        return function in _PURE_FUNCTIONS.get(module, ())
+    return is_fixed(module)
+
+
+def impurity(function: Any, first: object = None) -> str | None:
+    """Return the name of a function without Python code that may read what is not watched.
+
+    Functions with Python code are judged when this runs: ``None`` is returned for them, and for
+    pure ones.
+
+    Args:
+      function: anything that can be called.
+      first: the first argument, if there is one.
+    """
+    if isinstance(function, type):
+        bad = [kind for kind in function.__mro__ if _is_impure_type(kind, first)]
+        return f"{bad[0].__module__}.{bad[0].__qualname__}" if bad else None
+    if isinstance(function, MethodType):
+        return impurity(function.__func__, function.__self__)
+    if isinstance(function, FunctionType) or _runs_python(type(function)):
+        return None
+    owner, module, name = _home(function)
+    if module.startswith("numpy.random"):
+        generator = first if owner is None or isinstance(owner, type) else owner
+        if type(generator).__module__.startswith("numpy.random"):
+            # It is known by its state, unless it is the one of NumPy's own functions.
+            is_harmless = generator is not _global_generator()
+        else:
+            is_harmless = name in _SEEDED and first is not None
+    else:
+        # A class in Python has such functions for the Python code of its methods.
+        is_in_python = owner is not None and not (is_fixed(module) or is_compiled(module))
+        is_harmless = is_in_python or is_pure(module, name)
+    return None if is_harmless else f"{module}.{name}"
+
+
+def _is_impure_type(kind: type, first: object) -> bool:
+    module, name = kind.__module__, kind.__qualname__
+    if not is_compiled(module) or is_pure(module, name):
+        return False
+    return not (module.startswith("numpy.random") and name in _SEEDED and first is not None)
+
+
+def _runs_python(kind: type) -> bool:
+    call = next((cls.__dict__["__call__"] for cls in kind.__mro__ if "__call__" in cls.__dict__), 0)
+    return isinstance(call, FunctionType)
+
+
+def _home(function: Any) -> tuple[object, str, str]:
+    """The object or class that a function belongs to, if any; its module, and its name."""
+    kind = type(function)
+    name = str(getattr(function, "__name__", kind.__qualname__))
+    if isinstance(function, BuiltinFunctionType | MethodWrapperType):
+        owner = function.__self__
+        if owner is None or isinstance(owner, ModuleType):
+            return None, str(function.__module__ or getattr(owner, "__name__", "")), name
+        classes = (owner if isinstance(owner, type) else type(owner)).__mro__
+        definer = next((cls for cls in classes if name in cls.__dict__), classes[0])
+        return owner, definer.__module__, name
+    if isinstance(function, _DESCRIPTORS):
+        return function.__objclass__, function.__objclass__.__module__, name
+    if kind.__module__.startswith(_WITH_MODULES):
+        return None, str(function.__module__), name
+    return None, kind.__module__, kind.__qualname__
+
+
+def _global_generator() -> object:
+    module = sys.modules.get("numpy.random.mtrand")
+    return getattr(module, "_rand", module)

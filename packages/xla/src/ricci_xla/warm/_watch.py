@@ -1,0 +1,459 @@
+"""Observes what Python runs while a function is traced, and what that reads.
+
+Python tells of every function that starts (``sys.monitoring``), and of every call in the code of
+users and libraries. A value is fingerprinted if it can be found again by a name; what cannot be
+found again makes that the call is not kept.
+"""
+
+import os
+import sys
+import threading
+from functools import lru_cache
+from importlib.util import resolve_name
+from operator import attrgetter
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+from ._fingerprint import Classes, NoFingerprint, fingerprint
+from ._modules import find_source, is_compiled, is_fixed, is_of_python
+from ._purity import impurity, is_pure
+from ._reads import Import, Read, reads_of
+
+_monitoring = sys.monitoring
+_lock = threading.Lock()
+# Owners of values that are no modules: variables of the environment; modules that may be imported.
+ENVIRONMENT = "os.environ"
+IMPORTS = "import"
+# The name that stands for all names of a module.
+ALL = "*"
+ABSENT = object()
+# Names that the import system sets.
+_UNREAD = frozenset("__builtins__ __cached__ __loader__ __spec__ __warningregistry__".split())
+_REFLECTORS: tuple[Any, ...] = (getattr, hasattr, vars, dir, attrgetter)
+_LOOK_AT_TYPE: tuple[Any, ...] = (isinstance, issubclass, type, id, callable)
+_ENVIRONMENT_LISTINGS = frozenset(
+    "_Environ." + name for name in "__iter__ __len__ __repr__ copy __or__ __ror__".split()
+)
+_ENVIRONMENT_ACCESS = frozenset(
+    "getenv _createenviron.<locals>.encode _createenviron.<locals>.decode "
+    "_createenviron.<locals>.check_str".split()
+)
+_INTROSPECTIVE = frozenset(("typing_extensions",))  # only to name the caller's module
+_WITHOUT_STATE_READ = frozenset((("sys", "stdout"), ("sys", "stderr")))
+
+
+class Watch:
+    """Observes which Python code runs, in a ``with`` block.
+
+    Threads that ran before do not trace: what they run meanwhile, as to load data or to draw a
+    progress bar, is nothing that the program depends on.
+
+    Values are read when the first code starts that reads them, since tracing may change them, as
+    libraries do that count their layers.
+
+    Args:
+      classes: what was written of the function that is traced.
+
+    Attributes:
+      codes: the code that ran, by module.
+      values: the fingerprints of the global names that it reads, by module.
+      failed: why some have no fingerprint, by module and name.
+      imported: the modules that were imported before.
+    """
+
+    def __init__(self, classes: Classes):
+        self.classes = classes
+        self.codes: dict[str, list[CodeType]] = {}
+        self.values: dict[str, dict[str, bytes]] = {}
+        self.failed: dict[str, str] = {}
+        self.imported: frozenset[str] = frozenset()
+        self._others: frozenset[int] = frozenset()
+        self._attributes: set[str] = set()
+        self._imports: set[tuple[Import, str | None]] = set()
+        self._escaped: dict[str, ModuleType] = {}
+        self._wholes: set[str] = set()
+        self._reflects = False
+        self._introspective: set[CodeType] = set()
+        self._foreign: list[tuple[CodeType, str]] = []
+
+    def __enter__(self) -> "Watch":
+        self.imported = frozenset(sys.modules)
+        self._others = frozenset(sys._current_frames()) - {threading.get_ident()}
+        _events.start(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _events.stop(self)
+
+    def concerns(self, thread: int) -> bool:
+        """Whether the program may depend on what a thread runs."""
+        return thread not in self._others
+
+    def start(self, code: CodeType, names: dict[str, Any], builtins: dict[str, Any]) -> None:
+        """Note that code is about to run, with its global names and built-in ones."""
+        module = str(names.get("__name__"))
+        is_own = is_of(module, names)
+        if is_own or code.co_filename.startswith("<"):
+            self.codes.setdefault(module, []).append(code)
+        reads = reads_of(code)
+        self._attributes |= reads.attributes
+        if module in _INTROSPECTIVE:
+            self._introspective.add(code)
+        elif reads.introspection:
+            self._fail(
+                f"{module}.{code.co_qualname}",
+                f"it reads {min(reads.introspection)}, which gives the variables of other code",
+            )
+        for statement in reads.imports:
+            self._imports.add((statement, names.get("__package__") or module))
+        for read in reads.reads:
+            self._read(read, code, module, names, builtins, is_own)
+
+    def call(self, code: CodeType, offset: int, function: Any, first: object) -> bool:
+        """Judge a call of something that is no Python function; return whether it is harmless."""
+        if isinstance(first, ModuleType):
+            if not (
+                function in _LOOK_AT_TYPE
+                or offset in reads_of(code).constant_names
+                or (isinstance(function, type) and not is_compiled(function.__module__))
+            ):
+                self._escape(first)
+                self._wholes.add(first.__name__)
+            return False
+        if isinstance(first, str) and getattr(function, "__name__", "") in ("format", "format_map"):
+            self._reflects |= "." in first or "[" in first
+            return False
+        name = impurity(function, first)
+        if name is not None and code not in self._introspective:
+            self._fail(name, f"{code.co_qualname} calls it, and its results are not watched")
+        return name is None
+
+    def start_impure(self, frame: FrameType) -> None:
+        """Judge code of Python or NumPy that may read what is not watched."""
+        module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_qualname
+        if not _is_for_user(frame):
+            return
+        if module == "os" and name == "_Environ.__getitem__":
+            self._note_value(ENVIRONMENT, frame.f_locals["key"])
+        elif module == "os" and name in _ENVIRONMENT_LISTINGS:
+            self._note_value(ENVIRONMENT, ALL)
+        elif not (module == "os" and name in _ENVIRONMENT_ACCESS):
+            self._fail(f"{module}.{name}", "its results are not watched")
+
+    def finish(self) -> None:
+        """Note what is read of modules that were passed on, as far as all code that ran names it.
+
+        Only then are ``values`` and ``failed`` complete.
+        """
+        for statement, package in self._imports:
+            self._imported(statement, package)
+        done: set[str] = set()
+        while True:
+            for name in self.classes.modules:
+                if name in sys.modules:
+                    self._escape(sys.modules[name])
+            todo = [module for name, module in self._escaped.items() if name not in done]
+            if not todo:
+                break
+            for module in todo:
+                done.add(module.__name__)
+                self._read_escaped(module)
+        for code, name in self._foreign:
+            if code not in self.classes.with_globals:
+                self._fail(f"{code.co_qualname}.{name}", "it is a global name of no module")
+        for function, before in self.classes.caches.values():
+            if before.currsize and function.cache_info().hits > before.hits:
+                self._fail(
+                    f"{function.__module__}.{function.__qualname__}",
+                    "it gave a result that was cached before",
+                )
+
+    def _fail(self, name: str, reason: str) -> None:
+        self.failed.setdefault(name, reason)
+
+    def _read(
+        self,
+        read: Read,
+        code: CodeType,
+        module: str,
+        names: dict[str, Any],
+        builtins: dict[str, Any],
+        is_own: bool,
+    ) -> None:
+        value: Any = ABSENT
+        attributes, reflector = read.attributes, read.reflector
+        is_called = read.is_called and not attributes
+        if read.name in names:
+            value = names[read.name]
+            if is_own:
+                self._note(module, read.name, value)
+            elif not (isinstance(value, ModuleType) or _is_by_name(value)):
+                self._foreign.append((code, read.name))
+        else:
+            if is_own and code.co_name != "<module>":
+                self._note(module, read.name, ABSENT)
+            if read.name not in builtins:
+                return
+            value = builtins[read.name]
+            self._note_fixed("builtins", read.name, value, is_called)
+            if value is globals:
+                self._wholes.add(module)
+                self._escape(sys.modules[module]) if is_own else self._foreign.append(
+                    (code, "globals")
+                )
+        if reflector is not None and reflector in names:
+            attributes = attributes[:-1]  # another function of that name
+        for i, attribute in enumerate(attributes):
+            if not isinstance(value, ModuleType):
+                return
+            # ``hasattr`` looks only whether it is there.
+            is_called = read.is_called or reflector == "hasattr" or i < len(read.attributes) - 1
+            value = self._attribute(value, attribute, is_called)
+        if isinstance(value, ModuleType):
+            self._escape(value)
+
+    def _attribute(self, module: ModuleType, name: str, is_called: bool) -> Any:
+        """Note the attribute of a module, and return it."""
+        owner = module.__name__
+        if not self._is_importable(module):
+            return ABSENT
+        if name == "__dict__":
+            self._wholes.add(owner)
+            self._escape(module)
+            return ABSENT
+        value = vars(module).get(name, ABSENT)
+        if value is ABSENT:  # perhaps one that is imported when it is read
+            value = sys.modules.get(f"{owner}.{name}", ABSENT)
+        if not is_fixed(owner):
+            self._note(owner, name, value)
+        elif value is not ABSENT:
+            self._note_fixed(owner, name, value, is_called)
+        return value
+
+    def _is_importable(self, module: ModuleType) -> bool:
+        if sys.modules.get(module.__name__) is module:
+            return True
+        self._fail(module.__name__, "it is not the module that is imported by that name")
+        return False
+
+    def _note(self, owner: str, name: str, value: Any) -> None:
+        if value is ABSENT or isinstance(value, ModuleType) or f"{owner}.{name}" not in self.failed:
+            self._note_value(owner, name)
+
+    def _note_fixed(self, owner: str, name: str, value: Any, is_called: bool) -> None:
+        if (owner, name) in _WITHOUT_STATE_READ:
+            return
+        if (owner, name) == ("sys", "modules"):
+            self._fail("sys.modules", "it holds all modules")
+            return
+        if isinstance(value, ModuleType):
+            return  # some are imported when they are first read
+        is_reflector = any(value is reflector for reflector in _REFLECTORS)
+        self._reflects |= value is attrgetter or (is_reflector and not is_called)
+        impure = None if is_called or isinstance(value, type) else _impure_value(value)
+        if impure is not None:
+            self._fail(impure, "its results are not watched")
+        else:
+            self._note_value(owner, name)
+
+    def _note_value(self, owner: str, name: str) -> None:
+        values = self.values.setdefault(owner, {})
+        if name in values or f"{owner}.{name}" in self.failed:
+            return
+        try:
+            values[name] = value_of(owner, name, self.classes)
+        except NoFingerprint as reason:
+            self.failed[f"{owner}.{name}"] = str(reason)
+
+    def _escape(self, module: ModuleType) -> None:
+        if self._is_importable(module):
+            self._escaped.setdefault(module.__name__, module)
+
+    def _imported(self, statement: Import, package: str | None) -> None:
+        name = statement.name
+        if statement.level:
+            name = resolve_name("." * statement.level + name, package)
+        parts = name.split(".")
+        for i in range(1, len(parts) + 1):
+            part = ".".join(parts[:i])
+            module = sys.modules.get(part)
+            if module is None:
+                self._note_value(IMPORTS, part)
+                return
+            if not isinstance(module, ModuleType):
+                self._fail(part, "it is imported, and is no module")
+                return
+            self._escape(module)
+            if statement.has_star:
+                self._wholes.add(part)
+
+    def _read_escaped(self, module: ModuleType) -> None:
+        owner = module.__name__
+        names = vars(module)
+        reflects = self._reflects or self.classes.reflects
+        if not is_fixed(owner) and (reflects or owner in self._wholes):
+            self._note_value(owner, ALL)
+            for value in tuple(names.values()):
+                if isinstance(value, ModuleType):
+                    self._escape(value)
+        elif owner in self._wholes and is_of_python(owner) and not is_pure(owner, ""):
+            self._fail(owner, "it is read by a name that is computed")
+        for name in sorted(self._attributes.intersection(names)):
+            value = self._attribute(module, name, True)
+            if isinstance(value, ModuleType):
+                self._escape(value)
+
+
+class _Events:
+    """Passes Python's events on to the watches that are open."""
+
+    def __init__(self):
+        self._watches: tuple[Watch, ...] = ()
+        self._tool: int | None = None
+        self._codes: set[CodeType] = set()  # that tell of their calls
+        self._harmless: set[Any] = set()  # functions that were judged
+
+    def start(self, watch: Watch) -> None:
+        events = _monitoring.events
+        with _lock:
+            if self._tool is None:
+                self._tool = self._take()
+            self._watches = (*self._watches, watch)
+            # Each place tells of itself once only, until it is asked again.
+            _monitoring.set_events(self._tool, events.PY_START)
+            _monitoring.restart_events()
+
+    def stop(self, watch: Watch) -> None:
+        events = _monitoring.events
+        with _lock:
+            self._watches = tuple(w for w in self._watches if w is not watch)
+            if not self._watches and self._tool is not None:
+                _monitoring.set_events(self._tool, events.NO_EVENTS)
+                for code in self._codes:
+                    _monitoring.set_local_events(self._tool, code, events.NO_EVENTS)
+                self._codes.clear()
+
+    def _take(self) -> int:
+        events = _monitoring.events
+        for number in (4, 3, 0, 1, 2, 5):  # the last ones have a meaning for debuggers
+            if _monitoring.get_tool(number) is None:
+                _monitoring.use_tool_id(number, "ricci.warm_start")
+                _monitoring.register_callback(number, events.PY_START, self._started)
+                _monitoring.register_callback(number, events.CALL, self._called)
+                return number
+        raise NoFingerprint("other tools observe all that runs, and Python allows no more of them")
+
+    def _started(self, code: CodeType, offset: int) -> object:
+        frame = sys._getframe(1)
+        names = frame.f_globals
+        module = str(names.get("__name__"))
+        is_known = is_fixed(module)
+        if is_known and _is_pure(module, code.co_qualname):
+            return _monitoring.DISABLE
+        thread, watches = threading.get_ident(), self._watches
+        concerned = [watch for watch in watches if watch.concerns(thread)]
+        if is_known:
+            for watch in concerned:
+                watch.start_impure(frame)
+            return None
+        for watch in concerned:
+            watch.start(code, names, frame.f_builtins)
+        if concerned and self._tool is not None:
+            self._codes.add(code)
+            _monitoring.set_local_events(self._tool, code, _monitoring.events.CALL)
+        # A place that was told of to some watches only has to tell of itself again.
+        return _monitoring.DISABLE if len(concerned) == len(watches) else None
+
+    def _called(self, code: CodeType, offset: int, function: Any, first: object) -> None:
+        kind = type(function)
+        if kind is FunctionType:
+            return
+        is_module = type(first) is ModuleType
+        is_cached = kind.__module__ == "builtins" and kind.__hash__ is not None
+        if is_cached and not is_module and function in self._harmless:
+            return
+        if first is _monitoring.MISSING:
+            first = None
+        thread = threading.get_ident()
+        concerned = [watch for watch in self._watches if watch.concerns(thread)]
+        judged = [watch.call(code, offset, function, first) for watch in concerned]
+        if is_cached and first is None and all(judged):
+            self._harmless.add(function)
+
+
+_events = _Events()
+_is_pure = lru_cache(maxsize=16384)(is_pure)
+
+
+def value_of(owner: str, name: str, classes: Classes) -> bytes:
+    """Return the fingerprint of a value that is found by the name of its owner and its own.
+
+    Raises:
+      NoFingerprint: if it has none.
+    """
+    if owner == ENVIRONMENT:
+        return fingerprint(dict(os.environ) if name == ALL else os.environ.get(name))
+    if owner == IMPORTS:
+        return b"found" if find_source(name) is not None else b"missing"
+    values = vars(sys.modules[owner])
+    if name == ALL:
+        return _fingerprint_all(values, classes)
+    value = values.get(name, ABSENT)
+    if value is ABSENT:
+        is_submodule = "__path__" in values and find_source(f"{owner}.{name}") is not None
+        return f"module {owner}.{name}".encode() if is_submodule else b"absent"
+    if isinstance(value, ModuleType):
+        return b"module " + value.__name__.encode()
+    if is_fixed(owner):
+        if _is_by_name(value):
+            kind = type(value).__qualname__
+            return f"{kind} {value.__module__}.{value.__qualname__}".encode()
+        if not is_of_python(owner):
+            try:
+                return fingerprint(value, classes=classes)
+            except NoFingerprint:  # known by the version
+                return f"object {type(value).__qualname__}".encode()
+    return fingerprint(value, classes=classes)
+
+
+def is_of(module: str, names: dict[str, Any]) -> bool:
+    """Whether code that sees some global names is a module's, and not generated elsewhere."""
+    owner = sys.modules.get(module)
+    return owner is not None and vars(owner) is names
+
+
+def _fingerprint_all(values: dict[str, Any], classes: Classes) -> bytes:
+    parts: list[object] = []
+    for name in sorted(values.keys() - _UNREAD):
+        value = values[name]
+        parts += [name, value.__name__ if isinstance(value, ModuleType) else value]
+    return fingerprint(*parts, classes=classes)
+
+
+def _is_by_name(value: Any) -> bool:
+    """Whether a value is a function or a class whose code is known by a version."""
+    module = getattr(value, "__module__", None)
+    return (
+        callable(value)
+        and isinstance(module, str)
+        and is_fixed(module)
+        and isinstance(getattr(value, "__qualname__", None), str)
+    )
+
+
+def _impure_value(value: Any) -> str | None:
+    return impurity(value) if callable(value) else None
+
+
+def _is_for_user(frame: FrameType) -> bool:
+    """Whether the code of Python, NumPy or Ricci in a frame runs for the code of others."""
+    is_python = is_of_python(str(frame.f_globals.get("__name__")))
+    caller = frame.f_back
+    while caller is not None:
+        module = caller.f_globals.get("__name__")
+        if not is_fixed(str(module)):
+            return True
+        if module == "importlib._bootstrap" or (is_python and not is_of_python(str(module))):
+            return False  # imported now, or used by NumPy or Ricci for itself
+        caller = caller.f_back
+    return False
