@@ -1,10 +1,11 @@
-"""What all tests share: examples in docstrings get a backend, and runs may take a sample of cases.
+"""Setup that all tests share: a backend for examples in docstrings, and samples of the cases.
 
 Examples need a backend and operators, whichever package they are in. With ``RICCI_CASES_PER_TEST``
 each test function runs so many of its cases, evenly spaced: enough to find a dependency that a
 package does not declare, where all cases run elsewhere. With ``RICCI_SAMPLE`` test functions that
 are marked ``sampled(most)``, which compile much in each case, run so many; `nox -s tests` runs them
-whole. Modules that ``RICCI_WITHOUT`` names cannot be imported, as if they were not installed.
+whole, and so does a run that selects tests by name (``-k``, or a node id with ``::``). Modules that
+``RICCI_WITHOUT`` names cannot be imported, as if they were not installed.
 """
 
 import importlib
@@ -23,6 +24,12 @@ for _name in filter(find_spec, os.environ.get("RICCI_WITHOUT", "").split()):
     sys.modules[_name] = None  # pyright: ignore[reportArgumentType]
 # What builds the site needs Sphinx, which the environments of tests do not have.
 collect_ignore = ["docs/conf.py", "docs/_build", "docs/_ext", "docs/reference/api"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Unset ``RICCI_SAMPLE`` where tests are selected by name, before test modules read it."""
+    if config.option.keyword or any("::" in argument for argument in config.args):
+        os.environ.pop("RICCI_SAMPLE", None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

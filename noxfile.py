@@ -135,7 +135,8 @@ def tests(session: nox.Session, jaxlib: str, package: str) -> None:
 def tests_together(session: nox.Session) -> None:
     """Run the tests of every package at once, on one jaxlib; arguments go to pytest.
 
-    Of what is marked ``sampled``, and of the laws' cases, only a sample: `nox -s tests` runs all.
+    Of what is marked ``sampled``, and of the laws' cases, only a sample: `nox -s tests` runs all,
+    and so does a selection by name (`-k`, or a node id).
     """
     run_pytest(session, workspace(), "-n", "auto", "--dist", "worksteal", RICCI_SAMPLE="1")
 
