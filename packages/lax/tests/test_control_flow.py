@@ -15,6 +15,8 @@ from ricci_lax import (
     cond,
     convert_element_type,
     cos,
+    dynamic_slice,
+    dynamic_update_slice,
     fori_loop,
     full,
     gt,
@@ -237,6 +239,26 @@ def test_scalars_with_little_in_common_are_left_alone():
 
     text = lower_jaxpr(make_jaxpr(fun)(np.float32(1)), "f")
     assert text.count("stablehlo.sine") <= 3
+
+
+@pytest.mark.parametrize("length", [0, 1, 5])
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_body_is_packed_at_most_once(joined, length):
+    """Scalars that index arrays stay by themselves, so that there are as many after packing."""
+
+    def fun(x, *positions):
+        def step(cs, indices):
+            x, *scalars = cs
+            for i in indices:
+                x = dynamic_update_slice(
+                    x, mul(dynamic_slice(x, (i,), (1,)), dynamic_slice(x, (0,), (1,))), (i,)
+                )
+            return [x, *(sin(s) if joined else s for s in scalars)], None
+
+        return scan(step, [x, *[F(1)] * 9], positions)[0]
+
+    program = make_jaxpr(fun)(X, *[np.zeros(length, np.int32)] * 9)
+    assert lower_jaxpr(program, "f").count("stablehlo.while") == (length > 1)
 
 
 # Without jit

@@ -9,8 +9,10 @@ and storing one number at a time. Packing rewrites the body of a scan:
 3. Equations of one level that apply the same primitive to lanes of the same vectors become one,
    by the primitive's batching rule. A batching rule gives each lane the result of the scalar
    equation, so that the packed body computes what the original does.
-4. The body stays as it is if more scalar equations are left alone than are joined: each of them
-   would have to take its operands out of a vector.
+4. The body stays as it is if no equations are joined, or if more scalar equations are left alone
+   than are joined: each of them would have to take its operands out of a vector.
+
+A packed body is not packed again.
 """
 
 from collections import defaultdict
@@ -61,8 +63,12 @@ class Packing(TupleRecord):
 def packing_of(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
     """The packed form of a scan's body, cached on it; ``None`` if there is little to gain."""
     return jaxpr.derived(
-        ("packing", num_consts, num_carry), lambda: (_pack(jaxpr, num_consts, num_carry),)
+        _cache_key(num_consts, num_carry), lambda: (_pack(jaxpr, num_consts, num_carry),)
     )[0]
+
+
+def _cache_key(num_consts: int, num_carry: int) -> tuple[str, int, int]:
+    return "packing", num_consts, num_carry
 
 
 def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
@@ -85,7 +91,8 @@ def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
     }
     steps, places = _vectorized(levels, lanes, len(carry) + len(xs))
     single = sum(len(step) == 1 and _is_scalar(step[0]) for step in steps)
-    if single > sum(len(step) for step in steps if len(step) > 1):
+    joined = sum(len(step) for step in steps if len(step) > 1)
+    if not joined or single > joined:
         return None
     ys = _groups_by_vector(jaxpr.outvars[num_carry:], places)
 
@@ -111,12 +118,11 @@ def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
             *map(values.read, _others(collected, ys)),
         ]
 
-    in_avals = [
-        *jaxpr.in_avals[:num_consts],
-        *_packed(carry_vars, carry),
-        *_packed(xs_vars, xs),
-    ]
-    return Packing(trace_to_jaxpr(body, in_avals, jaxpr.debug_info), carry, xs, ys)
+    carry_avals = _packed(carry_vars, carry)
+    in_avals = [*jaxpr.in_avals[:num_consts], *carry_avals, *_packed(xs_vars, xs)]
+    packed = trace_to_jaxpr(body, in_avals, jaxpr.debug_info)
+    packed.derived(_cache_key(num_consts, len(carry_avals)), lambda: (None,))
+    return Packing(packed, carry, xs, ys)
 
 
 def _groups(variables: Sequence[Any], uses: dict[int, Any]) -> Groups:
@@ -162,13 +168,13 @@ def pack(values: Sequence[Any], groups: Groups, axis: int) -> list[Any]:
 def unpack(values: Sequence[Any], groups: Groups, axis: int) -> list[Any]:
     """The inverse of ``pack``."""
     count = len(values) - len(groups) + sum(map(len, groups))
-    found = {
+    lanes = {
         i: index_in_dim(vector, lane, axis, keepdims=False)
         for vector, group in zip(values, groups, strict=False)
         for lane, i in enumerate(group)
     }
     others = iter(values[len(groups) :])
-    return [found[i] if i in found else next(others) for i in range(count)]
+    return [lanes[i] if i in lanes else next(others) for i in range(count)]
 
 
 # Operations
