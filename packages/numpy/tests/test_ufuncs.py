@@ -8,7 +8,7 @@ import pytest
 
 import ricci_numpy as jnp
 from ricci_autodiff import grad
-from ricci_ir import ShapeDtypeStruct, make_jaxpr
+from ricci_ir import ShapeDtypeStruct, enable_x64, make_jaxpr
 
 F = np.array([0.5, -1.5, 2.25, 0.0], np.float32)
 G = np.array([2.0, 3.0, -0.5, 1.0], np.float32)
@@ -90,6 +90,21 @@ def test_value_of_float_and_integer_is_numpys(name, backend):
 @pytest.mark.parametrize("name", INTEGER.split())
 def test_value_of_integers_is_numpys(name, backend):
     _compare(name, (N, np.abs(K)), backend)
+
+
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+)
+def test_divisors_and_multiples_at_the_borders_of_integers_are_numpys(dtype, name, backend):
+    least, greatest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    values = {least, least + 1, max(least, -1), 0, 1, 2, 3, greatest // 2 + 1, greatest}
+    numbers = np.array(sorted(values), dtype)
+    with np.errstate(over="ignore"), enable_x64(True):
+        expected = getattr(np, name)(numbers[:, None], numbers)
+        actual = getattr(jnp, name)(numbers[:, None], numbers)
+    assert actual.dtype == dtype
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("name", ["left_shift", "right_shift"])

@@ -26,15 +26,15 @@ __all__ = [
 
 def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[Array]:
     """The operands, checked to be integers."""
-    given = operands(name, x1, x2)
-    dtype, _ = common_dtype(*given)
+    arrays = operands(name, x1, x2)
+    dtype, _ = common_dtype(*arrays)
     if dtype not in INTEGER_DTYPES:
         raise ValueError(f"{name}: the operands must be integers, but they are of dtype {dtype}.")
-    return given
+    return arrays
 
 
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The greatest common divisors of integers, not negative.
+    """The greatest common divisors of integers, not negative unless they overflow.
 
     Args:
       x1, x2: integer arrays or scalars; dtypes are promoted and shapes broadcast.
@@ -60,10 +60,10 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 def _gcd(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args("gcd", x1, x2)
     shape = broadcast_shape("gcd", np.shape(x1), np.shape(x2))
-    x1, x2 = size_of(broadcast(x1, shape)), size_of(broadcast(x2, shape))
+    x1, x2 = broadcast(x1, shape), broadcast(x2, shape)
     if shape:  # only scalars stay weakly typed
         x1, x2 = (convert(x, common_dtype(x)[0]) for x in (x1, x2))
-    return lax.while_loop(_some_left, _euclid_step, (x1, x2))[0]
+    return size_of(lax.while_loop(_some_left, _euclid_step, (x1, x2))[0])
 
 
 def _some_left(pair: tuple[Array, Array]) -> Array:
@@ -73,16 +73,19 @@ def _some_left(pair: tuple[Array, Array]) -> Array:
 
 
 def _euclid_step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
-    """A step of Euclid's algorithm, where the second number is not 0; the larger comes first."""
+    """Return the pair after a step of Euclid's algorithm where the second number is not 0.
+
+    The absolute value of a remainder is less than the divisor's, which the least integer, whose
+    absolute value is not representable, could not ensure if the numbers were made positive first.
+    """
     x, y = pair
     zero = constant_like(y, 0)
     left = lax.ne(y, zero)
-    x, y = select_where(left, y, x), select_where(left, lax.rem(x, y), zero)
-    return select_where(lax.lt(x, y), y, x), select_where(lax.lt(x, y), x, y)
+    return select_where(left, y, x), select_where(left, lax.rem(x, y), zero)
 
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The least common multiples of integers, not negative.
+    """The least common multiples of integers, not negative unless they overflow.
 
     Args:
       x1, x2: integer arrays or scalars; dtypes are promoted and shapes broadcast.
