@@ -15,6 +15,7 @@ import ricci_numpy as jnp
 import ricci_random as random
 from ricci_autodiff import grad
 from ricci_batching import vmap
+from ricci_ir import ShapeDtypeStruct
 from ricci_scipy import stats
 from ricci_xla import jit
 
@@ -145,6 +146,14 @@ QUANTILES = {"expon": lambda q: -np.log1p(-q), "uniform": lambda q: q,
 def test_quantiles_of_complex_numbers(name):
     q = np.complex64([0.3 + 0.2j, 0.5 - 1j])
     np.testing.assert_allclose(getattr(stats, name).ppf(q), QUANTILES[name](q), rtol=1e-5)
+
+
+def test_the_mode_takes_memory_in_proportion_to_the_elements():
+    def temporary(size):
+        compiled = jit(stats.mode).lower(ShapeDtypeStruct((size,), np.float32)).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    assert temporary(100_000) < 20 * temporary(10_000)
 
 
 def test_mode_and_standard_error_along_axes():

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, is_symbolic_dim
 from ricci_numpy.authoring import check_arraylike
@@ -29,12 +30,14 @@ def _check_policy(name: str, nan_policy: str, offered: tuple[str, ...]) -> None:
 
 
 def _sorted_mode(values: Array) -> tuple[Array, Array]:
-    """The smallest of the most frequent values of a vector, and its count."""
+    """Return the smallest of the most frequent values of a vector, and its count."""
     ordered = jnp.sort(values)
-    equal = ordered[:, None] == ordered[None, :]
+    new = ordered[1:] != ordered[:-1]
     if jnp.issubdtype(values.dtype, np.inexact):
-        equal = equal | (jnp.isnan(ordered)[:, None] & jnp.isnan(ordered)[None, :])
-    counts = jnp.sum(equal, axis=1)
+        new = new & ~(jnp.isnan(ordered)[1:] & jnp.isnan(ordered)[:-1])
+    places = jnp.arange(ordered.shape[0])
+    starts = jnp.zeros_like(places).at[1:].set(jnp.where(new, places[1:], 0))
+    counts = places + 1 - lax.cummax(starts)  # of the equal values up to each place
     place = jnp.argmax(counts)
     return ordered[place], counts[place]
 
@@ -42,7 +45,7 @@ def _sorted_mode(values: Array) -> tuple[Array, Array]:
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """The most frequent values along an axis; of several, the smallest.
+    """Return the most frequent values along an axis; of several, the smallest.
 
     Args:
       a: an array of real numbers.
