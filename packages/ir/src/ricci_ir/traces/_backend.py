@@ -11,7 +11,7 @@ from ricci_ir._cache import Cache
 from ricci_ir._settings import Override, State
 from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import ShapedArray, get_aval
-from ricci_ir.types._dtypes import float0
+from ricci_ir.types._dtypes import canonicalize_dtype, float0
 
 from ._primitive import Primitive
 from ._references import BracketedReference, refuse_reference
@@ -26,6 +26,7 @@ __all__ = [
     "of_type",
     "OneStep",
     "set_backend",
+    "unnarrowed",
     "use_backend",
 ]
 
@@ -235,11 +236,25 @@ on_results(as_result)
 
 
 def of_type(x: Any, aval: Any) -> Any:
-    """``x``, as an array if it is a Python scalar that stands for another type by now.
+    """Return ``x``, as an array if it is a host's value that stands for another type by now.
 
-    A Python scalar that a trace holds was taken for a type; inside a block that turns 64-bit
-    dtypes on or off it would stand for another one.
+    A Python or NumPy value that a trace holds was taken for a type; inside a block that turns
+    64-bit dtypes on or off it would stand for another one.
     """
-    if type(x) not in _python_numbers or get_aval(x) is aval:
+    if type(x) in _python_numbers:
+        stays = get_aval(x) is aval
+    else:
+        numpy = isinstance(x, np.ndarray | np.generic)
+        stays = not numpy or aval.dtype == float0 or get_aval(x).dtype == aval.dtype
+    return x if stays else backend().array(np.asarray(x, aval.dtype), aval)
+
+
+def unnarrowed(x: Any) -> Any:
+    """Return a NumPy value as an array if its dtype would be narrowed, else unchanged.
+
+    While 64-bit dtypes are off, a NumPy value of one stands for its narrow form; an array keeps the
+    dtype, where ``jax_explicit_x64_dtypes`` allows to ask for it.
+    """
+    if not isinstance(x, np.ndarray | np.generic) or canonicalize_dtype(x.dtype) == x.dtype:
         return x
-    return backend().array(np.asarray(x, aval.dtype), aval)
+    return backend().array(np.asarray(x), ShapedArray(x.shape, x.dtype)) if has_backend() else x

@@ -17,6 +17,7 @@ from ricci_ir import (
     SumsRule,
     as_array,
     by_element,
+    canonicalize_dtype,
     converted_scalar,
     define,
     explicit_dtype,
@@ -31,6 +32,7 @@ from ricci_ir import (
     linear_in_all,
     prng_key,
     python_scalar_dtype,
+    unnarrowed,
     warn_user,
 )
 from ricci_lax.structure import _exact_rules as exact
@@ -130,15 +132,17 @@ def converted(
 ) -> ArrayLike:
     """``x`` with a canonical dtype; ``x`` itself if that is its type."""
     if type(x) is int and not weak_type and dtype != float0:
-        return converted_scalar(x, dtype)  # it may be larger than the default dtype holds
+        return unnarrowed(converted_scalar(x, dtype))  # may be larger than the default dtype holds
+    if isinstance(x, np.ndarray) and x.dtype == dtype and canonicalize_dtype(dtype) != dtype:
+        return unnarrowed(x)
     aval = array_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and sharding is None:
         return x
     if aval.dtype == float0 or dtype == float0:
         return np.zeros(aval.shape, dtype)
     if not (aval.shape or weak_type or hasattr(type(x), "aval") or is_symbolic_dim(x)):
-        value = converted_scalar(x, dtype)
-        # While 64-bit dtypes are off, a NumPy scalar of one stands for its narrow form.
+        value = unnarrowed(converted_scalar(x, dtype))
+        # Without a backend a NumPy scalar stands for its narrow form.
         if value.itemsize < 8 or array_aval(value).dtype == dtype:
             return value
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=sharding)

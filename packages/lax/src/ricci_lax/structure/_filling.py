@@ -30,6 +30,7 @@ from ricci_ir import (
     primitives,
     python_scalar_dtype,
     shaped_like,
+    unnarrowed,
     unsupported,
     varying,
 )
@@ -192,7 +193,7 @@ def full(
         fill_value = dtype.from_physical(full(words.shape, fill_value, words.dtype))
     elif kind in _python_scalars or isinstance(fill_value, np.ndarray | np.generic):
         scalar = converted_scalar(fill_value, dtype)
-        fill_value = scalar.item() if stays_weak else scalar
+        fill_value = scalar.item() if stays_weak else unnarrowed(scalar)
     elif own != dtype or weak != stays_weak:
         # The conversion is defined with the arithmetic, which builds on this module.
         fill_value = primitives["convert_element_type"].bind(

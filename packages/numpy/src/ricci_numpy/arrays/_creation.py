@@ -91,12 +91,14 @@ def uploads_are_guarded() -> bool:
 
 
 def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | None = None) -> Any:
-    """An array with the values of a NumPy array; 64-bit dtypes become 32-bit while those are off.
+    """Return an array of a NumPy array's values; 64-bit dtypes are narrowed while those are off.
 
-    In a program that is being traced a scalar becomes a literal.
+    A dtype that is given is not narrowed. In a program that is being traced a scalar becomes a
+    literal, unless it is of a 64-bit dtype while those are off.
     """
     aval = ShapedArray(value.shape, dtype or canonicalize_dtype(value.dtype), weak_type)
-    if not value.shape and context.trace is not eval_trace:
+    literal = dtype is None or canonicalize_dtype(dtype) == dtype
+    if literal and not value.shape and context.trace is not eval_trace:
         scalar = context.trace.lift(value.item() if weak_type else value.astype(aval.dtype)[()])
         if isinstance(scalar, Tracer):
             return scalar
@@ -256,16 +258,17 @@ def _from_value(x: Any, dtype: DTypeLike | None, copy: bool, name: str) -> Array
             return lax.copy_p.bind(x) if copy else as_array(x)
         return convert(x, dtype)
     if type(x) in scalar_kinds:
-        found = coerce_to_array_dtype(x) if dtype is None else dtype
-        return from_host(_host_array(x, found, name), dtype is None and type(x) is not bool)
+        if dtype is not None:
+            return from_host(_host_array(x, dtype, name), dtype=dtype)
+        return from_host(_host_array(x, coerce_to_array_dtype(x), name), type(x) is not bool)
     if type(x) is np.ndarray or isinstance(x, np.ndarray | np.generic):
         if name == "asarray" and type(x) is not np.ndarray:
             get_aval(x)  # which refuses masked arrays; array() takes their data
         if x.dtype not in array_dtypes:
             coerce_to_array_dtype(x)
-        if dtype is None or x.dtype == dtype:
+        if dtype is None:
             return from_host(np.asarray(x))
-        return from_host(np.asarray(x).astype(dtype), dtype=dtype)
+        return from_host(np.asarray(x).astype(dtype, copy=False), dtype=dtype)
     if x is None:
         raise ValueError(f"{name} cannot make an array of None.")
     if _has_array(x):

@@ -28,6 +28,7 @@ from ricci_ir import (
     python_scalar_dtype,
     shaped_like,
     to_sizes,
+    unnarrowed,
     varying,
 )
 from ricci_lax.authoring import place_of
@@ -98,7 +99,7 @@ def filled(shape: Shape, value: ArrayLike, dtype: Any, weak_type: bool, name: st
     if context.trace is eval_trace and size <= _FILLED_ON_HOST and has_backend():
         return backend().array(np.full(shape, value, dtype), ShapedArray(shape, dtype, weak_type))
     if not weak_type:
-        value = np.asarray(value).astype(dtype)[()]
+        value = unnarrowed(np.asarray(value).astype(dtype)[()])
     elif dtype == BOOL:  # Python's booleans are not weakly typed
         weak = convert(bool(value), dtype, True)
         return lax.broadcast_in_dim(weak, shape, ()) if shape else weak
@@ -121,7 +122,7 @@ def _filled_without_numbers(shape: Shape, value: ArrayLike, dtype: Any, name: st
 
 
 def _rank_zero(value: ArrayLike, dtype: DTypeLike, weak_type: bool) -> Array:
-    return from_host(np.asarray(value, dtype), weak_type)
+    return from_host(np.asarray(value, dtype), weak_type, None if weak_type else dtype)
 
 
 def zeros(
