@@ -113,6 +113,50 @@ def test_a_python_scalar_keeps_the_type_it_was_given_as(transform):
     np.testing.assert_allclose(gradient, np.sin(1) + np.cos(1), rtol=1e-6)
 
 
+def _with_jvp_rule(f):
+    g = ricci.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: ricci.jvp(f, primals, tangents))
+    return g
+
+
+WRAPPERS = {
+    "alone": lambda f: f,
+    "jit": ricci.jit,
+    "checkpoint": ricci.checkpoint,
+    "custom_jvp": _with_jvp_rule,
+    "cond": lambda f: lambda x: lax.cond(x > 0, f, f, x),
+    "vmap": lambda f: lambda x: ricci.vmap(f)(jnp.stack([x]))[0],
+}
+SLOPES = {
+    "grad": ricci.grad,
+    "value_and_grad": lambda f: lambda x: ricci.value_and_grad(f)(x)[1],
+    "jvp": lambda f: lambda x: ricci.jvp(f, (x,), (1.0,))[1],
+    "vjp": lambda f: lambda x: ricci.vjp(f, x)[1](ricci.eval_shape(f, x).dtype.type(1))[0],
+    "linearize": lambda f: lambda x: ricci.linearize(f, x)[1](1.0),
+    "jacfwd": ricci.jacfwd,
+    "jacrev": ricci.jacrev,
+    "hessian": lambda f: lambda x: -ricci.hessian(f)(np.pi / 2 - x),
+}
+
+
+@pytest.mark.parametrize("wide", [True, False], ids=["wide inside", "narrow inside"])
+@pytest.mark.parametrize("outer", [True, False], ids=["wide outside", "narrow outside"])
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("scalar", [float, np.float64], ids=["Python", "NumPy"])
+def test_a_scalar_has_its_slope_in_every_transformation(scalar, wrapper, outer, wide):
+    def inside(x):
+        with ricci.enable_x64(wide):
+            return jnp.sin(x)
+
+    with ricci.enable_x64(outer):
+        fun = WRAPPERS[wrapper](inside)
+        for name, slope in SLOPES.items():
+            for transformed in (slope(fun), ricci.jit(slope(fun))):
+                result = transformed(scalar(0.5))
+                assert result.dtype == ("float64" if outer else "float32"), name
+                np.testing.assert_allclose(result, np.cos(0.5), rtol=1e-6, err_msg=name)
+
+
 def test_an_inner_jit_is_compiled_at_the_width_of_its_call():
     inner = ricci.jit(lambda x: x.astype("float64") * jnp.arange(3))
 

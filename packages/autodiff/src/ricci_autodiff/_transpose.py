@@ -19,6 +19,7 @@ from ricci_ir import (
     lenient_sharding,
     live_program,
     no_origin,
+    of_type,
     run_equations,
     trace_to_jaxpr,
     transposed_stack,
@@ -80,6 +81,8 @@ def _pull_back(
             ct = ct if primitive.multiple_results else ct[0]
         if eqn.settings is not switch.key:
             switch.to(eqn.settings)
+        if switch.key is not None:
+            ct = _typed(ct, eqn)
         operands = []
         sharded = False
         for atom in eqn.invars:
@@ -147,6 +150,16 @@ def _collect(eqn: JaxprEqn, cotangents: dict[Atom, Tangent]) -> list[Tangent] | 
         Zero(tangent_aval(var.aval)) if ct is None else ct
         for ct, var in zip(given, eqn.outvars, strict=True)
     ]
+
+
+def _typed(ct: Any, eqn: JaxprEqn) -> Any:
+    """Return an equation's cotangents, with arrays for Python scalars of another type by now."""
+    cts = ct if eqn.primitive.multiple_results else [ct]
+    typed = [
+        c if type(c) is Zero else of_type(c, tangent_aval(var.aval))
+        for c, var in zip(cts, eqn.outvars, strict=True)
+    ]
+    return typed if eqn.primitive.multiple_results else typed[0]
 
 
 def pull_back_tape(

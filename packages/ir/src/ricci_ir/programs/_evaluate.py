@@ -6,6 +6,7 @@ from typing import Any
 
 from ricci_ir._settings import SettingsSwitch
 from ricci_ir._source import caller_source, no_origin
+from ricci_ir.traces._backend import of_type
 from ricci_ir.traces._primitive import Primitive
 from ricci_ir.traces._trace import context
 
@@ -78,6 +79,11 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[Any, Any]) -> None:
                 operands = [
                     atom.operand() if type(atom) is Literal else env[atom] for atom in eqn.invars
                 ]
+                if switch.key is not None:  # a Python scalar stands for another type by now
+                    operands = [
+                        x if type(atom) is Literal else of_type(x, atom.aval)
+                        for x, atom in zip(operands, eqn.invars, strict=True)
+                    ]
                 result = eqn.primitive.bind(*operands, **eqn.params)
                 if eqn.primitive.multiple_results:
                     for var, value in zip(eqn.outvars, result, strict=True):
