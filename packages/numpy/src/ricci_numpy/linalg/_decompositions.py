@@ -376,7 +376,8 @@ def _svd_of_hermitian(
 ) -> Array | tuple[Array, Array, Array]:
     """The decomposition from eigenvalues ``w``: ``U`` are the eigenvectors, ``S`` is ``abs(w)``.
 
-    The vectors of ``Vh`` are those of ``U`` times the signs of ``w``.
+    The vectors of ``Vh`` are those of ``U`` times the signs of ``w``; 0 counts as positive, so that
+    those of singular matrices are orthonormal, too.
     """
     vectors, values = lax_eigh(a, subset_by_index=subset)
     last = np.ndim(values) - 1
@@ -384,7 +385,10 @@ def _svd_of_hermitian(
     if not compute_uv:
         return lax.rev(lax.sort(size, dimension=last), (last,))
     places = lax.broadcasted_iota(np.uint32, np.shape(size), last)
-    ascending = lax.sort((size, places, lax.sign(values)), dimension=last)
+    one = lax.full_like(values, 1)
+    negative = lax.lt(values, lax.full_like(values, 0))
+    signs = lax.select(negative, lax.neg(one), one)
+    ascending = lax.sort((size, places, signs), dimension=last)
     s, order, signs = (lax.rev(x, (last,)) for x in ascending)
     u = take_along_axis(vectors, lax.expand_dims(order, (last,)), -1)
     signs = lax.convert_element_type(lax.expand_dims(signs, (last,)), dtype_of(u))

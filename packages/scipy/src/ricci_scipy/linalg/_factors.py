@@ -476,8 +476,7 @@ def hessenberg(
 
     Source: scipy.linalg.hessenberg.
     """
-    found = _hessenberg(*matrices("hessenberg", a), calc_q=bool(calc_q))
-    return found
+    return _hessenberg(*matrices("hessenberg", a), calc_q=bool(calc_q))
 
 
 @inlined("hessenberg")
@@ -487,6 +486,8 @@ def _hessenberg(a: Array, *, calc_q: bool) -> Array | tuple[Array, Array]:
     if not calc_q:
         return h
     n = a.shape[-1]
+    if not n:
+        return h, h
     # The first row and column of q are those of the identity.
     inner = householder_product(reflectors[..., 1:, : n - 1], taus)
     lead = [(0, 0)] * (a.ndim - 2)

@@ -58,11 +58,11 @@ def eigh_tridiagonal(
     tol: float | None = None,
     key: Array | None = None,
 ) -> Array | tuple[Array, Array]:
-    """The eigenvalues of Hermitian tridiagonal matrices in ascending order, and eigenvectors.
+    """Return the eigenvalues of Hermitian tridiagonal matrices, ascending, and eigenvectors.
 
     Args:
       d: the diagonals, of shape ``(..., n)``.
-      e: the diagonals below them, of shape ``(..., n - 1)`` and the same dtype; those above are
+      e: the diagonals above them, of shape ``(..., n - 1)`` and the same dtype; those below are
         their conjugates.
       eigvals_only: whether to return the eigenvalues alone.
       select: which ones to return: ``"a"`` all of them, ``"i"`` those in ``select_range``.
@@ -130,7 +130,7 @@ def _eigh_tridiagonal(
     i = np.arange(n)
     lead = lax.broadcast_shapes(d.shape[:-1], e.shape[:-1])
     matrix = jnp.zeros((*lead, n, n), d.dtype).at[..., i, i].set(d)
-    matrix = matrix.at[..., i[1:], i[:-1]].set(e).at[..., i[:-1], i[1:]].set(jnp.conj(e))
+    matrix = matrix.at[..., i[:-1], i[1:]].set(e).at[..., i[1:], i[:-1]].set(jnp.conj(e))
     if eigvals_only:
         return jnp.linalg.eigvalsh(matrix)[..., first : last + 1]
     w, v = jnp.linalg.eigh(matrix)
