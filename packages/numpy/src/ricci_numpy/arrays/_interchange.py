@@ -70,7 +70,8 @@ def from_dlpack(x: ArrayLike, /, *, device: object = None, copy: bool | None = N
       copy: ``True``: copy; ``False``: raise if a copy is needed; ``None``: copy if needed.
 
     Returns:
-      An array of the shape and dtype of ``x``.
+      An array of the shape and dtype of ``x``. Where it shares memory, its dimensions lie there in
+      the order of those of ``x``.
 
     Raises:
       TypeError: if ``x`` has no such methods.

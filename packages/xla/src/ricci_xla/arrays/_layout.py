@@ -139,29 +139,20 @@ class Format:
                 f"Format: the layout {self.layout} needs a sharding, since layouts are those of a "
                 "platform. Give Format(layout, sharding)."
             )
-        if self.layout is not None:
-            relayout.used = True
 
 
 register_format(Format)
 
 
 class Relayout:
-    """How arrays get another layout: by a program, which ``ricci_xla.calls`` makes.
+    """Moving arrays to another layout by a program, which ``ricci_xla.calls`` registers."""
 
-    Attributes:
-      used: whether any layout but the devices' usual ones was named in this process. Until then,
-        nothing looks at the layouts of arguments.
-    """
-
-    __slots__ = ("apply", "used")
+    __slots__ = ("apply",)
 
     apply: Callable[[Any, Format], Any] | None
-    used: bool
 
     def __init__(self) -> None:
         self.apply = None
-        self.used = False
 
     def put(self, array: Any, where: Format) -> Any:
         """An array, which has the sharding already, in the layout of a format."""
@@ -178,6 +169,16 @@ class Relayout:
         words = getattr(array, "physical", array)
         if physical_layout(layout, array).matches(layout_of(words)):
             return array
+        return self._applied(array, where)
+
+    def buffers(self, array: ArrayImpl, layout: Layout | None) -> ArrayImpl:
+        """Return an array in the layout of a program's argument; ``None`` is the usual layout."""
+        if has_layout(array, layout):
+            return array
+        order = layout or Layout(tuple(range(array.ndim)))
+        return self._applied(array, Format(order, array._sharding))
+
+    def _applied(self, array: Any, where: Format) -> Any:
         assert self.apply is not None, "ricci_xla.calls registers it"
         return self.apply(array, where)
 
@@ -195,17 +196,33 @@ def physical_layout(layout: Layout, aval: Any) -> Layout:
     return Layout((*order, *range(len(order), own)), layout.tiling)
 
 
+# jaxlib's layouts of arrays in the order of their dimensions, those met so far. Reading a layout's
+# attributes takes microseconds.
+_row_major: set[Any] = set()
+
+
 def special_layout(x: object) -> Layout | None:
-    """The layout of an array, if it is another than the order of its dimensions."""
+    """Return the layout of an array, or ``None`` if it is the order of its dimensions."""
     words = getattr(x, "physical", x)
-    if not isinstance(words, ArrayImpl) or words.ndim < 2 or words.is_deleted():
+    if not isinstance(words, ArrayImpl) or words.is_deleted():
         return None
-    found = layout_of(words)
-    return None if found.major_to_minor == tuple(range(words.ndim)) else found
+    layout = words._pjrt_layout
+    if layout in _row_major:
+        return None
+    own = Layout.from_pjrt_layout(layout)
+    if own.major_to_minor != tuple(range(words.ndim)):
+        return own
+    _row_major.add(layout)
+    return None
+
+
+def are_row_major(arrays: Sequence[ArrayImpl]) -> bool:
+    """Whether all arrays have a layout that ``special_layout`` knows to be the usual one."""
+    return _row_major.issuperset([x._pjrt_layout for x in arrays])
 
 
 def has_layout(x: Any, layout: Layout | None) -> bool:
-    """Whether an array is in a layout; ``None`` stands for the usual one."""
+    """Whether an array is in a layout; ``None`` is the usual one."""
     if layout is None:
         return special_layout(x) is None
     return layout.matches(layout_of(getattr(x, "physical", x)))

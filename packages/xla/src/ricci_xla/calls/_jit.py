@@ -16,6 +16,7 @@ from ricci_ir import (
     check_distinct,
     context,
     current_source,
+    ensure_compile_time_eval,
     eval_jaxpr,
     eval_trace,
     is_observed,
@@ -541,7 +542,9 @@ _movers: Cache[Format, Callable[[Any], Any]] = Cache("layouts", 64)
 
 def _in_layout(array: Array, where: Format) -> Any:
     """An array in the layout of a format. It has the format's sharding."""
-    return _movers.make(where, lambda: jit(lambda x: x, out_shardings=where))(array)
+    mover = _movers.make(where, lambda: jit(lambda x: x, out_shardings=where))
+    with ensure_compile_time_eval():
+        return mover(array)
 
 
 relayout.apply = _in_layout

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from importlib import import_module
+from itertools import repeat
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from ricci_ir import (
 from ricci_stablehlo import HostCallback, ordered_among
 from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._layout import Layout
+from ricci_xla.arrays._layout import Layout, are_row_major, relayout
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
@@ -376,7 +378,7 @@ class Executable:
         self.in_shardings, self.out_shardings = tuple(in_shardings), tuple(out_shardings)
         self.kept = [True] * len(self.in_avals) if kept is None else list(kept)
         self.committed = committed
-        self.consts = list(consts)
+        self.consts = [relayout.buffers(x, None) for x in consts]
         self.effects = effects
         self.ordered_effects = ordered_among(effects)
         self.has_extended_results = any(map(_is_extended, self.out_avals))
@@ -395,11 +397,24 @@ class Executable:
         """Whether the program can run; not if it was compiled for devices that are described."""
         return isinstance(self.loaded, LoadedExecutable)
 
+    def arranged(self, arrays: list[ArrayImpl]) -> list[ArrayImpl]:
+        """Return arguments in the layouts that the program takes; the same list if they have them.
+
+        Args:
+          arrays: an array for each argument that is kept, with the sharding that it must have.
+        """
+        if not self.in_layouts and are_row_major(arrays):
+            return arrays
+        layouts = self.in_layouts or repeat(None, len(arrays))
+        moved = list(map(relayout.buffers, arrays, layouts))
+        return arrays if all(map(is_, moved, arrays)) else moved
+
     def execute(self, arrays: Sequence[ArrayImpl]) -> list[Any]:
         """Run the program, asynchronously where the platform can.
 
         Args:
-          arrays: an array for each argument that is kept, with the sharding that it must have.
+          arrays: an array for each argument that is kept, with the sharding and layout that it must
+            have.
 
         Returns:
           An array for each result.

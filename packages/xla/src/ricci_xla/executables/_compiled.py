@@ -27,12 +27,10 @@ from ricci_stablehlo import HostCallback, lower_jaxpr
 from ricci_xla.arrays._donation import name_deleted
 from ricci_xla.arrays._layout import (
     AutoLayout,
-    Format,
     Layout,
     has_layout,
     layout_of,
     layout_text,
-    relayout,
 )
 from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.arrays._placement import block_until_ready
@@ -340,11 +338,7 @@ class CompiledProgram:
         except RuntimeError:
             name_deleted(program.name, program.arg_names, leaves)
             raise
-        if executable.in_layouts:
-            arrays = [
-                x if layout is None else relayout.put(x, Format(layout, x.sharding))
-                for x, layout in zip(arrays, executable.in_layouts, strict=True)
-            ]
+        arranged = executable.arranged(arrays)
         given = [*program.consts, *leaves]
         checks_keys = self.is_known and debug_key_reuse.value
         if checks_keys:
@@ -352,7 +346,7 @@ class CompiledProgram:
         checked = self.is_known and checks_errors()
         if checked:
             check_errors(program.jaxpr, program.name, given)
-        results = executable.execute(arrays)
+        results = executable.execute(arranged)
         if executable.fills_memory:
             block_until_ready(results)
         if checks_keys:
@@ -364,7 +358,7 @@ class CompiledProgram:
         if checked or executable.has_extended_results or executable.effects:
             return results, None
         # C++ would pass arrays in the layout that they have, and never look for a better program.
-        if executable.in_layouts or self.is_provisional:
+        if arranged is not arrays or self.is_provisional:
             return results, None
         return results, fast_path(executable, self.program.out_tree)
 
@@ -392,7 +386,7 @@ class CompiledProgram:
             layout = next(layouts, None)
             if not getattr(leaf, "committed", False):
                 continue
-            if relayout.used and not has_layout(leaf, layout):
+            if not has_layout(leaf, layout):
                 name = names[i] if i < len(names) else i
                 found = layout_of(getattr(leaf, "physical", leaf))
                 wrong.append(

@@ -7,7 +7,6 @@ from ricci_xla.arrays._layout import (
     AutoLayout,
     Layout,
     physical_layout,
-    relayout,
 )
 from ricci_xla.devices._runtime_types import LoadedExecutable
 
@@ -18,7 +17,7 @@ layout_rules = rule_table("layout", required=False)
 
 
 def result_layouts(jaxpr: Jaxpr, options: Options) -> Layouts:
-    """The layout of each result: the one that ``jit`` was given, or that of its operation.
+    """Return the layout of each result: the one that ``jit`` was given, or its operation's.
 
     Raises:
       ValueError: if a layout does not fit the result.
@@ -38,19 +37,19 @@ def result_layouts(jaxpr: Jaxpr, options: Options) -> Layouts:
             layout.check_compatible_aval(aval.shape)  # pyright: ignore[reportAttributeAccessIssue]
             layout = physical_layout(layout, aval)
         found.append(layout)
-    if any(found):
-        relayout.used = True
     return tuple(found)
 
 
 def required_layouts(
     loaded: LoadedExecutable, kept: Sequence[int], constants: int, asked: Layouts
 ) -> tuple[Layout | None, ...]:
-    """The layout that each argument must have, once the compiler has chosen those left to it."""
+    """Return the layout that each argument must have, those chosen by the compiler included."""
     if not asked:
         return ()
+    layouts = loaded.get_parameter_layouts()
+    layouts = layouts[len(layouts) - len(kept) :]  # tokens come first
     return tuple(
         None if asked[i] is None else Layout.from_pjrt_layout(layout)
-        for i, layout in zip(kept, loaded.get_parameter_layouts(), strict=True)
+        for i, layout in zip(kept, layouts, strict=True)
         if i >= constants
     )

@@ -23,7 +23,6 @@ from ricci_xla.arrays._layout import (
     Layout,
     layout_of,
     physical_layout,
-    relayout,
     special_layout,
 )
 from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
@@ -152,7 +151,7 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     found = (*here, *shardings)
     hosted = tuple(s is not None and s.memory_kind == HOST_MEMORY for s in found)
     on_host = hosted if any(hosted) else ()
-    layouts = _argument_layouts(program, leaves, options) if relayout.used else ()
+    layouts = _argument_layouts(program, leaves, options)
     if len(devices) > 1:
         return Placement(devices, found, committed, everywhere, on_host, layouts)
     mesh = everywhere

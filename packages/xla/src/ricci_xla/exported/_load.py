@@ -84,7 +84,7 @@ class LoadedFunction:
         executable = self._executables.get(None) or self._for_sizes(values)
         given = zip(values, executable.in_shardings, executable.kept, strict=True)
         arrays = [_placed(x, sharding) for x, sharding, keep in given if keep]
-        return tree_unflatten(self.out_tree, executable.execute(arrays))
+        return tree_unflatten(self.out_tree, executable.execute(executable.arranged(arrays)))
 
     def _for_sizes(self, values: list[Any]) -> Executable:
         shapes = tuple(np.shape(x) for x in values)

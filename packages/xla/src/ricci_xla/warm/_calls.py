@@ -16,7 +16,7 @@ from ricci_ir import (
     trace_context,
 )
 from ricci_pytree import tree_unflatten
-from ricci_xla.arrays._layout import relayout, special_layout
+from ricci_xla.arrays._layout import special_layout
 from ricci_xla.devices._listing import local_devices, process_count
 from ricci_xla.devices._state import device_mesh
 from ricci_xla.executables._compiled import CompiledProgram
@@ -183,7 +183,7 @@ class Call:
 
 
 def _key(info: JitInfo, split: Split, avals: tuple[Any, ...], classes: Classes) -> dict[str, bytes]:
-    if relayout.used and any(special_layout(x) is not None for x in split.leaves):
+    if any(special_layout(x) is not None for x in split.leaves):
         raise NoFingerprint("its arguments have layouts of their own")
     by_position, by_name = split.static
     topics = {
