@@ -355,6 +355,25 @@ def test_dlpack_shares_columns():
     assert x.format.layout.major_to_minor == (1, 0)
 
 
+@pytest.mark.parametrize("orders", list(itertools.product([(0, 1), (1, 0)], repeat=3)))
+def test_parts_may_have_several_layouts(orders):
+    value = np.arange(64.0, dtype=np.float32).reshape(16, 4)
+    parts = [
+        jax.device_put(jax.dlpack.from_dlpack(aligned(part, order)), device)
+        for part, device, order in zip(
+            np.split(value, 8), jax.devices()[:8], itertools.cycle(orders), strict=False
+        )
+    ]
+    x = jax.make_array_from_single_device_arrays((16, 4), line(), parts)
+    f = jax.jit(triple)
+    for y in (x, jax.device_put(value, line()), x):
+        np.testing.assert_array_equal(y, value)
+        np.testing.assert_array_equal(f(y), value * 3)
+        np.testing.assert_array_equal(y + 1, value + 1)
+        np.testing.assert_array_equal(jax.jit(lambda y=y: y * 3)(), value * 3)
+        np.testing.assert_array_equal(y.addressable_shards[5].data * 3, value[10:12] * 3)
+
+
 @jax.jit
 def warmed(x):
     return x * 3

@@ -27,7 +27,7 @@ from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.meshes._type_forms import placed_aval
 
 from ._array_impl import ArrayImpl
-from ._layout import Format, relayout
+from ._layout import Format, relayout, special_layout
 from ._placement import move_array
 
 __all__ = [
@@ -126,6 +126,8 @@ def make_array_from_single_device_arrays(
             )
         given.append(array)
     sharding.shard_shape(shape)
+    if len(set(map(special_layout, given))) > 1:  # a program takes all parts in one layout
+        given = [relayout.buffers(array, None) for array in given]
     if dtype is None:
         if not given:
             raise ValueError("dtype must be given if this process holds no part of the array.")
