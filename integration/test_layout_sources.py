@@ -419,6 +419,20 @@ def test_words_of_random_keys_in_columns():
         np.testing.assert_array_equal(draw(wrapped[1]), draw(keys[1]))
 
 
+def test_formats_of_a_program_with_ordered_effects():
+    """Tokens are arguments and results of the program, ahead of the function's own."""
+
+    def f(x):
+        io_callback(lambda x: None, None, x, ordered=True)
+        return x.T
+
+    by_columns = Format(COLUMNS, here())
+    compiled = jax.jit(f, in_shardings=by_columns).lower(X).compile()
+    (((found,), _), result) = compiled.input_formats, compiled.output_formats
+    assert found.layout.major_to_minor == (1, 0)
+    assert result.layout.major_to_minor == (0, 1)
+
+
 ALONE = """
 import numpy as np
 import ricci as jax

@@ -487,11 +487,11 @@ class Compiled(_Stage):
     def input_formats(self) -> PyTree:
         """For each argument the ``Format`` that it must have; ``None`` if it is not used."""
         executable = self._compiled.executable
-        constants = len(executable.consts)
-        found = iter(executable.loaded.get_parameter_layouts()[constants:])
+        layouts = executable.loaded.get_parameter_layouts()
+        taken = iter(layouts[len(layouts) - sum(executable.kept) :])  # tokens and constants first
         where = zip(executable.in_shardings, executable.kept, strict=True)
         formats = [
-            Format(Layout.from_pjrt_layout(next(found)), s) if kept else None for s, kept in where
+            Format(Layout.from_pjrt_layout(next(taken)), s) if kept else None for s, kept in where
         ]
         return tree_unflatten(self.in_tree, formats)
 
@@ -500,9 +500,12 @@ class Compiled(_Stage):
         """For each array in the result its ``Format``."""
         executable = self._compiled.executable
         layouts = executable.loaded.get_output_layouts()
+        shardings = executable.out_shardings
         formats = [
-            Format(Layout.from_pjrt_layout(layout), sharding)
-            for layout, sharding in zip(layouts, executable.out_shardings, strict=True)
+            Format(Layout.from_pjrt_layout(layout), sharding)  # tokens come first
+            for layout, sharding in zip(
+                layouts[len(layouts) - len(shardings) :], shardings, strict=True
+            )
         ]
         return tree_unflatten(self.out_tree, formats)
 
