@@ -7,7 +7,7 @@ import pytest
 
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
-from ricci_ir import make_jaxpr
+from ricci_ir import get_opaque_trace_state, make_jaxpr, trace_state_clean
 from ricci_lax import (
     add,
     asin,
@@ -333,6 +333,46 @@ def test_errors_of_the_function_come_through():
     with pytest.raises(KeyError, match="mine"):
         find_nan(fun, 1.0)
     assert find_nan(log, 1.0) is None  # and tracing goes on as before
+
+
+class Counter:
+    def __init__(self):
+        self.calls, self.last = 0, None
+
+    def __call__(self, x):
+        self.calls += 1
+        self.last = log(x)
+        return self.last
+
+
+def test_the_users_objects_are_as_before():
+    model = Counter()
+    assert find_nan(model, -1.0).operation == "log"
+    assert find_nan(lambda x: model(x), -1.0).operation == "log"
+    assert find_nan(lambda model: model(-1.0), model).operation == "log"
+    with pytest.raises(ZeroDivisionError):
+        find_nan(lambda x: model(x) * (1 / 0), -1.0)
+    assert (model.calls, model.last) == (0, None)
+
+
+def test_a_nan_that_is_left_in_an_object_is_found():
+    def step(model, x):
+        model(x)
+
+    assert find_nan(step, Counter(), -1.0).operation == "log"
+    assert find_nan(step, Counter(), 1.0) is None
+
+
+def test_functions_run_as_where_nothing_is_traced():
+    before = get_opaque_trace_state()
+
+    def fun(x):
+        assert trace_state_clean()
+        assert get_opaque_trace_state() == before
+        return log(x)
+
+    assert find_nan(fun, -1.0).operation == "log"
+    assert find_nan(grad(lambda x: log(x) if not trace_state_clean() else x), -1.0) is None
 
 
 def test_recomputed_operations_keep_their_line():

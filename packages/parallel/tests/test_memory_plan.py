@@ -2,6 +2,7 @@
 
 import inspect
 import xml.etree.ElementTree as ElementTree
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -28,7 +29,8 @@ from ricci_lax import (
     tanh,
     while_loop,
 )
-from ricci_parallel.planning import memory_plan
+from ricci_parallel.planning import memory_plan, plan
+from ricci_parallel.reports import communication
 from ricci_xla import NamedSharding, P, jit, make_mesh
 
 N = 128
@@ -273,3 +275,51 @@ def test_a_program_without_anything():
     assert plan.peak_bytes == plan.live_bytes == 0
     assert plan.svg().startswith("<svg")
     assert "0 B at its peak" in str(plan)
+
+
+class Compiled:
+    """A library's compiled function, whose ``trace`` returns what is not Ricci's."""
+
+    def __init__(self, fun):
+        self.fun = jit(fun)
+
+    def __call__(self, *args):
+        return self.fun(*args)
+
+    def trace(self, *args):
+        return object()
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        lambda f, *args: memory_plan(f, *args).results,
+        lambda f, *args: plan(f, *args).memory.results,
+        lambda f, *args: len(communication(f)(*args)) or SIZE,
+    ],
+    ids=["memory_plan", "plan", "communication"],
+)
+def test_a_librarys_object_with_stages_of_its_own_is_called_as_a_function(size):
+    assert size(Compiled(tanh), X) == SIZE
+
+
+def test_what_is_no_array_is_passed_as_it_is():
+    fun = lambda kind, x, scale=None: mul(x, scale["by"]) if kind == "mul" else x
+    assert memory_plan(fun, "mul", X, scale={"by": 2.0, "unit": "m"}).results == SIZE
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_users_objects_are_as_before(fails):
+    calls = []
+
+    def fun(x):
+        calls.append(x)
+        return log_of_text("x") if fails else tanh(x)
+
+    def log_of_text(text):
+        raise ValueError(text)
+
+    for plan_of in (memory_plan, plan, lambda f, x: communication(f)(x)):
+        with pytest.raises(ValueError, match="x") if fails else nullcontext():
+            plan_of(fun, X)
+        assert calls == []

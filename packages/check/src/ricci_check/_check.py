@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import FunctionType, TracebackType
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from ricci_ir import (
@@ -17,9 +17,11 @@ from ricci_ir import (
     Source,
     TraceAbandoned,
     argument_aval,
+    has_stages,
     is_internal_module,
     jaxprs_in_params,
     observing,
+    preserved,
     trace_to_jaxpr,
 )
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
@@ -115,7 +117,8 @@ class _Check:
         exception: Exception | None = None
         traced: Traced | None = None
         try:
-            with observing(self.events.append, anew=True), draws(found):
+            objects = preserved(self.fun, args, kwargs)
+            with objects, observing(self.events.append, anew=True), draws(found):
                 traced = self._trace(args, kwargs)
         except Exception as error:  # noqa: BLE001  # becomes a finding, and the report's own
             exception = error
@@ -142,7 +145,7 @@ class _Check:
         return [event for event in self.events if isinstance(event, kind)]
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-        if _is_stage(self.fun):
+        if has_stages(self.fun):
             jitted: Any = self.fun
             traced = jitted.trace(*args, **kwargs)
             jaxpr = traced.jaxpr
@@ -192,12 +195,6 @@ class _Check:
             args.append(value)
         reader.read(jaxpr, args)
         return reader.place.findings
-
-
-def _is_stage(fun: Callable[..., Any]) -> bool:
-    """Whether a function has stages of its own, as a jitted one has."""
-    # A function that wraps a jitted one may have its attributes, but is a plain function.
-    return hasattr(fun, "trace") and not isinstance(fun, FunctionType)
 
 
 def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:

@@ -13,6 +13,7 @@ from ._monitoring import *
 from ._namespaces import *
 from ._namespaces import export_names as _export_names
 from ._options import *
+from ._preserved import *
 from ._program_parts import *
 from ._records import *
 from ._settings import *

@@ -183,12 +183,12 @@ def get_opaque_trace_state(convention: object = None) -> OpaqueTraceState:
       >>> get_opaque_trace_state() == get_opaque_trace_state()
       True
     """
-    return OpaqueTraceState(context.trace)
+    return OpaqueTraceState(context.trace.main)
 
 
 def trace_state_clean() -> bool:
     """Whether nothing is being traced."""
-    return context.trace is eval_trace
+    return context.trace.main is eval_trace
 
 
 def find_top_trace(_: object) -> Trace:

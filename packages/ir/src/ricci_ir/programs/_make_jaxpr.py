@@ -27,6 +27,7 @@ from ._staging import trace_to_jaxpr
 __all__ = [
     "check_results",
     "eval_shape",
+    "has_stages",
     "make_jaxpr",
     "register_described",
 ]
@@ -38,6 +39,15 @@ _describers: dict[type, Callable[..., Any]] = {}
 def register_described(kind: type, describe: Callable[..., Any]) -> None:
     """Say how functions of a type describe their results, with what only they know of them."""
     _describers[kind] = describe
+
+
+def has_stages(fun: object) -> bool:
+    """Whether a function is one of ``jit``'s, with its stages.
+
+    A library's object with methods of the same names (``trace``, ``lower``) is none, nor is a
+    plain function that took them over from a jitted one, as ``functools.wraps`` does.
+    """
+    return type(fun) in _describers
 
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from ricci_ir import (
     eval_trace,
     get_aval,
     non_finite_reports,
+    preserved,
     set_trace,
     staging_switch,
 )
@@ -39,6 +40,11 @@ class WatchTrace(Trace):
     def __init__(self, watch: Watch):
         super().__init__(eval_trace)
         self.watch = watch
+
+    @property
+    def main(self) -> Trace:
+        """The trace of evaluation, since all values are known: nothing is being traced."""
+        return eval_trace
 
     def process(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Run an operation, and remember where it stands."""
@@ -101,8 +107,10 @@ def find_nan(
     def run() -> list[Any]:
         switched = staging_switch.swap(True)
         try:
-            with set_trace(WatchTrace(watch)):
-                return [x for x in tree_leaves(fun(*args, **kwargs)) if _is_array(x)]
+            with preserved(fun, args, kwargs) as objects, set_trace(WatchTrace(watch)):
+                results = fun(*args, **kwargs)
+                leaves = [*tree_leaves(results), *tree_leaves(objects.changes())]
+                return [x for x in leaves if _is_array(x)]
         finally:
             staging_switch.swap(switched)
 

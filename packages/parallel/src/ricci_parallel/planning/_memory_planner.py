@@ -6,7 +6,7 @@ from typing import Any
 
 from ricci_parallel.reports._attribution import Attribution
 from ricci_parallel.reports._hlo_text import HloModule, Instruction
-from ricci_xla import LocatedProgram, Traced, compile_with_lines, jit
+from ricci_xla import LocatedProgram, Traced, compile_with_lines, trace_call
 
 from ._live_ranges import entry_memory
 from ._memory import Reasons, is_backward, live_buffers, memory_of
@@ -58,8 +58,7 @@ def memory_plan(
         )
 
     def trace() -> Traced:
-        stage: Any = f if hasattr(f, "trace") else jit(f)
-        return stage.trace(*args, **kwargs)
+        return trace_call(f, args, kwargs)
 
     traced = trace()
     program = compile_with_lines(traced)

@@ -19,7 +19,7 @@ from ricci_xla import (
     compile_with_lines,
     devices_of,
     get_topology_desc,
-    jit,
+    trace_call,
 )
 
 from ._chips import Chip, chip_of
@@ -77,8 +77,7 @@ def plan(
         topology = get_topology_desc(topology)
     if topology is not None and len(topology.devices) == 1:
         args, kwargs = _on_device((args, kwargs), topology.devices[0])
-    stage: Any = f if hasattr(f, "trace") else jit(f)
-    traced = stage.trace(*args, **kwargs)
+    traced = trace_call(f, args, kwargs)
     name = getattr(f, "__name__", None) or type(f).__name__
     if topology is not None:
         _check_devices(devices_of(traced), topology, (args, kwargs), name)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from ricci_ir import shown_file
-from ricci_xla import Traced, compile_with_lines, jit
+from ricci_xla import Traced, compile_with_lines, trace_call
 
 from ._attribution import Attribution
 from ._collective import Collective, shown_bytes
@@ -125,8 +125,7 @@ def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
         )
 
     def report(*args: object, **kwargs: object) -> Communication:
-        stage: Any = fun if hasattr(fun, "trace") else jit(fun)
-        return communication_of(stage.trace(*args, **kwargs))
+        return communication_of(trace_call(fun, args, kwargs))
 
     name = getattr(fun, "__name__", None) or type(fun).__name__
     report.__name__ = report.__qualname__ = f"communication({name})"

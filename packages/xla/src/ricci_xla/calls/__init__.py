@@ -7,3 +7,4 @@ from ._located import *
 from ._memory_errors import *
 from ._pjit import *
 from ._stages import *
+from ._trace_call import *
