@@ -37,8 +37,17 @@ class Steps(Protocol):
         """Take note of the results of an equation that the caller computed itself."""
         ...
 
-    def made(self, array: ArrayLike, *sources: object) -> Any:
-        """Return ``array``, noting that its values come from ``sources`` without computation."""
+    def made(
+        self,
+        array: ArrayLike,
+        element: Callable[[tuple[int, ...]], tuple[int, tuple[int, ...]]],
+        *sources: ArrayLike,
+    ) -> Any:
+        """Return ``array``, noting that its elements come from ``sources`` without computation.
+
+        ``element`` gives for the index of an element which source it comes from, and its index
+        there.
+        """
         ...
 
 

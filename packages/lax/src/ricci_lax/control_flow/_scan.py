@@ -475,11 +475,16 @@ def _scan_steps(
     consts, carry, xs = sections(operands, num_consts, num_carry)
     rows: list[Any] = [None] * length
     for i in reversed(range(length)) if reverse else range(length):
-        slices = [steps.made(dynamic_index_in_dim(x, i, keepdims=False), x) for x in xs]
+        row = lambda index, i=i: (0, (i, *index))
+        slices = [steps.made(dynamic_index_in_dim(x, i, keepdims=False), row, x) for x in xs]
         outs = steps.run(jaxpr, [*consts, *carry, *slices], f"iteration {i} of scan")
         carry, rows[i] = outs[:num_carry], outs[num_carry:]
     collected = [
-        steps.made(concatenate([expand_dims(y, (0,)) for y in ys], 0), *ys)
+        steps.made(
+            concatenate([expand_dims(y, (0,)) for y in ys], 0),
+            lambda index: (index[0], index[1:]),
+            *ys,
+        )
         if ys
         else zeros_of(_stacked(aval, 0))
         for ys, aval in zip(

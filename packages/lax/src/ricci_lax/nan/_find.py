@@ -4,18 +4,17 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+import numpy as np
+
 from ricci_ir import (
     Jaxpr,
-    Primitive,
     PyTree,
-    Trace,
     api_boundary,
     caller_source,
     context,
     debug_infs,
     debug_nans,
     ensure_compile_time_eval,
-    eval_trace,
     get_aval,
     non_finite_reports,
     preserved,
@@ -25,40 +24,31 @@ from ricci_ir import (
 from ricci_pytree import argument_paths, tree_flatten, tree_leaves
 
 from ._report import NonFinite, report
-from ._watch import Event, Place, Reached, Watch
+from ._trail import Event, follow
+from ._watch import Endless, Place, Watch, WatchTrace, host
 
 __all__ = [
     "find_nan",
 ]
 
 
-class WatchTrace(Trace):
-    """A trace that runs each operation at once, through a ``Watch``; values are plain arrays."""
-
-    __slots__ = ("watch",)
-
-    def __init__(self, watch: Watch):
-        super().__init__(eval_trace)
-        self.watch = watch
-
-    @property
-    def main(self) -> Trace:
-        """The trace of evaluation, since all values are known: nothing is being traced."""
-        return eval_trace
-
-    def process(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        """Run an operation, and remember where it stands."""
-        names, origin = context.name_stack, context.origin
-        place = Place(origin or caller_source(3)[:2], names, names)
-        with ensure_compile_time_eval():
-            results = self.watch.apply(primitive, args, params, place)
-        return results if primitive.multiple_results else results[0]
+_FOLLOWED = 16  # elements, the first and the last of each result
 
 
 def _first(watch: Watch, results: Sequence[Any], inf: bool) -> Event | None:
-    """The earliest event whose NaN (or, with ``inf``, infinity) the results still hold."""
-    events = watch.events_of(results)
-    return next((e for e in events if inf or e.kind == "nan"), None)
+    """The earliest event that results with a NaN (or, with ``inf``, an infinity) come from."""
+    events: list[Event] = []
+    for result in results:
+        values = host(result)
+        for kind, find in (("nan", np.isnan), ("inf", np.isinf)) if values is not None else ():
+            mask = find(values)
+            if not mask.any() or (kind == "inf" and not inf):
+                continue
+            bad = np.argwhere(mask)
+            for place in bad[[0, -1]] if len(bad) > 1 else bad:
+                if len(events) < _FOLLOWED:
+                    events.append(follow(watch, result, tuple(map(int, place)), kind))
+    return min(events, key=lambda event: (bool(event.doubt), event.order), default=None)
 
 
 def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFinite | None:
@@ -69,9 +59,11 @@ def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFi
                 stack.enter_context(option(False))
         try:
             event = _first(watch, run(), inf)
-        except Reached as reached:
-            event = reached.event
-    return None if event is None else report(event, watch)
+        except Endless as loop:
+            event = _first(watch, loop.arrays, inf=False)
+            if event is not None:
+                event.doubt = event.doubt or "a loop goes on and on with it, and was stopped"
+        return None if event is None else report(event, watch)
 
 
 @api_boundary

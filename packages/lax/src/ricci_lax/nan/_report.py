@@ -7,8 +7,10 @@ import numpy as np
 
 from ricci_ir import Record, ShapedArray, Source, Transformation, is_transposed, shown_file
 
+from ._advice import advice
 from ._remedy import remedy, source_text
-from ._watch import Event, Hit, Place, Watch
+from ._trail import Event
+from ._watch import Hit, Place, Watch
 
 __all__ = [
     "NonFinite",
@@ -56,6 +58,8 @@ class NonFinite(Record):
       came_in: whether an operand held it already, and no operation made it.
       forward: for one in the derivative of a function, the forward operation responsible.
       cause: for a NaN made of an infinity, where that came from.
+      remedy: what to do, in lines of text; empty where nothing general is known.
+      doubt: why the operation is perhaps another one; empty where the values could be followed.
     """
 
     kind: str
@@ -70,6 +74,8 @@ class NonFinite(Record):
     came_in: bool = False
     forward: ForwardValue | None = None
     cause: "NonFinite | None" = None
+    remedy: tuple[str, ...] = ()
+    doubt: str = ""
     _unsure: tuple[str, ...] = ()
     _parts: tuple[str, ...] = ()
     _matched: bool = True
@@ -98,6 +104,10 @@ class NonFinite(Record):
             lines += self.cause._head(besides=self.source)
         if self.forward is not None:
             lines += _forward_lines(self.forward, self)
+        else:
+            lines += self.remedy
+        doubts = [self.doubt, "" if self.cause is None else self.cause.doubt]
+        lines += [f"not certain: {doubt}" for doubt in dict.fromkeys(doubts) if doubt]
         return "\n".join([lines[0], *(f"  {line}" for line in lines[1:])])
 
     def _head(self, besides: Source | None = None) -> list[str]:
@@ -111,12 +121,15 @@ class NonFinite(Record):
         if self.source.code is not None and not known:
             where = f", at {_position(self.source)}"
         start = self.kind if besides is None else f"the {self.kind} there comes"
+        start += ", perhaps," if self.doubt else ""
         lines = [f"{start} {verb} {self._called()}{which}{where}"]
         if text and not known:
             lines.append(f"  {text}")
         lines.append(f"{self.operation} of {values}")
         if self.came_in:
-            lines.append("no operation made it: it is written in the program or closed over")
+            lines.append(
+                "no operation made it: it is in the program, closed over or computed elsewhere"
+            )
         return lines
 
     def _called(self) -> str:
@@ -221,20 +234,18 @@ def _forward_lines(forward: ForwardValue, finding: NonFinite) -> list[str]:
 def report(event: Event, watch: Watch) -> NonFinite:
     """Report an event: its operation, its operands and its place."""
     place = event.place
-    mask = event.mask if event.hidden is None else event.mask & ~event.hidden
-    index = tuple(int(i) for i in np.argwhere(mask if mask.any() else event.mask)[0])
+    index = event.index
     examples, unsure = _examples(place, event.result.shape, index)
-    causes = [e for e in event.causes if e.kind == "inf"]
-    cause = report(causes[0], watch) if event.kind == "nan" and causes else None
+    cause = None if event.cause is None else report(event.cause, watch)
     hit = _hit_for(event, watch)
-    forward = None if hit is None else _forward(hit, event, index)
+    forward = None if hit is None else _forward(hit, event.cause or event)
     if hit is None and cause is not None:
         forward = cause.forward
     elif cause is not None and cause.source[:2] == Source(*place.origin)[:2]:
         cause = None  # the derivative of the same operation
     return NonFinite(
         event.kind,
-        event.operation or "argument",
+        event.operation,
         Source(place.origin[0], place.origin[1], place.names),
         tuple(event.operands),
         event.result,
@@ -245,6 +256,8 @@ def report(event: Event, watch: Watch) -> NonFinite:
         event.came_in,
         forward,
         cause,
+        advice(event) if forward is None else forward.remedy,
+        event.doubt or ("" if event.cause is None else event.cause.doubt),
         unsure,
         place.parts,
         event.matched,
@@ -271,32 +284,39 @@ def _examples(
 
 
 def _hit_for(event: Event, watch: Watch) -> Hit | None:
-    """The forward operation whose derivative an event belongs to, if that is not finite."""
-    place = event.place
-    found = [
-        h
-        for h in watch.hits.get(place.origin, ())
-        if is_transposed(place.names) or h.operation != event.operation
-    ]
-    if event.came_in:
+    """The forward operation whose derivative an event belongs to, if that is not finite.
+
+    A derivative has the place of the operation that it belongs to. In the backward pass that may be
+    the operation with the infinite value; outside of it, where an infinite value makes a NaN, no
+    derivative is to blame.
+    """
+    if event.came_in and event.cause is None:
         return None
-    if not found:
+    made = event.cause or event
+    hits = watch.hits.get(made.place.origin, [])
+    if not is_transposed(event.place.names):
+        hits = [
+            hit
+            for hit in hits
+            if hit.operation != made.operation and (event.cause or not hit.place.parts)
+        ]
+    if not hits:
         return None
     # Take the hits of the same run of the program, or else of the last one. The first of these is
     # the user's operation.
-    paths = [h.place.path for h in found]
-    path = place.path if place.path in paths else paths[-1]
-    found = [h for h in found if h.place.path == path]
-    return next((h for h in found if _meets(h, event)), found[0])
+    paths = [hit.place.path for hit in hits]
+    path = made.place.path if made.place.path in paths else paths[-1]
+    hits = [hit for hit in hits if hit.place.path == path]
+    return next((hit for hit in hits if _meets(hit, made)), hits[0])
 
 
 def _meets(hit: Hit, event: Event) -> bool:
-    return hit.mask.shape == event.mask.shape and bool((hit.mask & event.mask).any())
+    return hit.mask.shape == event.result.shape and bool(hit.mask[event.index])
 
 
-def _forward(hit: Hit, event: Event, index: tuple[int, ...]) -> ForwardValue:
-    at = index
-    if hit.mask.shape != event.mask.shape or not hit.mask[index]:
+def _forward(hit: Hit, event: Event) -> ForwardValue:
+    at = event.index
+    if not _meets(hit, event):
         at = tuple(int(i) for i in np.argwhere(hit.mask)[0])
     masked = Source(*hit.masks[0].place.origin) if hit.masks else None
     return ForwardValue(

@@ -1,9 +1,8 @@
 """Running operations one by one, and tracking where NaN and infinities come from.
 
-An operation that makes a NaN or an infinity of finite operands is an *event*. The arrays that hold
-its NaN or infinity remember the event, and so do arrays computed from them as long as they are not
-finite. So an event that a ``where`` hides is told from one that reaches a result. A *hit* is an
-operation of the forward pass at a point where its derivative is not finite.
+An operation with a result that is not finite is a *step*, which holds its operands. From a bad
+element of the program's result ``_trail`` goes back over the steps to the one that made it. A *hit*
+is an operation of the forward pass at a point where its derivative is not finite.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,15 +18,23 @@ from ricci_ir import (
     Literal,
     Primitive,
     SettingsSwitch,
+    Trace,
     TupleRecord,
+    caller_source,
+    context,
+    discharge_rules,
+    ensure_compile_time_eval,
     eval_trace,
     get_aval,
     is_differentiated,
+    is_reference,
     issubdtype,
     jaxprs_in_params,
     program_rules,
+    set_trace,
     staged_call,
     step_rules,
+    trace_key,
 )
 from ricci_lax.control_flow._while import while_p
 from ricci_lax.elementwise._comparison import select_n_p
@@ -52,58 +59,64 @@ class Place(TupleRecord):
     parts: tuple[str, ...] = ()
 
 
-class Event:
-    """An operation that made a NaN (or an infinity) of operands that had none.
+class Step:
+    """An operation with a result that is not finite.
 
     Attributes:
-      kind: ``"nan"`` or ``"inf"``.
-      order: the earlier of two events has the smaller one.
-      operation: the primitive's name, or ``None`` for an argument of the function.
-      operands, result: NumPy arrays or scalars.
-      mask: where the result holds it.
-      came_in: whether an operand had it already, and no operation made it.
-      causes: the events of the operands.
-      matched: whether elements of the operands belong to those of the result, one to one.
-      hidden: where selections have left its result out, if there were any.
+      primitive, operands, params: the operation.
+      settings: the settings that it ran under.
+      place: where it stands.
+      order: the earlier of two steps has the smaller one.
+      whole: whether all its operands are known, so that it can be run again by itself. Those of a
+        collective are on other devices.
     """
 
-    __slots__ = (
-        "came_in",
-        "causes",
-        "hidden",
-        "kind",
-        "mask",
-        "matched",
-        "operands",
-        "operation",
-        "order",
-        "place",
-        "result",
-    )
+    __slots__ = ("operands", "order", "params", "place", "primitive", "settings", "whole")
 
     def __init__(
         self,
-        kind: str,
-        order: int,
-        primitive: Primitive | None,
+        primitive: Primitive,
         operands: Sequence[Any],
-        result: np.ndarray,
-        mask: np.ndarray,
+        params: dict[str, Any],
         place: Place,
-        causes: Sequence["Event"],
-        came_in: bool,
+        order: int,
+        whole: bool,
     ):
-        self.kind = kind
-        self.order = order
-        self.operation = None if primitive is None else primitive.name
+        self.primitive = primitive
         self.operands = operands
-        self.result = result
-        self.mask = mask
+        self.params = params
+        self.settings = trace_key()
         self.place = place
-        self.causes = causes
-        self.came_in = came_in
-        self.matched = primitive in elementwise_primitives
-        self.hidden: np.ndarray | None = None
+        self.order = order
+        self.whole = whole
+
+
+class Moved(TupleRecord):
+    """Elements that an interpreter of loops or devices moved from other arrays.
+
+    Attributes:
+      sources: the arrays.
+      element: of an element's index, the source that it comes from and its index there.
+    """
+
+    sources: tuple[Any, ...]
+    element: Callable[[tuple[int, ...]], tuple[int, tuple[int, ...]]]
+
+
+class Origin(TupleRecord):
+    """What made an array that is not finite: a step, and which of its results it is, or a move."""
+
+    array: Any  # kept alive, so that its id stays its own
+    maker: Step | Moved
+    number: int = 0
+
+
+class Argument(TupleRecord):
+    """An argument of the program that is not finite: the object, its values and its name."""
+
+    array: Any  # kept alive, so that its id stays its own
+    values: np.ndarray
+    name: str
 
 
 class Mask(TupleRecord):
@@ -145,11 +158,17 @@ class Hit:
         return self.primitive.name
 
 
-class Reached(BaseException):
-    """Ends the run at an event that cannot be undone. User code may catch any ``Exception``."""
+class Endless(BaseException):
+    """Ends the run of a loop that goes on with a NaN in its carry.
 
-    def __init__(self, event: Event):
-        self.event = event
+    User code may catch any ``Exception``.
+    """
+
+    def __init__(self, arrays: Sequence[Any]):
+        self.arrays = arrays
+
+
+_LONGEST = 2000  # runs of a loop's programs with a NaN in the carry
 
 
 def host(x: ArrayLike) -> np.ndarray | None:
@@ -166,25 +185,32 @@ def shown(x: ArrayLike) -> np.ndarray | None:
     return np.asarray(x) if isinstance(dtype, np.dtype) else None
 
 
-_FINDERS = {"nan": np.isnan, "inf": np.isinf}
-
-
 class Watch:
-    """Runs operations, and remembers which arrays hold the NaN or infinity of which event."""
+    """Runs operations, and remembers which made the arrays that are not finite."""
 
     def __init__(self):
-        # By the identity of arrays, with the array: it is kept alive, so that its id stays its own.
-        self._events: dict[int, tuple[Any, tuple[Event, ...]]] = {}
+        # By the identity of arrays.
+        self._origins: dict[int, Origin] = {}
+        self._arguments: dict[int, Argument] = {}
         self._derived: dict[int, tuple[Any, tuple[Hit, ...]]] = {}
         self.hits: dict[tuple[Any, int], list[Hit]] = {}
         self.count = 0
 
     # What is known of arrays
 
-    def events_of(self, arrays: Sequence[Any]) -> tuple[Event, ...]:
-        """The events whose NaN or infinities the arrays hold, the earliest first."""
-        found = {e for x in arrays for e in self._events.get(id(x), (None, ()))[1]}
-        return tuple(sorted(found, key=lambda e: e.order))
+    def origin_of(self, array: Any) -> Origin | None:
+        """What made an array; ``None`` for one that the program started with."""
+        return self._origins.get(id(array))
+
+    def argument(self, array: Any) -> str | None:
+        """The name of the argument that an array is, or that it has the elements of."""
+        if id(array) in self._arguments:
+            return self._arguments[id(array)].name
+        values = host(array)
+        for argument in self._arguments.values():
+            if np.array_equal(argument.values, values, equal_nan=True):
+                return argument.name
+        return None
 
     def _hits_of(self, arrays: Sequence[Any]) -> tuple[Hit, ...]:
         found: dict[int, Hit] = {}
@@ -195,31 +221,26 @@ class Watch:
     def given(self, array: ArrayLike, name: str) -> None:
         """Take note of an argument of the program."""
         values = host(array)
-        if values is None:
-            return
-        mask = np.isnan(values)
-        if mask.any():
-            place = Place((None, 0), (), ())
-            self._remember(array, [self._event("nan", None, [name], values, mask, place, (), True)])
+        if values is not None and not np.isfinite(values).all():
+            self._arguments[id(array)] = Argument(array, values, name)
 
-    def made(self, array: ArrayLike, *sources: ArrayLike) -> Any:
-        """Take note that the array holds values of ``sources``; returns the array."""
+    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
+        """Take note that the array holds elements of ``sources``; returns the array."""
         values = host(array)
         if values is not None:
             hits = self._hits_of(sources)
             if hits:
                 self._derived[id(array)] = array, hits
             if not np.isfinite(values).all():
-                self._remember(array, self.events_of(sources))
+                self._remember(array, Moved(sources, element), 0, sources)
         return array
 
-    def _remember(self, array: ArrayLike, events: Sequence[Event]) -> None:
-        if events and hasattr(type(array), "aval"):  # the id of a Python scalar says nothing
-            self._events[id(array)] = array, tuple(events)
-
-    def _event(self, kind: str, *others: Any) -> Event:
-        self.count += 1
-        return Event(kind, self.count, *others)
+    def _remember(
+        self, array: ArrayLike, maker: Step | Moved, number: int, operands: Sequence[Any]
+    ) -> None:
+        # The id of a Python scalar says nothing; an operand that is returned has its origin.
+        if hasattr(type(array), "aval") and all(x is not array for x in operands):
+            self._origins[id(array)] = Origin(array, maker, number)
 
     # Running
 
@@ -227,6 +248,8 @@ class Watch:
         self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any], place: Place
     ) -> list[Any]:
         """The results of an operation, run step by step where it holds programs."""
+        if any(map(is_reference, operands)) and primitive in discharge_rules:
+            return self._discharge(primitive, operands, params)
         rule = step_rules.get(primitive)
         if rule is not None:
             results = rule(Runs(self, place, primitive, self.count), *operands, **params)
@@ -242,8 +265,16 @@ class Watch:
             return self.run(jaxpr, operands, part)
         results = eval_trace.process(primitive, tuple(operands), params)
         results = list(results) if primitive.multiple_results else [results]
-        self.computed(primitive, operands, results, place)
+        self.computed(primitive, operands, results, place, params)
         return results
+
+    def _discharge(
+        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        """The results of an operation on references, by the operations on what they hold."""
+        with set_trace(WatchTrace(self)):
+            results = discharge_rules[primitive](*operands, **params)
+        return list(results) if primitive.multiple_results else [results]
 
     def run(
         self, jaxpr: Jaxpr, operands: Sequence[Any], place: Place, label: str | None = None
@@ -260,61 +291,43 @@ class Watch:
         return [a.operand() if type(a) is Literal else env[id(a)] for a in jaxpr.outvars]
 
     def computed(
-        self, primitive: Primitive, operands: Sequence[Any], results: Sequence[Any], place: Place
+        self,
+        primitive: Primitive,
+        operands: Sequence[Any],
+        results: Sequence[Any],
+        place: Place,
+        params: dict[str, Any],
+        whole: bool = True,
     ) -> None:
         """Take note of the results of an operation."""
         if primitive is select_n_p:
             self._select(operands, place)
-        known = self.events_of(operands)
         forward = is_differentiated(place.names)
         hits = self._hits_of(operands) if forward else ()
-        for result in results:
+        step = None
+        for number, result in enumerate(results):
             values = host(result)
             if values is None:
                 continue
-            new = []
+            fresh = None
             if not np.isfinite(values).all():
-                new = self._new_events(primitive, operands, values, place, known)
-                self._remember(result, [*known, *new])
+                if step is None:
+                    self.count += 1
+                    step = Step(primitive, operands, params, place, self.count, whole)
+                self._remember(result, step, number, operands)
+                fresh = _fresh(primitive, operands, values) if forward else None
             if forward:
                 found = []
-                roots = self._roots(operands, hits, place) if new else []
-                if roots:
-                    known_here = self.hits.setdefault(place.origin, [])
-                    known_here += [hit for hit in roots if hit not in known_here]
-                else:
-                    found = self._hit(primitive, operands, values, place, new)
+                # What is at the place of a hit is part of its derivative.
+                if fresh is None or not any(hit.place.origin == place.origin for hit in hits):
+                    found = self._hit(primitive, operands, values, place, fresh)
                 if hits or found:
                     self._derived[id(result)] = result, (*hits, *found)
 
-    def _new_events(self, primitive, operands, values, place, known) -> list[Event]:
-        found = []
-        for kind, finder in _FINDERS.items():
-            mask = finder(values)
-            if not mask.any():
-                continue
-            fresh, came_in = _fresh(primitive, operands, mask, finder), False
-            if fresh is None or not fresh.any():
-                if kind == "inf" or any(e.kind == "nan" for e in known):
-                    continue
-                fresh, came_in = mask, True
-            kept = list(map(shown, operands))
-            found.append(self._event(kind, primitive, kept, values, fresh, place, known, came_in))
-        return found
-
-    def _roots(self, operands: Sequence[Any], hits: Sequence[Hit], place: Place) -> Sequence[Hit]:
-        """The hits responsible for operands that are not finite.
-
-        A derivative has the source of the operation that it belongs to, so that hits with the same
-        source come first.
-        """
-        same = [hit for hit in hits if hit.place.origin == place.origin]
-        return same or self._hits_of([x for x in operands if id(x) in self._events])
-
-    def _hit(self, primitive, operands, values, place, events) -> list[Hit]:
+    def _hit(self, primitive, operands, values, place, fresh) -> list[Hit]:
         mask = singular_points(primitive, operands, values.shape)
-        for event in events:
-            mask = event.mask if mask is None else mask | event.mask
+        if fresh is not None:
+            mask = fresh if mask is None else mask | fresh
         if mask is None or not mask.any():
             return []
         hit = Hit(primitive, list(map(shown, operands)), values, mask, place)
@@ -329,11 +342,29 @@ class Watch:
                     left_out = left_out & hit.mask
                 if left_out.any():
                     hit.masks.append(Mask(case, place))
-            for event in self.events_of([x]):
-                if event.mask.shape == get_aval(x).shape:  # pyright: ignore
-                    left_out = np.broadcast_to(np.asarray(operands[0]) != case, event.mask.shape)
-                    hidden = event.hidden
-                    event.hidden = left_out if hidden is None else hidden | left_out
+
+
+class WatchTrace(Trace):
+    """A trace that runs each operation at once, through a ``Watch``; values are plain arrays."""
+
+    __slots__ = ("watch",)
+
+    def __init__(self, watch: Watch):
+        super().__init__(eval_trace)
+        self.watch = watch
+
+    @property
+    def main(self) -> Trace:
+        """The trace of evaluation, since all values are known: nothing is being traced."""
+        return eval_trace
+
+    def process(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Run an operation, and remember where it stands."""
+        names, origin = context.name_stack, context.origin
+        place = Place(origin or caller_source(3)[:2], names, names)
+        with ensure_compile_time_eval():
+            results = self.watch.apply(primitive, args, params, place)
+        return results if primitive.multiple_results else results[0]
 
 
 def inside(place: Place, eqn: JaxprEqn, label: str | None) -> Place:
@@ -360,50 +391,59 @@ def _holds_user_code(jaxpr: Jaxpr) -> bool:
     )
 
 
-def _fresh(
-    primitive: Primitive,
-    operands: Sequence[Any],
-    mask: np.ndarray,
-    finder: Callable[[np.ndarray], np.ndarray],
-) -> np.ndarray | None:
-    """Where the result has a NaN (or infinity) and the operands have none at that element.
-
-    ``None`` if an operand has one whose elements do not belong to those of the result.
-    """
-    fresh = mask
+def _fresh(primitive: Primitive, operands: Sequence[Any], values: np.ndarray) -> np.ndarray | None:
+    """Where a result became NaN or infinite, as its operands were not; ``None`` if nowhere."""
+    fresh = np.zeros(values.shape, bool)
     matched = primitive in elementwise_primitives
-    for x in operands:
-        values = host(x)
-        if values is None:
-            continue
-        bad = finder(values)
-        if not bad.any():
-            continue
-        if not matched or values.shape not in ((), mask.shape):
-            return None
-        fresh = fresh & ~bad
-    return fresh
+    for finder in (np.isnan, np.isinf):
+        mask = finder(values)
+        for x in operands if mask.any() else ():
+            operand = host(x)
+            if operand is None:
+                continue
+            bad = finder(operand)
+            if not bad.any():
+                continue
+            if not matched or operand.shape not in ((), mask.shape):
+                mask = np.zeros_like(mask)
+                break
+            mask = mask & ~bad
+        fresh |= mask
+    return fresh if fresh.any() else None
 
 
 class Runs:
     """The ``Steps`` of one operation that holds programs."""
 
-    __slots__ = ("_place", "_primitive", "_since", "_watch")
+    __slots__ = ("_place", "_primitive", "_runs", "_since", "_watch")
 
     def __init__(self, watch: Watch, place: Place, primitive: Primitive, since: int):
         self._watch = watch
         self._place = place
         self._primitive = primitive
         self._since = since
+        self._runs = 0  # of a while loop's programs, with a NaN in its carry
 
     def run(self, jaxpr: Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
         """The results of a program that the operation holds."""
         if self._primitive is while_p:
-            # A NaN in the carry stays there, and may keep the loop from ending.
-            for event in self._watch.events_of(operands):
-                if event.kind == "nan" and event.order > self._since:
-                    raise Reached(event)
+            self._check_end(operands)
         return self._watch.run(jaxpr, operands, self._place, place)
+
+    def _check_end(self, operands: Sequence[Any]) -> None:
+        """Stop a loop that a NaN in its carry may keep from ending."""
+        bad = [x for x in operands if self._is_new(x)]
+        self._runs = self._runs + 1 if bad else 0
+        if self._runs > _LONGEST:
+            raise Endless(bad)
+
+    def _is_new(self, operand: Any) -> bool:
+        """Whether an operand has a NaN that the loop made."""
+        origin = self._watch.origin_of(operand)
+        if origin is None or (isinstance(origin.maker, Step) and origin.maker.order <= self._since):
+            return False
+        values = host(operand)
+        return values is not None and bool(np.isnan(values).any())
 
     def step(self, eqn: JaxprEqn, operands: Sequence[Any], place: str | None = None) -> list[Any]:
         """The results of one equation."""
@@ -420,8 +460,9 @@ class Runs:
         place: str | None = None,
     ) -> None:
         """Take note of the results of an equation that the caller computed itself."""
-        self._watch.computed(eqn.primitive, operands, results, inside(self._place, eqn, place))
+        where = inside(self._place, eqn, place)
+        self._watch.computed(eqn.primitive, operands, results, where, eqn.params, whole=False)
 
-    def made(self, array: ArrayLike, *sources: ArrayLike) -> Any:
-        """Take note that the array holds values of ``sources``; returns the array."""
-        return self._watch.made(array, *sources)
+    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
+        """Take note that the array holds elements of ``sources``; returns the array."""
+        return self._watch.made(array, element, *sources)

@@ -129,9 +129,10 @@ def _block(shape: Shape, mesh: Mesh, spec: PartitionSpec, device: int) -> tuple[
 def _divided(steps: Steps, x: ArrayLike, mesh: Mesh, spec: PartitionSpec) -> _PerDevice:
     """The shards of an array."""
     values = np.asarray(x)
+    blocks = [_block(values.shape, mesh, spec, d) for d in range(mesh.devices.size)]
     return [
-        steps.made(as_array(values[_block(values.shape, mesh, spec, d)]), x)
-        for d in range(mesh.devices.size)
+        steps.made(as_array(values[block]), lambda i, block=block: (0, _shifted(i, block, 1)), x)
+        for block in blocks
     ]
 
 
@@ -140,6 +141,24 @@ def _joined(
 ) -> Array:
     """The array that has these shards."""
     values = np.empty(aval.shape, aval.dtype)
-    for d, x in enumerate(xs):
-        values[_block(aval.shape, mesh, spec, d)] = np.asarray(x)
-    return steps.made(as_array(values), *xs)
+    blocks = [_block(aval.shape, mesh, spec, d) for d in range(len(xs))]
+    for block, x in zip(blocks, xs, strict=True):
+        values[block] = np.asarray(x)
+
+    def element(index: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        holders = [d for d, block in enumerate(blocks) if _holds(block, index)]
+        return holders[-1], _shifted(index, blocks[holders[-1]], -1)
+
+    return steps.made(as_array(values), element, *xs)
+
+
+def _shifted(index: tuple[int, ...], block: tuple[slice, ...], sign: int) -> tuple[int, ...]:
+    return tuple(i + sign * (part.start or 0) for i, part in zip(index, block, strict=True))
+
+
+def _holds(block: tuple[slice, ...], index: tuple[int, ...]) -> bool:
+    """Whether a shard has an element of the whole array."""
+    return all(
+        part.start is None or part.start <= i < part.stop
+        for i, part in zip(index, block, strict=True)
+    )

@@ -1,0 +1,130 @@
+"""How to keep an operation from making a NaN or an infinity: a row for each way to do so."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import TupleRecord, finfo
+
+from ._trail import Event
+
+
+class Row(TupleRecord):
+    """Operations, when the row is about them, and what to do.
+
+    Attributes:
+      operations: the names of primitives.
+      when: whether the row is about an event, by the operands at its element.
+      text: what to do; ``{kind}`` and ``{limit}`` are the dtype and its largest number.
+    """
+
+    operations: frozenset[str]
+    when: Callable[..., Any]
+    text: str
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_always = lambda *operands: True
+_overflow = "{kind} has no number above {limit}: "
+_masked = (
+    "a softmax has no value where all elements are -inf: mask with a large finite number, such as "
+    "jnp.finfo({kind}).min, or choose another result for such rows with jnp.where"
+)
+_divisor = (
+    "keep 0 out of the divisor: jnp.where(d == 0, 1.0, d) for d, and choose the result as well"
+)
+_scale = "scale the values down, or compute in a wider dtype"
+
+# The first row that is about an event counts.
+_ROWS = (
+    Row(_names("log"), lambda x: x == 0, "keep 0 out: jnp.log(jnp.where(x > 0, x, 1.0)); for "
+        "x * log(x) there is jax.scipy.special.xlogy(x, x)"),
+    Row(_names("log"), _always, "keep numbers below 0 out: jnp.log(jnp.maximum(x, smallest))"),
+    Row(_names("log1p"), _always, "keep numbers up to -1 out: jnp.log1p(jnp.maximum(x, smallest))"),
+    Row(_names("sqrt rsqrt cbrt"), lambda x: x < 0,
+        "keep numbers below 0 out, which rounding may make: jnp.maximum(x, 0.0)"),
+    Row(_names("rsqrt"), _always, "keep 0 out: jnp.where(x > 0, x, 1.0), or add a small number"),
+    Row(_names("asin acos atanh"), _always,
+        "keep numbers outside of -1 and 1 out, which rounding may make: jnp.clip(x, -1.0, 1.0)"),
+    Row(_names("acosh"), _always, "keep numbers below 1 out: jnp.maximum(x, 1.0)"),
+    Row(_names("erf_inv"), _always, "keep the argument between -1 and 1: jnp.clip"),
+    Row(_names("div"), lambda x, y: y == 0, _divisor),
+    Row(_names("rem"), lambda x, y: y == 0, _divisor),
+    Row(_names("pow"), lambda x, y: (x == 0) & (y < 0),
+        "keep 0 out of the base: jnp.where(x == 0, 1.0, x), and choose the result as well"),
+    Row(_names("pow"), lambda x, y: x < 0,
+        "a base below 0 has no such power: take jnp.abs(x) or jnp.maximum(x, 0.0)"),
+    Row(_names("integer_pow"), lambda x: x == 0,
+        "keep 0 out of the base: jnp.where(x == 0, 1.0, x), and choose the result as well"),
+    Row(_names("sin cos tan"), _always, "keep infinities out"),
+    Row(_names("exp exp2 expm1 sinh cosh"), _always, _overflow + "subtract the maximum from the "
+        "exponents first, as jax.nn.softmax and jax.nn.logsumexp do"),
+    Row(_names("reduce_prod cumprod"), _always,
+        _overflow + "sum logarithms instead of multiplying, or compute in a wider dtype"),
+    Row(_names("scatter_mul scatter-mul"), _always, _overflow + "scale what is scattered down"),
+    Row(_names("scatter_add scatter-add"), _always, _overflow + "scale what is scattered down"),
+    Row(_names("convert_element_type"), _always,
+        _overflow + "scale the values down before they are converted, or keep the wider dtype"),
+    Row(_names("cholesky"), _always,
+        "the matrix is not positive definite: add a small multiple of the identity to it"),
+    Row(_names("triangular_solve lu_solve"), _always,
+        "the matrix is singular: add a small multiple of the identity to it"),
+    Row(_names("eigh svd qr lu eig"), _always, "scale the matrix, or add a small multiple of the "
+        "identity to it"),
+    Row(_names("lgamma digamma polygamma zeta igamma igammac"), _always,
+        "keep poles and what is outside of the domain out of the argument"),
+    Row(_names("mul integer_pow square pow add sub add_any dot_general reduce_sum cumsum "
+               "conv_general_dilated reduce_window_sum cumlogsumexp fft psum psum_invariant"),
+        _always, _overflow + _scale),
+)  # fmt: skip
+
+
+def advice(event: Event) -> tuple[str, ...]:
+    """Lines of advice on what made an event, or the infinity behind it; empty if there is none."""
+    made = event.cause or event
+    if made.primitive is None:
+        return ()
+    dtype = made.result.dtype
+    limit = _limit(dtype)
+    if made.came_in:
+        if made.kind == "nan" or not _is_masked(event, made):
+            return ()
+        return _lines(_masked.format(kind=dtype, limit=limit))
+    operands = _operands_at(made)
+    for row in _ROWS:
+        if made.operation in row.operations and row.when is _always:
+            return _lines(row.text.format(kind=dtype, limit=limit))
+        if made.operation in row.operations and operands is not None and row.when(*operands):
+            return _lines(row.text.format(kind=dtype, limit=limit))
+    return ()
+
+
+def _is_masked(event: Event, made: Event) -> bool:
+    """Whether a NaN is the difference of infinities that the program wrote, as in a softmax."""
+    return event.operation == "sub" and bool(np.isneginf(made.result[made.index]))
+
+
+def _operands_at(event: Event) -> list[Any] | None:
+    """The numbers that an elementwise operation made an element of."""
+    if not event.matched or any(x is None for x in event.operands):
+        return None
+    return [np.broadcast_to(x, event.result.shape)[event.index] for x in event.operands]
+
+
+def _limit(dtype: Any) -> str:
+    """The largest number of a dtype."""
+    return f"{float(finfo(dtype).max):.5g}"
+
+
+def _lines(text: str, width: int = 92) -> tuple[str, ...]:
+    lines: list[str] = []
+    for word in f"remedy: {text}".split():
+        if lines and len(lines[-1]) + len(word) < width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word if not lines else f"  {word}")
+    return tuple(lines)

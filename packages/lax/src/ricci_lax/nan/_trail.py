@@ -1,0 +1,311 @@
+"""Following a NaN back, element by element, to the operation that made it.
+
+From a bad element of a result the trail goes to an element of an operand that made it bad, and so
+on, until an operation has no such operand. Operands of elementwise operations are looked at. Other
+operations are run again on operands of ones, with what is not finite put in: an element on which
+the result depends shows there, and halving what is put in finds one. That needs no rule of the
+operation; where it does not tell, as with factorizations of matrices that are NaN in any case, the
+event says so.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_batching import elementwise_primitives
+from ricci_ir import (
+    Primitive,
+    SettingsSwitch,
+    TupleRecord,
+    as_array,
+    ensure_compile_time_eval,
+    eval_trace,
+    is_reference,
+)
+from ricci_lax.elementwise._comparison import select_n_p
+
+from ._watch import Moved, Origin, Place, Step, Watch, host, shown
+
+type Index = tuple[int, ...]
+
+_SIGNS: dict[str, Callable[[Any], Any]] = {"nan": np.isnan, "inf": np.isinf}
+
+
+class Event:
+    """An operation that made a NaN (or an infinity) of operands that had none.
+
+    Attributes:
+      kind: ``"nan"`` or ``"inf"``.
+      order: the earlier of two events has the smaller one.
+      primitive: the operation; ``None`` for an argument of the function.
+      params: its parameters.
+      operands, result: NumPy arrays or scalars.
+      index: the element of the result.
+      place: where it stands.
+      cause: for a NaN made of an infinity, where that came from.
+      came_in: whether an operand had it already, and no operation made it.
+      doubt: why the values could not be followed with certainty; empty if they could.
+    """
+
+    __slots__ = (
+        "came_in",
+        "cause",
+        "doubt",
+        "index",
+        "kind",
+        "operands",
+        "order",
+        "params",
+        "place",
+        "primitive",
+        "result",
+    )
+
+    def __init__(
+        self,
+        kind: str,
+        index: Index,
+        result: np.ndarray,
+        step: Step | None,
+        operands: Sequence[Any],
+        came_in: bool = False,
+        cause: "Event | None" = None,
+        doubt: str = "",
+    ):
+        self.kind = kind
+        self.index = index
+        self.result = result
+        self.order = -1 if step is None else step.order
+        self.primitive: Primitive | None = None if step is None else step.primitive
+        self.params: dict[str, Any] = {} if step is None else step.params
+        self.place: Place = Place((None, 0), (), ()) if step is None else step.place
+        self.operands = operands
+        self.came_in = came_in
+        self.cause = cause
+        self.doubt = doubt
+
+    @property
+    def operation(self) -> str:
+        """The primitive's name, or ``"argument"``."""
+        return "argument" if self.primitive is None else self.primitive.name
+
+    @property
+    def matched(self) -> bool:
+        """Whether elements of the operands belong to those of the result, one to one."""
+        return self.primitive in elementwise_primitives
+
+
+class _Source(TupleRecord):
+    """An element of an operand, and why it is perhaps not the one; empty if it is."""
+
+    operand: int
+    index: Index
+    doubt: str = ""
+
+
+def follow(watch: Watch, array: Any, index: Index, kind: str) -> Event:
+    """The event that an element of an array comes from."""
+    doubts: list[str] = []
+    user: Step | None = None  # what used the array
+    user_index: Index = ()
+    user_result: Any = None
+    while True:
+        origin = watch.origin_of(array)
+        if origin is None:
+            return _came_in(watch, array, index, kind, user, user_result, user_index, doubts)
+        if isinstance(origin.maker, Moved):
+            number, index = origin.maker.element(index)
+            array = origin.maker.sources[number]
+            continue
+        user, user_index, user_result = origin.maker, index, array
+        source = _source(origin, index, kind)
+        if source is None:
+            cause = None
+            if kind == "nan":
+                infinite = _source(origin, index, "inf", of_nan=True)
+                if infinite is not None:
+                    cause = follow(watch, user.operands[infinite.operand], infinite.index, "inf")
+                    if infinite.doubt and not cause.doubt:
+                        cause.doubt = infinite.doubt
+            return Event(
+                kind,
+                index,
+                np.asarray(array),
+                user,
+                list(map(shown, user.operands)),
+                cause=cause,
+                doubt="; ".join(dict.fromkeys(doubts)),
+            )
+        if source.doubt:
+            doubts.append(source.doubt)
+        array, index = user.operands[source.operand], source.index
+
+
+def _came_in(
+    watch: Watch,
+    array: Any,
+    index: Index,
+    kind: str,
+    user: Step | None,
+    result: Any,
+    result_index: Index,
+    doubts: Sequence[str],
+) -> Event:
+    """The event of an element that no operation made."""
+    doubt = "; ".join(dict.fromkeys(doubts))
+    name = watch.argument(array)
+    if name is not None or user is None:
+        given = [name or "that the function returns unchanged"]
+        return Event(kind, index, np.asarray(array), None, given, True, None, doubt)
+    operands = list(map(shown, user.operands))
+    return Event(kind, result_index, np.asarray(result), user, operands, True, None, doubt)
+
+
+def _source(origin: Origin, index: Index, kind: str, of_nan: bool = False) -> _Source | None:
+    """The element of an operand that made an element NaN (or infinite); ``None`` if none did.
+
+    Args:
+      origin: the step.
+      index: the element of its result.
+      kind: what is looked for in the operands.
+      of_nan: whether the result is NaN, although infinities are looked for.
+    """
+    step: Any = origin.maker
+    find = _SIGNS[kind]
+    values = [host(x) for x in step.operands]
+    bad = [i for i, x in enumerate(values) if x is not None and find(x).any()]
+    if not bad:
+        return None
+    if step.primitive in elementwise_primitives:
+        return _elementwise_source(step, values, bad, index, find)
+    if not step.whole:
+        return _distant_source(step, values, bad, index, find)
+    if step.primitive.name.endswith("callback") or any(map(is_reference, step.operands)):
+        first = tuple(map(int, np.argwhere(find(values[bad[0]]))[0]))
+        return _Source(bad[0], first, f"what {step.primitive.name} computes is not known")
+    return _Probe(origin, values, bad, index, kind, of_nan).source()
+
+
+def _at(values: np.ndarray, index: Index) -> Index:
+    """The index of an elementwise operation's operand, which may be a scalar."""
+    return index if values.shape else ()
+
+
+def _elementwise_source(
+    step: Step, values: Sequence[Any], bad: Sequence[int], index: Index, find: Callable[[Any], Any]
+) -> _Source | None:
+    if step.primitive is select_n_p:
+        which = np.asarray(step.operands[0])
+        chosen = 1 + int(which[_at(which, index)])
+        bad = [i for i in bad if i == chosen]
+    reaching = [i for i in bad if find(values[i][_at(values[i], index)])]
+    return _Source(reaching[0], _at(values[reaching[0]], index)) if reaching else None
+
+
+def _distant_source(
+    step: Step, values: Sequence[Any], bad: Sequence[int], index: Index, find: Callable[[Any], Any]
+) -> _Source:
+    """The source of an element that a collective computed from the shards of all devices."""
+    aligned = [
+        i for i in bad if len(values[i].shape) == len(index) and _has(values[i], index)
+        and find(values[i][index])
+    ]  # fmt: skip
+    if len(aligned) == 1 or (aligned and step.primitive.name in _REDUCTIONS):
+        return _Source(aligned[0], index)
+    first = tuple(map(int, np.argwhere(find(values[bad[0]]))[0]))
+    doubt = "" if len(bad) == 1 else f"{step.primitive.name} may have taken it from another device"
+    return _Source(bad[0], first, doubt)
+
+
+_REDUCTIONS = frozenset({"psum", "pmax", "pmin", "psum_invariant", "pmean"})
+
+
+def _has(values: np.ndarray, index: Index) -> bool:
+    return all(i < size for i, size in zip(index, values.shape, strict=True))
+
+
+class _Probe:
+    """Runs of one step on other operands, to find on which elements an element depends."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        values: Sequence[np.ndarray | None],
+        bad: Sequence[int],
+        index: Index,
+        kind: str,
+        of_nan: bool,
+    ):
+        self.step: Any = origin.maker
+        self.number = origin.number
+        self.values = values
+        self.bad = bad
+        self.index = index
+        self.find = _SIGNS[kind]
+        # An infinity is put in with its sign, and an infinite result asked for. A NaN is made of
+        # several infinities, and what it depends on is asked for.
+        self.keeps = kind == "inf" and not of_nan
+        self.calm: list[Any] = []  # operands without what is looked for
+
+    def source(self) -> _Source | None:
+        """The element that the result's element depends on; the first, if there are several."""
+        doubt = ""
+        for filling in (_ones, _identities, self._finite):
+            self.calm = [x if v is None else filling(v) for x, v in self._operands()]
+            if not self._shows(()):
+                break
+        else:
+            doubt = f"{self.step.primitive.name} gives the same for all operands tried"
+        places = [(i, place) for i in self.bad for place in np.argwhere(self.find(self.values[i]))]
+        if doubt:
+            return self._named(places[0], doubt)
+        if not self._shows(places):
+            return None
+        while len(places) > 1:
+            half = len(places) // 2
+            if self._shows(places[:half]):
+                places = places[:half]
+            elif self._shows(places[half:]):
+                places = places[half:]
+            else:  # all are needed, as for the maximum of a row of -inf
+                break
+        return self._named(places[0], "")
+
+    def _operands(self) -> Any:
+        return zip(self.step.operands, self.values, strict=True)
+
+    def _named(self, place: tuple[int, np.ndarray], doubt: str) -> _Source:
+        return _Source(place[0], tuple(map(int, place[1])), doubt)
+
+    def _finite(self, values: np.ndarray) -> np.ndarray:
+        """The values that the operation had, without what is not finite."""
+        return np.where(np.isfinite(values), values, np.ones_like(values))
+
+    def _shows(self, places: Sequence[tuple[int, np.ndarray]]) -> bool:
+        """Whether the result's element is bad if these elements of the operands are."""
+        operands = list(self.calm)
+        for i in {i for i, _ in places}:
+            where = tuple(np.array([place for j, place in places if j == i]).T)
+            operands[i] = operands[i].copy()
+            operands[i][where] = self.values[i][where] if self.keeps else np.nan
+        arrays = [
+            x if v is None else as_array(x) for x, v in zip(operands, self.values, strict=True)
+        ]
+        step = self.step
+        with ensure_compile_time_eval(), SettingsSwitch(step.settings):
+            results = eval_trace.process(step.primitive, tuple(arrays), step.params)
+        result = results[self.number] if step.primitive.multiple_results else results
+        element = np.asarray(result)[self.index]
+        return bool(np.isinf(element) if self.keeps else np.isnan(element))
+
+
+def _ones(values: np.ndarray) -> np.ndarray:
+    return np.ones_like(values)
+
+
+def _identities(values: np.ndarray) -> np.ndarray:
+    """Identity matrices, which factorizations and solvers accept."""
+    if values.ndim < 2:
+        return np.ones_like(values)
+    return np.broadcast_to(np.eye(*values.shape[-2:], dtype=values.dtype), values.shape).copy()
