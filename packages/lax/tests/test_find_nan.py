@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from ricci_autodiff import grad, jvp
+from ricci_autodiff import grad, jvp, value_and_grad
 from ricci_batching import vmap
 from ricci_ir import get_opaque_trace_state, make_jaxpr, trace_state_clean
 from ricci_lax import (
@@ -16,20 +16,25 @@ from ricci_lax import (
     cond,
     custom_vjp,
     div,
+    dot,
     eq,
     exp,
     find_nan,
     full_like,
     gt,
+    integer_pow,
     log,
     lt,
     mul,
     neg,
+    pure_callback,
     reduce_sum,
     scan,
     select,
+    slice_in_dim,
     sqrt,
     sub,
+    tanh,
     while_loop,
 )
 
@@ -280,6 +285,59 @@ def test_what_went_in():
     found = find_nan(lambda x: log(sub(x, 50.0)), np.arange(60, dtype=np.float32))
     assert found.index == (0,)
     assert "log of -50, element [0] of float32[60]" in str(found)
+
+
+def perceptron(x, down, head):
+    h = mul(x, tanh(integer_pow(x, 3)))  # the cube overflows, which tanh takes in
+    h = dot(h, down)
+    return total(dot(h, head))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, value_and_grad], ids=["value", "gradient"])
+def test_an_infinity_that_reaches_nothing_is_not_blamed(transform):
+    found = find_nan(
+        transform(perceptron), f32(1e13, 1e13), np.full((2, 2), 1e30, np.float32), f32(1, -1)
+    )
+    assert (found.operation, found.cause.operation) == ("dot_general", "dot_general")
+    assert found.cause.line == line_of(perceptron, "dot(h, down)")
+    assert found.forward is None
+    assert not found.doubt
+    assert "scale the values down" in str(found)
+
+
+def test_an_earlier_nan_of_another_element_is_not_blamed():
+    def fun(x):
+        y = log(x)
+        kept = add(slice_in_dim(y, 1, 2), slice_in_dim(x, 1, 2))
+        return sqrt(sub(kept, 100.0))
+
+    assert find_nan(fun, f32(-1.0, 2.0)).operation == "sqrt"
+
+
+def test_a_loop_that_would_end_is_not_stopped():
+    def body(state):
+        i, spare, y = state
+        return add(i, 1), log(neg(y)), y  # the spare value is NaN, and reaches nothing
+
+    def fun(y):
+        return while_loop(lambda state: lt(state[0], 20), body, (0, y, y))[2]
+
+    assert find_nan(fun, 1.0) is None
+
+
+def test_a_loop_that_is_stopped_is_in_doubt():
+    found = find_nan(kept_in_loop, 1.0)
+    assert "a loop goes on and on" in found.doubt
+    assert "not certain: " in str(found)
+
+
+def test_what_a_callback_computes_is_in_doubt():
+    def fun(x):
+        y = log(x)
+        return pure_callback(lambda y: np.asarray(y) * 2, y, y)
+
+    found = find_nan(fun, f32(-1))
+    assert (found.operation, bool(found.doubt)) == ("log", True)
 
 
 def test_an_infinity_is_followed_to_where_it_is_made():

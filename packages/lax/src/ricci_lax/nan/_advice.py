@@ -63,12 +63,14 @@ _ROWS = (
     Row(_names("sin cos tan"), _always, "keep infinities out"),
     Row(_names("exp exp2 expm1 sinh cosh"), _always, _overflow + "subtract the maximum from the "
         "exponents first, as jax.nn.softmax and jax.nn.logsumexp do"),
-    Row(_names("reduce_prod cumprod"), _always,
+    Row(_names("reduce_prod cumprod prod"), _always,
         _overflow + "sum logarithms instead of multiplying, or compute in a wider dtype"),
     Row(_names("scatter_mul scatter-mul"), _always, _overflow + "scale what is scattered down"),
     Row(_names("scatter_add scatter-add"), _always, _overflow + "scale what is scattered down"),
     Row(_names("convert_element_type"), _always,
         _overflow + "scale the values down before they are converted, or keep the wider dtype"),
+    Row(_names("gather"), _always, "an index is out of bounds, where nan is filled in: check the "
+        "indices, or pass mode='clip' or a fill_value"),
     Row(_names("cholesky"), _always,
         "the matrix is not positive definite: add a small multiple of the identity to it"),
     Row(_names("triangular_solve lu_solve"), _always,
@@ -95,10 +97,11 @@ def advice(event: Event) -> tuple[str, ...]:
             return ()
         return _lines(_masked.format(kind=dtype, limit=limit))
     operands = _operands_at(made)
+    names = {made.operation, *made.place.parts}
     for row in _ROWS:
-        if made.operation in row.operations and row.when is _always:
-            return _lines(row.text.format(kind=dtype, limit=limit))
-        if made.operation in row.operations and operands is not None and row.when(*operands):
+        if not names & row.operations:
+            continue
+        if row.when is _always or (operands is not None and row.when(*operands)):
             return _lines(row.text.format(kind=dtype, limit=limit))
     return ()
 

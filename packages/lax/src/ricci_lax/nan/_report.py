@@ -120,7 +120,8 @@ class NonFinite(Record):
         where = ", at the same line" if known else ""
         if self.source.code is not None and not known:
             where = f", at {_position(self.source)}"
-        start = self.kind if besides is None else f"the {self.kind} there comes"
+        start = self.kind if besides is None else f"the {self.kind} there"
+        verb = verb if besides is None or self.came_in else "comes from"
         start += ", perhaps," if self.doubt else ""
         lines = [f"{start} {verb} {self._called()}{which}{where}"]
         if text and not known:
@@ -294,12 +295,8 @@ def _hit_for(event: Event, watch: Watch) -> Hit | None:
         return None
     made = event.cause or event
     hits = watch.hits.get(made.place.origin, [])
-    if not is_transposed(event.place.names):
-        hits = [
-            hit
-            for hit in hits
-            if hit.operation != made.operation and (event.cause or not hit.place.parts)
-        ]
+    if event.cause is None and not is_transposed(event.place.names):
+        hits = [hit for hit in hits if not hit.place.parts]
     if not hits:
         return None
     # Take the hits of the same run of the program, or else of the last one. The first of these is
@@ -307,6 +304,8 @@ def _hit_for(event: Event, watch: Watch) -> Hit | None:
     paths = [hit.place.path for hit in hits]
     path = made.place.path if made.place.path in paths else paths[-1]
     hits = [hit for hit in hits if hit.place.path == path]
+    if hits[0].operation == made.operation and not is_transposed(event.place.names):
+        return None
     return next((hit for hit in hits if _meets(hit, made)), hits[0])
 
 

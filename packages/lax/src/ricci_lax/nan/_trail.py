@@ -28,7 +28,10 @@ from ricci_lax.elementwise._comparison import select_n_p
 from ._watch import Moved, Origin, Place, Step, Watch, host, shown
 
 type Index = tuple[int, ...]
+type _Element = tuple[int, np.ndarray]  # the number of an operand, and an index
 
+# What a value goes through before an operation that computes something.
+_CONVERSIONS = frozenset({"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"})
 _SIGNS: dict[str, Callable[[Any], Any]] = {"nan": np.isnan, "inf": np.isinf}
 
 
@@ -107,7 +110,7 @@ class _Source(TupleRecord):
 def follow(watch: Watch, array: Any, index: Index, kind: str) -> Event:
     """The event that an element of an array comes from."""
     doubts: list[str] = []
-    user: Step | None = None  # what used the array
+    user: Step | None = None  # what used the array, apart from conversions
     user_index: Index = ()
     user_result: Any = None
     while True:
@@ -118,28 +121,30 @@ def follow(watch: Watch, array: Any, index: Index, kind: str) -> Event:
             number, index = origin.maker.element(index)
             array = origin.maker.sources[number]
             continue
-        user, user_index, user_result = origin.maker, index, array
+        step = origin.maker
+        if user is None or step.primitive.name not in _CONVERSIONS:
+            user, user_index, user_result = step, index, array
         source = _source(origin, index, kind)
         if source is None:
             cause = None
             if kind == "nan":
                 infinite = _source(origin, index, "inf", of_nan=True)
                 if infinite is not None:
-                    cause = follow(watch, user.operands[infinite.operand], infinite.index, "inf")
+                    cause = follow(watch, step.operands[infinite.operand], infinite.index, "inf")
                     if infinite.doubt and not cause.doubt:
                         cause.doubt = infinite.doubt
             return Event(
                 kind,
                 index,
                 np.asarray(array),
-                user,
-                list(map(shown, user.operands)),
+                step,
+                list(map(shown, step.operands)),
                 cause=cause,
                 doubt="; ".join(dict.fromkeys(doubts)),
             )
         if source.doubt:
             doubts.append(source.doubt)
-        array, index = user.operands[source.operand], source.index
+        array, index = step.operands[source.operand], source.index
 
 
 def _came_in(
@@ -158,6 +163,10 @@ def _came_in(
     if name is not None or user is None:
         given = [name or "that the function returns unchanged"]
         return Event(kind, index, np.asarray(array), None, given, True, None, doubt)
+    if kind == "nan" and user.primitive is select_n_p:
+        doubt = (
+            doubt or "a condition chooses a nan here, and what made the condition is not followed"
+        )
     operands = list(map(shown, user.operands))
     return Event(kind, result_index, np.asarray(result), user, operands, True, None, doubt)
 
@@ -188,8 +197,9 @@ def _source(origin: Origin, index: Index, kind: str, of_nan: bool = False) -> _S
 
 
 def _at(values: np.ndarray, index: Index) -> Index:
-    """The index of an elementwise operation's operand, which may be a scalar."""
-    return index if values.shape else ()
+    """The index of an elementwise operation's operand, which may be broadcast."""
+    own = index[len(index) - values.ndim :]
+    return tuple(0 if size == 1 else i for i, size in zip(own, values.shape, strict=True))
 
 
 def _elementwise_source(
@@ -250,18 +260,22 @@ class _Probe:
 
     def source(self) -> _Source | None:
         """The element that the result's element depends on; the first, if there are several."""
-        doubt = ""
-        for filling in (_ones, _identities, self._finite):
-            self.calm = [x if v is None else filling(v) for x, v in self._operands()]
-            if not self._shows(()):
-                break
-        else:
-            doubt = f"{self.step.primitive.name} gives the same for all operands tried"
         places = [(i, place) for i in self.bad for place in np.argwhere(self.find(self.values[i]))]
-        if doubt:
-            return self._named(places[0], doubt)
-        if not self._shows(places):
-            return None
+        calm = False
+        for filling in (_ones, _identities, _finite):
+            self.calm = [x if v is None else filling(v) for x, v in self._operands()]
+            calm = not self._shows(())
+            if calm and self._shows(places):
+                return _named(self._halved(places)[0])
+        # The last filling is the operation's own values, where they are finite.
+        name = self.step.primitive.name
+        if not calm:
+            doubt = f"{name} may have made it" if name in _FACTORIZATIONS else ""
+            return _named(places[0], doubt) if doubt else None
+        return _named(places[0], "" if len(places) == 1 else f"{name} uses several such elements")
+
+    def _halved(self, places: list[_Element]) -> list[_Element]:
+        """As few elements as show."""
         while len(places) > 1:
             half = len(places) // 2
             if self._shows(places[:half]):
@@ -270,19 +284,12 @@ class _Probe:
                 places = places[half:]
             else:  # all are needed, as for the maximum of a row of -inf
                 break
-        return self._named(places[0], "")
+        return places
 
     def _operands(self) -> Any:
         return zip(self.step.operands, self.values, strict=True)
 
-    def _named(self, place: tuple[int, np.ndarray], doubt: str) -> _Source:
-        return _Source(place[0], tuple(map(int, place[1])), doubt)
-
-    def _finite(self, values: np.ndarray) -> np.ndarray:
-        """The values that the operation had, without what is not finite."""
-        return np.where(np.isfinite(values), values, np.ones_like(values))
-
-    def _shows(self, places: Sequence[tuple[int, np.ndarray]]) -> bool:
+    def _shows(self, places: Sequence[_Element]) -> bool:
         """Whether the result's element is bad if these elements of the operands are."""
         operands = list(self.calm)
         for i in {i for i, _ in places}:
@@ -298,6 +305,21 @@ class _Probe:
         result = results[self.number] if step.primitive.multiple_results else results
         element = np.asarray(result)[self.index]
         return bool(np.isinf(element) if self.keeps else np.isnan(element))
+
+
+def _named(element: _Element, doubt: str = "") -> _Source:
+    return _Source(element[0], tuple(map(int, element[1])), doubt)
+
+
+# They give NaN for matrices that they cannot factor, whatever else is in them.
+_FACTORIZATIONS = frozenset(
+    "cholesky eig eigh householder_product lu qr schur svd triangular_solve tridiagonal".split()
+)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    """The values that the operation had, without what is not finite."""
+    return np.where(np.isfinite(values), values, np.ones_like(values))
 
 
 def _ones(values: np.ndarray) -> np.ndarray:

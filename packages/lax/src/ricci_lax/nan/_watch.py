@@ -404,7 +404,7 @@ def _fresh(primitive: Primitive, operands: Sequence[Any], values: np.ndarray) ->
             bad = finder(operand)
             if not bad.any():
                 continue
-            if not matched or operand.shape not in ((), mask.shape):
+            if not matched:
                 mask = np.zeros_like(mask)
                 break
             mask = mask & ~bad
