@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "integration" / "libraries"
 JOBS = sorted(file.stem.removeprefix("job_") for file in FOLDER.glob("job_*.py"))
 CALLS = sorted(file.stem.removeprefix("api_") for file in FOLDER.glob("api_*.py"))
+MODELS = sorted(file.stem.removeprefix("nan_") for file in FOLDER.glob("nan_*.py"))
 # Of the time that JAX takes: from the first import to the first step's loss, and for a later step.
 FIRST_STEP, STEADY_STEP = 0.7, 1.0
 # How far losses may lie apart, as a share: what rounding alone makes of the curves.
@@ -293,6 +294,10 @@ def main() -> int:
             print(f"{name}, calls", file=sys.stderr, flush=True)
             theirs.run_calls(name, folder)
             ours.run_calls(name, folder)
+        for name in MODELS:
+            if not options.names or name in options.names:
+                print(f"{name}, models with a NaN", file=sys.stderr, flush=True)
+                ours.run("run_find_nan.py", name)
     text, kept = report(theirs, ours, jobs, calls)
     print(text)
     if options.write:

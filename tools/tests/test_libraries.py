@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from libraries import (
     CALLS,
     JOBS,
+    MODELS,
     Side,
     calls_row,
     difference,
@@ -97,6 +98,10 @@ def test_calls_that_differ_are_counted_and_named():
 def test_jobs_and_calls_are_found():
     assert set(JOBS) >= {"optax", "chex", "einops", "equinox", "jaxtyping", "haiku", "distrax"}
     assert set(CALLS) >= {"optax", "chex", "einops", "equinox", "jaxtyping", "haiku", "distrax"}
+
+
+def test_models_with_a_nan_are_found():
+    assert set(MODELS) == {"equinox", "flax_linen", "flax_nnx", "haiku"}
 
 
 def test_every_job_says_what_it_does():

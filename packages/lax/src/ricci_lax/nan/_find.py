@@ -40,7 +40,9 @@ def _first(watch: Watch, results: Sequence[Any], inf: bool) -> Event | None:
     events: list[Event] = []
     for result in results:
         values = host(result)
-        for kind, find in (("nan", np.isnan), ("inf", np.isinf)) if values is not None else ():
+        if values is None:
+            continue
+        for kind, find in (("nan", np.isnan), ("inf", np.isinf)):
             mask = find(values)
             if not mask.any() or (kind == "inf" and not inf):
                 continue

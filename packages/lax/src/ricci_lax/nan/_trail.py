@@ -103,7 +103,7 @@ class _Source(TupleRecord):
     """An element of an operand, and why it is perhaps not the one; empty if it is."""
 
     operand: int
-    index: Index
+    element: Index
     doubt: str = ""
 
 
@@ -130,7 +130,7 @@ def follow(watch: Watch, array: Any, index: Index, kind: str) -> Event:
             if kind == "nan":
                 infinite = _source(origin, index, "inf", of_nan=True)
                 if infinite is not None:
-                    cause = follow(watch, step.operands[infinite.operand], infinite.index, "inf")
+                    cause = follow(watch, step.operands[infinite.operand], infinite.element, "inf")
                     if infinite.doubt and not cause.doubt:
                         cause.doubt = infinite.doubt
             return Event(
@@ -144,7 +144,7 @@ def follow(watch: Watch, array: Any, index: Index, kind: str) -> Event:
             )
         if source.doubt:
             doubts.append(source.doubt)
-        array, index = step.operands[source.operand], source.index
+        array, index = step.operands[source.operand], source.element
 
 
 def _came_in(
@@ -193,7 +193,11 @@ def _source(origin: Origin, index: Index, kind: str, of_nan: bool = False) -> _S
     if step.primitive.name.endswith("callback") or any(map(is_reference, step.operands)):
         first = tuple(map(int, np.argwhere(find(values[bad[0]]))[0]))
         return _Source(bad[0], first, f"what {step.primitive.name} computes is not known")
-    return _Probe(origin, values, bad, index, kind, of_nan).source()
+    try:
+        return _Probe(origin, values, bad, index, kind, of_nan).source()
+    except Exception as error:  # noqa: BLE001  # a primitive of users may not take other operands
+        first = bad[0], np.argwhere(find(values[bad[0]]))[0]
+        return _named(first, f"{step.primitive.name} failed when it was run again: {error}")
 
 
 def _at(values: np.ndarray, index: Index) -> Index:
@@ -295,7 +299,8 @@ class _Probe:
         for i in {i for i, _ in places}:
             where = tuple(np.array([place for j, place in places if j == i]).T)
             operands[i] = operands[i].copy()
-            operands[i][where] = self.values[i][where] if self.keeps else np.nan
+            values: Any = self.values[i]
+            operands[i][where] = values[where] if self.keeps else np.nan
         arrays = [
             x if v is None else as_array(x) for x, v in zip(operands, self.values, strict=True)
         ]

@@ -206,7 +206,7 @@ class Watch:
         """The name of the argument that an array is, or that it has the elements of."""
         if id(array) in self._arguments:
             return self._arguments[id(array)].name
-        values = host(array)
+        values: Any = host(array)
         for argument in self._arguments.values():
             if np.array_equal(argument.values, values, equal_nan=True):
                 return argument.name
