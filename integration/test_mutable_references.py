@@ -276,6 +276,13 @@ def test_checkify_and_find_nan_see_what_is_written():
     assert find_nan(f, -1.0).operation == "log"
     outside = new(0.0)
 
+    def h(ref, x):
+        ref[...] = jnp.log(x)
+
+    for fun in (h, ricci.jit(h)):
+        assert find_nan(fun, outside, -1.0).operation == "log"
+        assert outside[...] == 0
+
     def g(x):
         outside[...] = x
         checkify.check(x > 0, "negative")

@@ -357,6 +357,7 @@ def test_the_example_that_is_selected():
     [
         (lambda x: mul(x, 2.0), (f32(1, np.nan),), "nan was given: element [1] of float32[2] of"),
         (lambda x: mul(x, np.float32(np.nan)), (1.0,), "no operation made it"),
+        (lambda x: x * float("nan"), (1.0,), "nan is in a result that no operation made"),
     ],
 )
 def test_nan_from_outside(fun, args, text):

@@ -98,6 +98,11 @@ class NonFinite(Record):
     def __str__(self) -> str:
         if self.operation == "argument":
             where = f"{_element(self.index, self.result)} of " if self.index else ""
+            if self.operands[0] is None:
+                return (
+                    f"{self.kind} is in {where}a result that no operation made: it is a constant "
+                    "or closed over, or computed elsewhere, as by NumPy."
+                )
             return f"{self.kind} was given: {where}argument {self.operands[0]} has it already."
         lines = [*self._head(), *self._inside()]
         if self.cause is not None and self.forward is None:

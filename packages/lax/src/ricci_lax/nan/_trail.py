@@ -28,7 +28,6 @@ from ricci_lax.elementwise._comparison import select_n_p
 from ._watch import Moved, Origin, Place, Step, Watch, host, shown
 
 type Index = tuple[int, ...]
-type _Element = tuple[int, np.ndarray]  # the number of an operand, and an index
 
 # What a value goes through before an operation that computes something.
 _CONVERSIONS = frozenset({"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"})
@@ -161,8 +160,7 @@ def _came_in(
     doubt = "; ".join(dict.fromkeys(doubts))
     name = watch.argument(array)
     if name is not None or user is None:
-        given = [name or "that the function returns unchanged"]
-        return Event(kind, index, np.asarray(array), None, given, True, None, doubt)
+        return Event(kind, index, np.asarray(array), None, [name], True, None, doubt)
     if kind == "nan" and user.primitive is select_n_p:
         doubt = (
             doubt or "a condition chooses a nan here, and what made the condition is not followed"
@@ -196,8 +194,8 @@ def _source(origin: Origin, index: Index, kind: str, of_nan: bool = False) -> _S
     try:
         return _Probe(origin, values, bad, index, kind, of_nan).source()
     except Exception as error:  # noqa: BLE001  # a primitive of users may not take other operands
-        first = bad[0], np.argwhere(find(values[bad[0]]))[0]
-        return _named(first, f"{step.primitive.name} failed when it was run again: {error}")
+        first = tuple(map(int, np.argwhere(find(values[bad[0]]))[0]))
+        return _Source(bad[0], first, f"{step.primitive.name} failed when run again: {error}")
 
 
 def _at(values: np.ndarray, index: Index) -> Index:
@@ -264,21 +262,26 @@ class _Probe:
 
     def source(self) -> _Source | None:
         """The element that the result's element depends on; the first, if there are several."""
-        places = [(i, place) for i in self.bad for place in np.argwhere(self.find(self.values[i]))]
+        # Each row is an element: the operand's number, and the place in its flattened values.
+        places = np.concatenate(
+            [_rows(i, np.flatnonzero(self.find(self.values[i]))) for i in self.bad]
+        )
         calm = False
         for filling in (_ones, _identities, _finite):
             self.calm = [x if v is None else filling(v) for x, v in self._operands()]
-            calm = not self._shows(())
+            calm = not self._shows(places[:0])
             if calm and self._shows(places):
-                return _named(self._halved(places)[0])
+                return self._named(self._halved(places)[0])
         # The last filling is the operation's own values, where they are finite.
         name = self.step.primitive.name
         if not calm:
             doubt = f"{name} may have made it" if name in _FACTORIZATIONS else ""
-            return _named(places[0], doubt) if doubt else None
-        return _named(places[0], "" if len(places) == 1 else f"{name} uses several such elements")
+            return self._named(places[0], doubt) if doubt else None
+        return self._named(
+            places[0], "" if len(places) == 1 else f"{name} uses several such elements"
+        )
 
-    def _halved(self, places: list[_Element]) -> list[_Element]:
+    def _halved(self, places: np.ndarray) -> np.ndarray:
         """As few elements as show."""
         while len(places) > 1:
             half = len(places) // 2
@@ -290,17 +293,22 @@ class _Probe:
                 break
         return places
 
+    def _named(self, place: np.ndarray, doubt: str = "") -> _Source:
+        values: Any = self.values[place[0]]
+        index = np.unravel_index(place[1], values.shape)
+        return _Source(int(place[0]), tuple(map(int, index)), doubt)
+
     def _operands(self) -> Any:
         return zip(self.step.operands, self.values, strict=True)
 
-    def _shows(self, places: Sequence[_Element]) -> bool:
+    def _shows(self, places: np.ndarray) -> bool:
         """Whether the result's element is bad if these elements of the operands are."""
         operands = list(self.calm)
-        for i in {i for i, _ in places}:
-            where = tuple(np.array([place for j, place in places if j == i]).T)
-            operands[i] = operands[i].copy()
+        for i in set(places[:, 0].tolist()):
+            flat = places[places[:, 0] == i, 1]
             values: Any = self.values[i]
-            operands[i][where] = values[where] if self.keeps else np.nan
+            operands[i] = operands[i].copy()
+            operands[i].reshape(-1)[flat] = values.reshape(-1)[flat] if self.keeps else np.nan
         arrays = [
             x if v is None else as_array(x) for x, v in zip(operands, self.values, strict=True)
         ]
@@ -312,8 +320,8 @@ class _Probe:
         return bool(np.isinf(element) if self.keeps else np.isnan(element))
 
 
-def _named(element: _Element, doubt: str = "") -> _Source:
-    return _Source(element[0], tuple(map(int, element[1])), doubt)
+def _rows(operand: int, flat: np.ndarray) -> np.ndarray:
+    return np.stack([np.full_like(flat, operand), flat], axis=1)
 
 
 # They give NaN for matrices that they cannot factor, whatever else is in them.

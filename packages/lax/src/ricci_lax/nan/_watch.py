@@ -174,7 +174,7 @@ _LONGEST = 2000  # runs of a loop's programs with a NaN in the carry
 def host(x: ArrayLike) -> np.ndarray | None:
     """The values of an array of real or complex numbers, or ``None`` for others."""
     dtype = getattr(get_aval(x), "dtype", None)
-    if not isinstance(dtype, np.dtype) or not issubdtype(dtype, np.inexact):
+    if not isinstance(dtype, np.dtype) or not issubdtype(dtype, np.inexact) or is_reference(x):
         return None
     return np.asarray(x)
 
@@ -182,7 +182,7 @@ def host(x: ArrayLike) -> np.ndarray | None:
 def shown(x: ArrayLike) -> np.ndarray | None:
     """The values of an operand for the report, or ``None`` if NumPy does not have its type."""
     dtype = getattr(get_aval(x), "dtype", None)
-    return np.asarray(x) if isinstance(dtype, np.dtype) else None
+    return np.asarray(x) if isinstance(dtype, np.dtype) and not is_reference(x) else None
 
 
 class Watch:
@@ -220,6 +220,8 @@ class Watch:
 
     def given(self, array: ArrayLike, name: str) -> None:
         """Take note of an argument of the program."""
+        if is_reference(array):
+            array = array.read(shared=True)  # pyright: ignore[reportAttributeAccessIssue]
         values = host(array)
         if values is not None and not np.isfinite(values).all():
             self._arguments[id(array)] = Argument(array, values, name)
