@@ -69,7 +69,7 @@ def test_only_tpus_and_cpus_can_be_described():
 
 @pytest.mark.parametrize("platform", [None, "tpu"])
 def test_without_libtpu_it_is_named(monkeypatch, platform):
-    monkeypatch.setattr(_topologies, "package_folder", lambda name: None)
+    monkeypatch.setattr(_topologies, "find_libtpu", lambda: None)
     monkeypatch.setattr(_topologies.runtime, "pjrt_plugin_loaded", lambda name: False)
     with pytest.raises(RuntimeError, match="pip install libtpu"):
         get_topology_desc("v5e:2x2", platform)

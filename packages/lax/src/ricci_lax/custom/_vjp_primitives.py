@@ -43,7 +43,6 @@ from ._vjp_rules import VJPFunction
 __all__ = [
     "custom_vjp_call_p",
     "custom_vjp_tangent_p",
-    "with_values_of_functions",
 ]
 
 
