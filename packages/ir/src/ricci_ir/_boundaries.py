@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 from enum import Enum
-from functools import WRAPPER_ASSIGNMENTS
+from functools import WRAPPER_ASSIGNMENTS, wraps
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -49,13 +49,36 @@ def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
 
     Of nested boundaries only the outermost acts, the one that the user's code calls.
 
-    The function and its name are constants of the boundary's code, not free variables: Python
-    allows a function's ``__code__`` to be replaced only by one with as many free variables, and
-    libraries replace it by one without any, to intercept the calls through all of its aliases.
-
     Args:
       fun: the function.
       name: if given, error messages begin with it.
+    """
+    return (_closure_boundary if "<locals>" in fun.__qualname__ else _permanent_boundary)(fun, name)
+
+
+def _closure_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R]:
+    """Wrap a function that lives as long as the objects that it was made for."""
+    convert = _result_of if "hands_back" in fun.__dict__ else None
+
+    @wraps(fun)
+    def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return fun(*args, **kwargs) if convert is None else convert(fun(*args, **kwargs))
+        except Exception as e:
+            _let_out(e, name)
+            raise
+
+    return boundary
+
+
+def _permanent_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R]:
+    """Wrap a function that lives as long as its module.
+
+    The function and its name are constants of the boundary's code, not free variables: Python
+    allows a function's ``__code__`` to be replaced only by one with as many free variables, and
+    libraries replace it by one without any, to intercept the calls through all of its aliases.
+    A function that is made for a user's object must not be such a constant: the garbage collector
+    does not look into code, so a cycle of references through it would never be freed.
     """
     template = _converting_call if "hands_back" in fun.__dict__ else _call
     constants = {"<function>": fun, "<name>": name}
@@ -119,7 +142,7 @@ def public[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
     functions: quantization replaces products and convolutions so. The others are wrapped where
     they are exported, since within Ricci a boundary costs time and changes nothing.
     """
-    return api_boundary(fun, fun.__name__)
+    return _permanent_boundary(fun, fun.__name__)
 
 
 def hands_back[F: Callable[..., Any]](fun: F) -> F:
@@ -139,6 +162,10 @@ def on_results(function: Callable[[object], object]) -> None:
 
 
 _result: Callable[..., Any] = lambda result: result
+
+
+def _result_of(result: object) -> Any:
+    return _result(result)
 
 
 def leave(exc: BaseException) -> None:
@@ -191,7 +218,7 @@ def _guarded(value: object, name: str, module: str, classes: bool) -> object:
         if public is None:
             if is_boundary(value) and (value.__name__ != name or unguarded(value) is value):
                 return value
-            public = value if is_boundary(value) else api_boundary(value, name)
+            public = value if is_boundary(value) else _permanent_boundary(value, name)
             _public[value, name] = _public[public, name] = public
             # So that it is pickled by the name that it is found by.
             public.__module__ = module
@@ -260,10 +287,13 @@ def unguarded(fun: Any) -> Any:
     A function whose ``__code__`` has been replaced is no boundary any more.
     """
     code = getattr(fun, "__code__", None)
+    if code is _closure_code:
+        return fun.__wrapped__
     if type(code) is not CodeType:
         return fun
     index = _templates.get((code.co_filename, code.co_firstlineno))
     return fun if index is None else code.co_consts[index]
 
 
+_closure_code = _closure_boundary(lambda: None, "").__code__  # pyright: ignore[reportFunctionMemberAccess]
 on_errors(leave)
