@@ -1,4 +1,4 @@
-"""Specifications: where arrays are kept. Nothing here needs TensorStore."""
+"""Specifications of arrays' locations, which need no TensorStore."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from ricci_pytree import tree_structure
 
 ARRAY = jnp.ones((4, 0))
 
-PLACES = [
+KVSTORES = [
     (("/d/w",), {"driver": "ocdbt", "base": {"driver": "file", "path": "/d"}, "path": "w"}),
     (("/d/w/", False), {"driver": "file", "path": "/d/w"}),
     (("d/w", False), {"driver": "file", "path": "d/w"}),
@@ -26,8 +26,8 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "kvstore"), PLACES)
-def test_places(arguments, kvstore):
+@pytest.mark.parametrize(("arguments", "kvstore"), KVSTORES)
+def test_paths_and_addresses_give_key_value_stores(arguments, kvstore):
     assert storage.get_tensorstore_spec(*arguments) == {"driver": "zarr3", "kvstore": kvstore}
 
 
@@ -40,12 +40,12 @@ def test_places(arguments, kvstore):
         (("/d/w", True, None, ARRAY, "n5"), "driver='n5' is not supported"),
     ],
 )
-def test_paths_that_miss_a_part(arguments, message):
+def test_incomplete_paths_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         storage.get_tensorstore_spec(*arguments)
 
 
-def test_metadata_of_an_array():
+def test_metadata_has_the_shape_dtype_and_chunks_of_an_array():
     spec = storage.get_tensorstore_spec("/d/w", arr=ARRAY)
     assert spec["metadata"]["chunk_grid"]["configuration"] == {"chunk_shape": [4, 1]}
     assert (spec["metadata"]["shape"], spec["metadata"]["data_type"]) == ((4, 0), "float32")
@@ -58,7 +58,7 @@ def test_specifications_are_compared_with_arrays():
     for array, path, error, message in [
         (jnp.ones((4, 4), "int32"), "/d", ValueError, "data_type is float32"),
         (jnp.ones((4, 8)), "/d", ValueError, r"shape is \(4, 4\), the array's \(4, 8\)"),
-        (jnp.ones((4, 4)), "/e", ValueError, "keeps the array in /d"),
+        (jnp.ones((4, 4)), "/e", ValueError, "puts the array in /d"),
     ]:
         with pytest.raises(error, match=message):
             storage.verify_tensorstore_spec(spec, array, path, True)
@@ -68,13 +68,13 @@ def test_specifications_are_compared_with_arrays():
         storage.verify_tensorstore_spec(storage.zarr_spec("/d/w"), ARRAY, "/d/w", True)
 
 
-def test_buckets():
+def test_is_remote_storage_looks_into_nested_stores():
     assert storage.is_remote_storage({"kvstore": {"base": {"driver": "gcs"}}})
     assert storage.is_remote_storage({"base": "s3://b"})
     assert not storage.is_remote_storage({"driver": "zarr", "kvstore": {"driver": "file"}})
 
 
-def test_structures():
+def test_tree_structures_survive_serialization():
     tree = tree_structure({"a": [1, (2,)], "b": {}})
     record = storage.serialize_pytreedef(tree)
     assert storage.deserialize_pytreedef(record) == tree

@@ -1,4 +1,4 @@
-"""Arrays over many devices in files, by TensorStore, which is imported with the first file."""
+"""Sharded arrays in files, by TensorStore, which is imported on first use."""
 
 from ricci_ir import export_names as _export_names
 

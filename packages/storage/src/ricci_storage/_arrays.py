@@ -1,4 +1,4 @@
-"""Single arrays: each device's part is written to, and read from, where the whole is kept."""
+"""Write and read single arrays: each device's shard goes to its part of the stored array."""
 
 import asyncio
 import math
@@ -24,11 +24,11 @@ __all__ = [
     "run_serialization",
 ]
 
-type Place = Sharding | Format | ShapeDtypeStruct
+type Destination = Sharding | Format | ShapeDtypeStruct
 
 
 def run[R](coroutine: Coroutine[Any, Any, R]) -> R:
-    """What a coroutine returns, also where an event loop is running, as in a notebook."""
+    """Run a coroutine, also inside a running event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -38,19 +38,19 @@ def run[R](coroutine: Coroutine[Any, Any, R]) -> R:
 
 
 async def all_of(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """What coroutines return; the first error is raised when all have ended."""
-    found = await asyncio.gather(*coroutines, return_exceptions=True)
-    for value in found:
+    """Gather the results of coroutines; raise the first error when all have ended."""
+    results = await asyncio.gather(*coroutines, return_exceptions=True)
+    for value in results:
         if isinstance(value, BaseException):
             raise value
-    return found
+    return results
 
 
 class BytesInFlight:
-    """Lets a number of bytes be read at a time; who asks for more waits.
+    """Limit on the number of bytes that are read at a time; further reads wait.
 
     Args:
-      limit: how many.
+      limit: the maximum number of bytes.
     """
 
     def __init__(self, limit: int):
@@ -58,14 +58,14 @@ class BytesInFlight:
         self._changed = asyncio.Condition()
 
     async def wait_for_bytes(self, number: int) -> None:
-        """Wait until so many bytes may be read; more than the limit may be if nothing else is."""
+        """Wait until so many bytes may be read. A read beyond the limit waits for all others."""
         number = min(number, self._limit)
         async with self._changed:
             await self._changed.wait_for(lambda: self._free >= number)
             self._free -= number
 
     async def release_bytes(self, number: int) -> None:
-        """Say that they have been read."""
+        """Release bytes that have been read."""
         async with self._changed:
             self._free += min(number, self._limit)
             self._changed.notify_all()
@@ -85,17 +85,17 @@ async def async_serialize(
 
     Args:
       arr_inp: the array, of any sharding.
-      tensorstore_spec: where it is kept, as ``get_tensorstore_spec`` says it.
-      commit_future: a list to which futures are added that are done when all is on disk; without
-        it this waits for that. In any case it waits until the array is no longer needed.
-      context, chunk_layout: TensorStore's; those of all files by default.
+      tensorstore_spec: its specification, as ``get_tensorstore_spec`` returns it.
+      commit_future: a list to which futures are added that are done when all is on disk; if None,
+        this waits for them. In any case it waits until the array has been copied.
+      context, chunk_layout: of TensorStore; by default those that all files share.
       primary_host: the process that writes metadata; by default each does.
       replica_id: which of several copies of a part is written.
-      transaction: one of TensorStore's, in which all is written when it is committed.
+      transaction: of TensorStore; the array is written when it is committed.
 
     Raises:
       TypeError: for an array of an extended dtype.
-      ValueError: if each of several processes has an array of its own, or TensorStore refuses.
+      ValueError: if each of several processes has a separate array, or TensorStore raises.
     """
     ts = tensorstore()
     if (
@@ -106,7 +106,7 @@ async def async_serialize(
         raise ValueError(
             "async_serialize: the array lies on devices of this process alone, and each of "
             f"{process_count()} processes would write one to the same place. Write an array over "
-            "all processes (make_array_from_process_local_data), or say primary_host."
+            "all processes (make_array_from_process_local_data), or give primary_host."
         )
     spec = dict(tensorstore_spec)
     name = dtype_name(arr_inp)
@@ -125,7 +125,7 @@ async def async_serialize(
     else:
         store = await open_array(ts.Spec(spec), assume_metadata=True, **options)
     writes = [store[index].write(data) for index, data in _parts(arr_inp, replica_id)]
-    # What is copied may be overwritten or donated from then on.
+    # Once copied, the array may be overwritten or donated.
     await asyncio.gather(*(write.copy for write in writes))
     if commit_future is not None:
         commit_future.extend(write.commit for write in writes)
@@ -134,7 +134,7 @@ async def async_serialize(
 
 
 def _parts(array: Any, replica_id: int) -> list[tuple[Any, np.ndarray]]:
-    """The parts of an array that this process writes: where each lies, and its values."""
+    """The parts of an array that this process writes: the index and the values of each."""
     if isinstance(array, np.ndarray):
         return [((...,), array)]
     shards = [s for s in array.addressable_shards if s.replica_id == replica_id]
@@ -144,7 +144,7 @@ def _parts(array: Any, replica_id: int) -> list[tuple[Any, np.ndarray]]:
 
 
 def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
-    """How many bytes TensorStore holds to read a part of an array: the chunks that it touches.
+    """Number of bytes that TensorStore reads for a part of an array: whole chunks.
 
     Args:
       t: an open array of TensorStore's.
@@ -163,6 +163,8 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
       >>> tensorstore_impl.estimate_read_memory_footprint(array, array.domain)
       32
     """
+    # Along each dimension, the chunks from the one with the first index to the one with the last:
+    # floor and ceiling of the distances from the grid's origin, in chunks.
     grid = t.chunk_layout.read_chunk_template
     touched = 1
     for low, size, start, chunk in zip(
@@ -174,7 +176,7 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
 
 
 async def async_deserialize(
-    in_type: Place,
+    in_type: Destination,
     tensorstore_spec: Spec | Any,
     global_shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -188,17 +190,17 @@ async def async_deserialize(
     Args:
       in_type: the sharding of the result, a format, or a ``ShapeDtypeStruct`` with either, whose
         dtype counts as ``dtype``.
-      tensorstore_spec: where the array is kept.
-      global_shape: the shape of the result, by default as it is kept: what is beyond is left out,
-        what is missing is zero.
-      dtype: the dtype of the result, by default as it is kept.
-      byte_limiter: what bounds how much is read at a time.
-      context, chunk_layout: TensorStore's; those of all files by default.
+      tensorstore_spec: the specification of the array.
+      global_shape: the shape of the result, by default as saved: a larger array is cut, a smaller
+        one padded with zeros.
+      dtype: the dtype of the result, by default as saved.
+      byte_limiter: limits how many bytes are read at a time.
+      context, chunk_layout: of TensorStore; by default those that all files share.
       assume_metadata: whether the specification has all metadata, so that none is read.
 
     Raises:
-      TypeError: if ``in_type`` says no sharding.
-      ValueError: if there is no such array, it is damaged, or its rank is another.
+      TypeError: if ``in_type`` has no sharding.
+      ValueError: if the array is missing or damaged, or has another rank.
       IndivisibleError: if the sharding cannot divide the shape.
     """
     ts = tensorstore()
@@ -209,7 +211,7 @@ async def async_deserialize(
     sharding = place.sharding if isinstance(place, Format) else place
     if not isinstance(sharding, Sharding):
         raise TypeError(
-            "where an array is read to must be a Sharding, a Format with one, or a "
+            "the sharding to read an array onto must be a Sharding, a Format with one, or a "
             f"ShapeDtypeStruct with either; got {in_type!r} of type {type(in_type).__name__}."
         )
     spec = tensorstore_spec if isinstance(tensorstore_spec, ts.Spec) else ts.Spec(tensorstore_spec)
@@ -223,7 +225,7 @@ async def async_deserialize(
     shape = tuple(store.shape if global_shape is None else global_shape)
     if len(shape) != store.rank:
         raise ValueError(
-            f"global_shape={shape} has rank {len(shape)}, and the array that is kept rank "
+            f"global_shape={shape} has rank {len(shape)}, and the saved array rank "
             f"{store.rank}, with shape {tuple(store.shape)}."
         )
     indices = sharding.addressable_devices_indices_map(shape)
@@ -232,12 +234,12 @@ async def async_deserialize(
     async def read(box: tuple[tuple[int, int], ...]) -> np.ndarray:
         return await _read(store, box, byte_limiter)
 
-    found = dict(zip(bounds, await all_of(map(read, bounds)), strict=True))
+    parts = dict(zip(bounds, await all_of(map(read, bounds)), strict=True))
     kind = np.dtype(store.dtype.numpy_dtype if dtype is None else dtype)
     return make_array_from_callback(
         shape,
         place,  # type: ignore[arg-type]
-        lambda index: found[_bounds(index, shape)].astype(kind, copy=False),
+        lambda index: parts[_bounds(index, shape)].astype(kind, copy=False),
         kind,
     )
 
@@ -249,18 +251,18 @@ def _bounds(index: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[tuple[int
 async def _read(
     store: Any, box: tuple[tuple[int, int], ...], limiter: BytesInFlight | None
 ) -> np.ndarray:
-    """The values in a box, with zeros where it leaves the array."""
+    """The values in a box, padded with zeros outside the array."""
     inside = [(low, min(high, n)) for (low, high), n in zip(box, store.shape, strict=True)]
     part = np.zeros([high - low for low, high in box], store.dtype.numpy_dtype)
     if any(low >= high for low, high in inside):
         return part
-    kept = store[tuple(slice(*ends) for ends in inside)]
+    view = store[tuple(slice(*ends) for ends in inside)]
     place = tuple(slice(0, high - low) for low, high in inside)
-    number = 0 if limiter is None else estimate_read_memory_footprint(kept, kept.domain)
+    number = 0 if limiter is None else estimate_read_memory_footprint(view, view.domain)
     if limiter is not None:
         await limiter.wait_for_bytes(number)
     try:
-        values = await kept.read()
+        values = await view.read()
     finally:
         if limiter is not None:
             await limiter.release_bytes(number)
@@ -275,7 +277,7 @@ def run_serialization(arrays: Sequence[Array], tensorstore_specs: Sequence[Spec]
 
     Args:
       arrays: the arrays.
-      tensorstore_specs: where each is kept.
+      tensorstore_specs: the specification of each.
 
     Example:
       >>> from tempfile import TemporaryDirectory
@@ -297,7 +299,7 @@ def run_serialization(arrays: Sequence[Array], tensorstore_specs: Sequence[Spec]
 
 
 def run_deserialization(
-    shardings: Sequence[Place],
+    shardings: Sequence[Destination],
     tensorstore_specs: Sequence[Spec],
     global_shapes: Sequence[Sequence[int]] | None = None,
     dtypes: Sequence[DTypeLike] | None = None,
@@ -306,10 +308,10 @@ def run_deserialization(
     """Read several arrays.
 
     Args:
-      shardings: for each what ``async_deserialize`` takes.
-      tensorstore_specs: where they are kept.
-      global_shapes, dtypes: for each the shape and the dtype, if not as they are kept.
-      concurrent_gb: how many gigabytes are read at a time.
+      shardings: for each the ``in_type`` of ``async_deserialize``.
+      tensorstore_specs: their specifications.
+      global_shapes, dtypes: for each the shape and the dtype, if not as saved.
+      concurrent_gb: the number of gigabytes that are read at a time.
 
     Returns:
       The arrays.
@@ -329,12 +331,12 @@ def run_deserialization(
       [Array([0, 1], dtype=int32)]
     """
     number = len(tensorstore_specs)
-    given: dict[str, Sequence[Any]] = {
+    columns: dict[str, Sequence[Any]] = {
         "shardings": shardings,
         "global_shapes": [None] * number if global_shapes is None else global_shapes,
         "dtypes": [None] * number if dtypes is None else dtypes,
     }
-    for name, values in given.items():
+    for name, values in columns.items():
         if len(values) != number:
             raise ValueError(
                 f"{name} has {len(values)} entries for {number} tensorstore_specs; give one each."
@@ -342,7 +344,7 @@ def run_deserialization(
 
     async def read() -> list[Array]:
         limiter = BytesInFlight(math.ceil(concurrent_gb * 10**9))
-        rows = zip(*given.values(), tensorstore_specs, strict=True)
+        rows = zip(*columns.values(), tensorstore_specs, strict=True)
         return await all_of(
             async_deserialize(place, spec, shape, dtype, limiter)
             for place, shape, dtype, spec in rows

@@ -1,4 +1,4 @@
-"""Processes that wait for each other in threads of their own, by jaxlib's coordination service."""
+"""Barriers between processes, also in threads, by jaxlib's coordination service."""
 
 import itertools
 
@@ -13,8 +13,8 @@ class BarrierTimeoutError(Exception):
 class Barriers:
     """The points at which all processes wait during one save.
 
-    Made in the main thread, since every process starts the same saves in the same order; the points
-    may then be reached in any thread.
+    Create it in the main thread, as every process starts the same saves in the same order; ``wait``
+    may be called in any thread.
 
     Args:
       timeout_secs: how long processes wait for each other.
@@ -42,5 +42,5 @@ class Barriers:
             raise BarrierTimeoutError(
                 f"process {process_index()} waited {self.timeout_ms / 1000:g} s for the others to "
                 "write their parts. Give GlobalAsyncCheckpointManager a longer timeout_secs, or "
-                f"see what keeps them: {error}"
+                f"see what delays them: {error}"
             ) from error

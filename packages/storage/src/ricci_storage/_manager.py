@@ -1,4 +1,4 @@
-"""Writing arrays while the program goes on: a thread waits until they are on disk."""
+"""Asynchronous writes of arrays: a thread waits until they are on disk."""
 
 import abc
 import logging
@@ -9,7 +9,7 @@ from typing import Any
 from ricci_ir import Array, DTypeLike
 from ricci_xla import process_index
 
-from ._arrays import Place, all_of, async_serialize, run, run_deserialization
+from ._arrays import Destination, all_of, async_serialize, run, run_deserialization
 from ._barriers import Barriers, BarrierTimeoutError
 from ._specs import Spec, zarr_spec
 
@@ -25,15 +25,15 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """What writes and reads arrays over all processes; subclasses say how."""
+    """Abstract base class: writes and reads arrays over all processes."""
 
     @abc.abstractmethod
     def check_for_errors(self) -> None:
-        """Raise the error of what was started before, if it failed."""
+        """Raise the error of a previous write, if it failed."""
 
     @abc.abstractmethod
     def wait_until_finished(self) -> None:
-        """Wait until what was started is on disk; raise its error, if it failed."""
+        """Wait until the arrays of ``serialize`` are on disk; raise the error of a failed write."""
 
     @abc.abstractmethod
     def serialize(
@@ -48,7 +48,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
     @abc.abstractmethod
     def deserialize(
         self,
-        shardings: Sequence[Place],
+        shardings: Sequence[Destination],
         tensorstore_specs: Sequence[Spec],
         global_shapes: Sequence[Sequence[int]] | None = None,
         dtypes: Sequence[DTypeLike] | None = None,
@@ -80,11 +80,11 @@ class AsyncManager:
             logger.warning("wait_until_finished was not called: arrays may not be on disk yet.")
 
     def _add_futures(self, futures: Sequence[Any]) -> None:
-        """Wait for these as well in the next commit."""
+        """Add futures that the next commit waits for."""
         self._futures.extend(futures)
 
     def _start_async_commit(self, on_commit_callback: Callable[[], None] | None) -> None:
-        """Start to wait, then call the function, in the first process alone."""
+        """Start a thread that waits, then calls the function in process 0."""
         futures, self._futures = self._futures, []
         arguments = (Barriers(self._timeout_secs), futures, on_commit_callback)
         self._thread = threading.Thread(target=self._commit, args=arguments, daemon=True)
@@ -108,13 +108,13 @@ class AsyncManager:
             self._error = error
 
     def check_for_errors(self) -> None:
-        """Raise the error of what was started before, if it failed; once."""
+        """Raise the error of a previous write, if it failed; a second call raises none."""
         error, self._error = self._error, None
         if error is not None:
             raise error
 
     def wait_until_finished(self) -> None:
-        """Wait until what was started is on disk in all processes, and the callback has returned.
+        """Wait until all processes have written their arrays and the callback has returned.
 
         Raises:
           BarrierTimeoutError: if other processes take too long.
@@ -128,8 +128,8 @@ class AsyncManager:
 class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
     """Writes and reads arrays by their specifications.
 
-    ``serialize`` returns when the arrays are no longer needed, so that they may be donated, and
-    the rest is done while the program goes on.
+    ``serialize`` returns when the arrays have been copied, so that they may be donated; a
+    thread writes the copies.
 
     Args:
       timeout_secs: how long processes wait for each other.
@@ -160,13 +160,13 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
 
         Args:
           arrays: the arrays.
-          tensorstore_specs: where each is kept.
+          tensorstore_specs: the specification of each.
           on_commit_callback: called in the first process when all processes have written.
-          transaction: one of TensorStore's; the arrays are on disk when it is committed, which this
+          transaction: of TensorStore; the arrays are on disk when it is committed, which this
             does not wait for.
 
         Raises:
-          ValueError: if these differ in number, or TensorStore refuses.
+          ValueError: if these differ in number, or TensorStore raises.
         """
         if len(arrays) != len(tensorstore_specs):
             raise ValueError(
@@ -209,21 +209,21 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
 
     def deserialize(
         self,
-        shardings: Sequence[Place],
+        shardings: Sequence[Destination],
         tensorstore_specs: Sequence[Spec],
         global_shapes: Sequence[Sequence[int]] | None = None,
         dtypes: Sequence[DTypeLike] | None = None,
         concurrent_gb: int = 32,
     ) -> list[Array]:
-        """Read arrays, once what was started is on disk.
+        """Read arrays, after pending writes have finished.
 
         Args:
           shardings: the sharding of each, or a format, or a ``ShapeDtypeStruct`` with either.
-          tensorstore_specs: where each is kept.
-          global_shapes: the shape of each, if not as it is kept: what is beyond is left out, what
-            is missing is zero.
-          dtypes: the dtype of each, if not as it is kept.
-          concurrent_gb: how many gigabytes are read at a time.
+          tensorstore_specs: the specification of each.
+          global_shapes: the shape of each, if not as saved: larger arrays are cut, smaller ones
+            padded with zeros.
+          dtypes: the dtype of each, if not as saved.
+          concurrent_gb: the number of gigabytes that are read at a time.
         """
         self.wait_until_finished()
         return run_deserialization(
@@ -232,7 +232,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
 
     def deserialize_with_paths(
         self,
-        shardings: Sequence[Place],
+        shardings: Sequence[Destination],
         paths: Sequence[str],
         global_shapes: Sequence[Sequence[int]] | None = None,
         dtypes: Sequence[DTypeLike] | None = None,

@@ -1,4 +1,4 @@
-"""Specifications of TensorStore: where an array is kept, and in which format.
+"""TensorStore specifications: an array's location and its format.
 
 A specification is a dictionary in TensorStore's JSON form: a driver (``zarr``, ``zarr3``), a
 key-value store (a folder, a bucket, or a database in either: OCDBT), and for a new array its
@@ -69,11 +69,11 @@ def is_tensorstore_spec_leaf(leaf: Any) -> bool:
 
 
 def merge_nested_ts_specs(dict1: Spec, dict2: Spec | None) -> Spec:
-    """A specification with entries of another one; those of their key-value stores are joined.
+    """Merge two specifications, and the entries of their key-value stores.
 
     Args:
       dict1: the specification.
-      dict2: the entries that replace or join its own; ``None`` for none.
+      dict2: the entries that take precedence; ``None`` for none.
 
     Returns:
       A new specification.
@@ -99,7 +99,7 @@ def array_metadata(driver: str, arr: Any) -> Spec:
 
     Raises:
       TypeError: for an array of an extended dtype, such as that of random keys.
-      ValueError: for a driver that is not known here.
+      ValueError: for an unsupported driver.
     """
     chunk = [max(1, n) for n in local_shape(arr)]
     if driver == "zarr":
@@ -124,7 +124,7 @@ def dtype_name(arr: Any) -> str:
         return np.dtype(arr.dtype).name
     except TypeError:
         raise TypeError(
-            f"arrays of dtype {arr.dtype} cannot be kept in files. Save the words of random keys, "
+            f"cannot write arrays of dtype {arr.dtype} to files. Save the words of random keys, "
             "random.key_data(keys), and make keys of them with random.wrap_key_data."
         ) from None
 
@@ -139,10 +139,10 @@ def get_tensorstore_spec(
     """The specification of an array in a folder or a bucket.
 
     Args:
-      ckpt_path: where the array is: a path, or an address that begins with ``gs://`` or ``s3://``.
+      ckpt_path: the array's location: a path, or an address that begins with ``gs://`` or ``s3://``.
       ocdbt: whether the folder above holds a database, of which the last part of the path is a key.
-        The path must be absolute then.
-      process_idx: the number of a process that writes to a folder of its own, ``process_N``.
+        Requires an absolute path.
+      process_idx: the number of a process that writes to a separate folder, ``process_N``.
       arr: an array that is to be written; gives the shape, the dtype and the chunks.
       driver: the format.
 
@@ -159,29 +159,29 @@ def get_tensorstore_spec(
       >>> get_tensorstore_spec("/data/w")["kvstore"]
       {'driver': 'ocdbt', 'base': {'driver': 'file', 'path': '/data'}, 'path': 'w'}
     """
-    place, path = _place(os.fspath(ckpt_path))
+    kvstore_root, path = _split_address(os.fspath(ckpt_path))
     folder, name = os.path.split(path)
     if process_idx is not None:
         folder = os.path.join(folder, f"process_{process_idx}")
     if not ocdbt:
-        if "bucket" in place and not path:
+        if "bucket" in kvstore_root and not path:
             raise ValueError(
                 "ckpt_path must name a bucket and a path in it, such as gs://bucket/path; got "
                 f"{os.fspath(ckpt_path)}."
             )
-        kvstore = {**place, "path": os.path.join(folder, name)}
-    elif "bucket" in place and not (folder and name):
+        kvstore = {**kvstore_root, "path": os.path.join(folder, name)}
+    elif "bucket" in kvstore_root and not (folder and name):
         raise ValueError(
             "ckpt_path: with ocdbt=True it must name a bucket, a folder and the array, such as "
             f"gs://bucket/folder/w; got {os.fspath(ckpt_path)}."
         )
-    elif "bucket" not in place and not os.path.isabs(folder):
+    elif "bucket" not in kvstore_root and not os.path.isabs(folder):
         raise ValueError(
             f"ckpt_path must be absolute with ocdbt=True, got {os.fspath(ckpt_path)}. Use "
             "os.path.abspath."
         )
     else:
-        kvstore = {"driver": "ocdbt", "base": {**place, "path": folder}, "path": name}
+        kvstore = {"driver": "ocdbt", "base": {**kvstore_root, "path": folder}, "path": name}
     spec: Spec = {"driver": driver, "kvstore": kvstore}
     if arr is not None:
         spec["metadata"] = array_metadata(driver, arr)
@@ -213,8 +213,8 @@ def zarr_spec(
     return get_tensorstore_spec(ckpt_path, ocdbt, process_idx, arr, driver)
 
 
-def _place(path: str) -> tuple[Spec, str]:
-    """The key-value store of a path but for its ``path``, and that path."""
+def _split_address(path: str) -> tuple[Spec, str]:
+    """Split an address into its key-value store and the path in it."""
     for prefix, driver in _REMOTE.items():
         if path.startswith(prefix):
             bucket, _, inside = path.removeprefix(prefix).partition("/")
@@ -229,17 +229,17 @@ def verify_tensorstore_spec(
     ocdbt: bool,
     check_metadata: bool = True,
 ) -> None:
-    """Raise an error unless a specification fits an array and the place where it is kept.
+    """Check that a specification matches an array and its location.
 
     Args:
       spec: the specification.
       arr: the array; needed for ``check_metadata``.
       path: with ``ocdbt`` the folder of the database, else the path of the array.
-      ocdbt: whether it must be kept in a database.
+      ocdbt: whether it must be in a database.
       check_metadata: whether shape, dtype and chunks are compared as well.
 
     Raises:
-      ValueError: if something does not fit.
+      ValueError: if the specification does not match.
       KeyError: if metadata is missing.
 
     Example:
@@ -254,11 +254,11 @@ def verify_tensorstore_spec(
         raise ValueError(
             f"the specification must have a kvstore with the driver 'ocdbt', as ocdbt=True: {spec}."
         )
-    found = kvstore["base"] if ocdbt else kvstore
-    found = found if isinstance(found, str) else found.get("path")
-    if found != os.fspath(path):
+    location = kvstore["base"] if ocdbt else kvstore
+    location = location if isinstance(location, str) else location.get("path")
+    if location != os.fspath(path):
         raise ValueError(
-            f"the specification keeps the array in {found}, and it must be in {os.fspath(path)}: "
+            f"the specification puts the array in {location}, and it must be in {os.fspath(path)}: "
             f"{kvstore}."
         )
     if not check_metadata:
@@ -290,22 +290,22 @@ def _entry(spec: Spec, *path: str) -> Any:
     Raises:
       KeyError: if it is missing; the error names it.
     """
-    found: Any = spec
+    value: Any = spec
     for name in path:
-        if name not in found:
+        if name not in value:
             raise KeyError(f"the specification has no {'.'.join(path)}: {spec}")
-        found = found[name]
-    return found
+        value = value[name]
+    return value
 
 
 def combine_kvstores(
     combined_kvstore: Spec, kvstores: list[Spec], context: Any | None = None
 ) -> None:
-    """Join the databases that processes have written to one; nothing of an array is copied.
+    """Merge the databases of several processes into one, without copying array data.
 
     Args:
       combined_kvstore: the specification of the OCDBT database to be made.
-      kvstores: those of the databases that are joined.
+      kvstores: those of the databases that are merged.
       context: TensorStore's; that of all files by default.
     """
     ts = tensorstore()

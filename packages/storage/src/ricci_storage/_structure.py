@@ -23,7 +23,7 @@ def serialize_pytreedef(node: PyTreeDef) -> dict[str, Any]:
     """A record of a tree structure, which ``json`` can write.
 
     Args:
-      node: the structure. Its dictionaries have strings as keys; classes of one's own are
+      node: the structure. Its dictionaries have strings as keys; user-defined classes are
         registered with ``export.register_pytree_node_serialization`` or
         ``export.register_namedtuple_serialization``.
 
@@ -56,7 +56,7 @@ def serialize_pytreedef(node: PyTreeDef) -> dict[str, Any]:
 
 
 def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> PyTreeDef:
-    """The tree structure of a record that ``serialize_pytreedef`` made.
+    """The tree structure of a record that ``serialize_pytreedef`` returned.
 
     Args:
       pytreedef_repr: the record.
@@ -66,7 +66,7 @@ def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> PyTreeDef:
 
     Raises:
       KeyError: if the record has none.
-      ValueError: if it is damaged, or has nodes of a class that is not registered here.
+      ValueError: if it is damaged, or has nodes of an unregistered class.
 
     Example:
       >>> import ricci
@@ -82,7 +82,7 @@ def entry(record: dict[str, Any], name: str) -> Any:
     """An entry of a record.
 
     Raises:
-      KeyError: if it is missing; the error says of what.
+      KeyError: if it is missing; the error names it.
     """
     if name not in record:
         raise KeyError(f"the record of a saved pytree has no {name!r}, only {sorted(record)}")
@@ -90,7 +90,7 @@ def entry(record: dict[str, Any], name: str) -> Any:
 
 
 class PyTreeFuture(Future[Any]):
-    """What a save or a load that was started will return.
+    """The future of a save or a load.
 
     Attributes:
       pytree: the types of the arrays, which are known at once.
@@ -106,11 +106,11 @@ class PyTreeFuture(Future[Any]):
         return self._future.done()
 
     def result(self, timeout: float | None = None) -> Any:
-        """Wait for it: the arrays of a load, ``None`` of a save; raises the error if it failed."""
+        """Wait for the arrays of a load, or ``None`` of a save; raises the error if it failed."""
         return self._future.result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Wait for it: the error, if it failed."""
+        """Wait for the end; return the error, or ``None``."""
         return self._future.exception(timeout)
 
     def __await__(self) -> Generator[Any, None, Any]:

@@ -1,4 +1,4 @@
-"""TensorStore, imported with the first file, and what all files share of it."""
+"""TensorStore, imported on first use, and the context that all files share."""
 
 from functools import cache
 from importlib import import_module
@@ -11,7 +11,7 @@ _LARGEST_CHUNK = 100_000_000  # elements
 
 @cache
 def tensorstore() -> Any:
-    """The module.
+    """Import the module.
 
     Raises:
       ImportError: if it is not installed.
@@ -20,7 +20,7 @@ def tensorstore() -> Any:
         return import_module("tensorstore")
     except ImportError as error:
         raise ImportError(
-            "arrays are kept in files by the package tensorstore, which is not installed. Run "
+            "arrays are written to files by the package tensorstore, which is not installed. Run "
             "pip install 'ricci-storage[tensorstore]'."
         ) from error
 
@@ -39,22 +39,22 @@ def context() -> Any:
 
 @cache
 def chunk_layout() -> Any:
-    """Bounds of chunks where a specification says nothing of them."""
+    """Default bounds on the sizes of chunks."""
     ts = tensorstore()
     grid = ts.ChunkLayout.Grid(elements=_LARGEST_CHUNK)
     return ts.ChunkLayout(read_chunk=grid, write_chunk=grid)
 
 
 async def open_array(spec: Any, **options: Any) -> Any:
-    """Open an array of TensorStore's.
+    """Open a TensorStore array.
 
     Args:
-      spec: where it is kept.
+      spec: its specification.
       **options: of ``tensorstore.open``.
 
     Raises:
-      ValueError: if it is not there, is damaged, or differs from the specification; the error does
-        without the specification in full, which TensorStore's has.
+      ValueError: if it is missing, damaged, or differs from the specification; the message is that
+        of TensorStore without the full specification.
     """
     try:
         return await tensorstore().open(spec, **options)

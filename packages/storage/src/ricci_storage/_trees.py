@@ -60,14 +60,14 @@ def save(
     Args:
       data: a pytree of arrays; ``None`` counts as a leaf. See ``serialize_pytreedef`` for its
         nodes.
-      directory: the folder, which all processes share. It is made where it is not there.
-      overwrite: whether what was saved there before is replaced.
-      ts_specs: a prefix of ``data`` with specifications of TensorStore's, whose entries count
-        before those that are made for each array, or ``None``.
+      directory: the folder, which all processes share. It is created if missing.
+      overwrite: whether a pytree saved there before is replaced.
+      ts_specs: a prefix of ``data`` with TensorStore specifications, whose entries
+        take precedence over those of ``get_tensorstore_spec``, or ``None``.
 
     Raises:
-      ValueError: if a leaf is no array, something is there and ``overwrite`` is false, or a node's
-        class is not registered.
+      ValueError: if a leaf is not an array, the folder has files and ``overwrite`` is false, or a
+        node's class is not registered.
       RuntimeError: if the folder has other files than those of a saved pytree.
 
     Example:
@@ -98,7 +98,7 @@ def nonblocking_save(
 
     Args:
       data, directory, overwrite, ts_specs: as for ``save``. The arrays may not be donated, nor
-        NumPy's be changed, until it is done.
+        NumPy arrays be changed, until it is done.
 
     Returns:
       The future.
@@ -116,7 +116,7 @@ def nonblocking_save(
       ...     saving.result()
     """
     saving = _Saving(data, directory, overwrite, ts_specs)
-    return _started(lambda: _save(saving), saving.types())
+    return _run_in_thread(lambda: _save(saving), saving.types())
 
 
 def load_pytreedef(directory: str | os.PathLike[str]) -> PyTree:
@@ -130,7 +130,7 @@ def load_pytreedef(directory: str | os.PathLike[str]) -> PyTree:
 
     Raises:
       FileNotFoundError: if nothing was saved in the folder.
-      ValueError: if the file is damaged, or has nodes of a class that is not registered here.
+      ValueError: if the file is damaged, or has nodes of an unregistered class.
 
     Example:
       >>> from tempfile import TemporaryDirectory
@@ -156,19 +156,19 @@ def load(
 
     Args:
       directory: the folder.
-      shardings: a prefix of the pytree with the sharding of each array, which need not be that
-        which it had; or a format, or a ``ShapeDtypeStruct`` with either, for another dtype.
-      mask: a prefix of the pytree with booleans; what is false is not loaded, and ``None``.
+      shardings: a prefix of the pytree with the sharding of each array, not necessarily that
+        which was saved; or a format, or a ``ShapeDtypeStruct`` with either, for another dtype.
+      mask: a prefix of the pytree with booleans; False leaves are not loaded, and ``None``.
       ts_specs: as for ``save``.
 
     Returns:
       The pytree.
 
     Raises:
-      AssertionError: if there is no such folder.
+      AssertionError: if the folder does not exist.
       FileNotFoundError: if nothing was saved in it.
-      ValueError: if a file is damaged, or a prefix does not fit.
-      TypeError: if a sharding is none.
+      ValueError: if a file is damaged, or a prefix does not match the pytree.
+      TypeError: if an entry of ``shardings`` has no sharding.
 
     Example:
       The second array alone, in another dtype:
@@ -177,11 +177,11 @@ def load(
       >>> import ricci
       >>> import ricci.numpy as jnp
       >>> from ricci.experimental.array_serialization.pytree_serialization import load, save
-      >>> where = ricci.sharding.SingleDeviceSharding(ricci.devices()[0])
-      >>> half = ricci.ShapeDtypeStruct((3,), jnp.float16, sharding=where)
+      >>> sharding = ricci.sharding.SingleDeviceSharding(ricci.devices()[0])
+      >>> half = ricci.ShapeDtypeStruct((3,), jnp.float16, sharding=sharding)
       >>> with TemporaryDirectory() as folder:
       ...     save({"a": jnp.ones(2), "b": jnp.arange(3.0)}, folder)
-      ...     load(folder, {"a": where, "b": half}, mask={"a": False, "b": True})
+      ...     load(folder, {"a": sharding, "b": half}, mask={"a": False, "b": True})
       {'a': None, 'b': Array([0., 1., 2.], dtype=float16)}
     """
     return _load(_Loading(directory, shardings, mask, ts_specs))
@@ -194,7 +194,7 @@ def nonblocking_load(
     mask: PyTree | None = None,
     ts_specs: PyTree | None = None,
 ) -> PyTreeFuture:
-    """Start to load a pytree of arrays, and return a future, whose ``result()`` gives it.
+    """Start to load a pytree of arrays, and return a future, whose ``result()`` is the pytree.
 
     Args:
       directory, shardings, mask, ts_specs: as for ``load``.
@@ -207,23 +207,23 @@ def nonblocking_load(
       >>> import ricci
       >>> import ricci.numpy as jnp
       >>> from ricci.experimental.array_serialization import pytree_serialization
-      >>> where = ricci.sharding.SingleDeviceSharding(ricci.devices()[0])
+      >>> sharding = ricci.sharding.SingleDeviceSharding(ricci.devices()[0])
       >>> with TemporaryDirectory() as folder:
       ...     pytree_serialization.save({"w": jnp.arange(3)}, folder)
-      ...     pytree_serialization.nonblocking_load(folder, where).result()
+      ...     pytree_serialization.nonblocking_load(folder, sharding).result()
       {'w': Array([0, 1, 2], dtype=int32)}
     """
     loading = _Loading(directory, shardings, mask, ts_specs)
-    return _started(lambda: _load(loading), loading.tree.unflatten(loading.types))
+    return _run_in_thread(lambda: _load(loading), loading.tree.unflatten(loading.types))
 
 
-def _started(action: Callable[[], Any], pytree: PyTree) -> PyTreeFuture:
+def _run_in_thread(action: Callable[[], Any], pytree: PyTree) -> PyTreeFuture:
     thread = ThreadPoolExecutor(1)
-    future: Future[Any] = thread.submit(action)
-    thread.shutdown(wait=False)  # it ends when it has done this
-    found = PyTreeFuture(future)
-    found.pytree = pytree
-    return found
+    inner: Future[Any] = thread.submit(action)
+    thread.shutdown(wait=False)  # the thread ends after the action
+    future = PyTreeFuture(inner)
+    future.pytree = pytree
+    return future
 
 
 def _folder(directory: str | os.PathLike[str]) -> Path:
@@ -239,10 +239,10 @@ def _folder(directory: str | os.PathLike[str]) -> Path:
 def _prefix(
     name: str, prefix: PyTree, tree: PyTreeDef, is_leaf: Callable[[Any], bool]
 ) -> list[Any]:
-    """What a prefix says for each leaf of a tree.
+    """Broadcast a prefix to the leaves of a tree.
 
     Raises:
-      ValueError: if it is no prefix.
+      ValueError: if it is not a prefix.
     """
     whole = tree.unflatten(["array"] * tree.num_leaves)
     try:
@@ -254,7 +254,7 @@ def _prefix(
 
 
 class _Saving:
-    """What is saved where; checks the arguments of ``save``."""
+    """The checked arguments of ``save``."""
 
     def __init__(
         self, data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_specs: PyTree
@@ -273,7 +273,7 @@ class _Saving:
             **serialize_pytreedef(self.tree),
             LEAVES: [_name(leaf) for leaf in self.leaves],
         }
-        self.given = _prefix("ts_specs", ts_specs, self.tree, is_tensorstore_spec_leaf)
+        self.specs = _prefix("ts_specs", ts_specs, self.tree, is_tensorstore_spec_leaf)
 
     def types(self) -> PyTree:
         return self.tree.unflatten(
@@ -282,7 +282,7 @@ class _Saving:
 
 
 def _name(leaf: Any) -> str | None:
-    """A leaf in the record of the structure."""
+    """The string for a leaf in the structure's record."""
     return None if leaf is None else f"Array({dtype_name(leaf)}{list(leaf.shape)})"
 
 
@@ -294,12 +294,12 @@ def _save(saving: _Saving) -> None:
     saving.barriers.wait("the folder is there")
     mine = process_index() if several else None
     arrays, specs = [], []
-    for i, (leaf, given) in enumerate(zip(saving.leaves, saving.given, strict=True)):
+    for i, (leaf, user_spec) in enumerate(zip(saving.leaves, saving.specs, strict=True)):
         if leaf is not None:
             path = folder / _STORE / str(i)
             spec = get_tensorstore_spec(path, process_idx=mine, arr=leaf)
             store = Path(spec["kvstore"]["base"]["path"])
-            spec = merge_nested_ts_specs(spec, given)
+            spec = merge_nested_ts_specs(spec, user_spec)
             verify_tensorstore_spec(spec, leaf, store, ocdbt=True)
             arrays.append(leaf)
             specs.append(spec)
@@ -316,21 +316,21 @@ def _database(folder: Path) -> dict[str, Any]:
 
 
 def _clear(folder: Path, overwrite: bool) -> None:
-    """Make the folder, or empty it of what was saved there before.
+    """Create the folder, or remove the pytree that was saved in it.
 
     Raises:
-      ValueError: if something is there, and may not be overwritten.
-      RuntimeError: if something else is there.
+      ValueError: if the folder has files and they may not be overwritten.
+      RuntimeError: if the folder has other files.
     """
     if not folder.exists():
         folder.mkdir(parents=True)
-    found = sorted(folder.iterdir())
-    if found and not overwrite:
+    files = sorted(folder.iterdir())
+    if files and not overwrite:
         raise ValueError(f"save: there are files in {folder} already, and overwrite=False.")
-    others = [path.name for path in found if path.name not in (_STRUCTURE, _STORE)]
+    others = [path.name for path in files if path.name not in (_STRUCTURE, _STORE)]
     if others:
         raise RuntimeError(
-            f"save: {folder} has files that are none of a saved pytree: {', '.join(others[:5])}. "
+            f"save: {folder} has files that are not of a saved pytree: {', '.join(others[:5])}. "
             "Give another folder, or remove them."
         )
     (folder / _STRUCTURE).unlink(missing_ok=True)
@@ -346,7 +346,7 @@ def _read_structure(folder: Path) -> tuple[PyTreeDef, list[Any]]:
         text = f"{file} is damaged: {error.msg}"
         raise json.JSONDecodeError(text, error.doc, error.pos) from None
     if not isinstance(record, dict):
-        raise ValueError(f"{file} is damaged: it holds a {type(record).__name__}, no record.")
+        raise ValueError(f"{file} is damaged: it holds a {type(record).__name__}, not a record.")
     leaves, tree = entry(record, LEAVES), deserialize_pytreedef(record)
     if len(leaves) != tree.num_leaves:
         raise ValueError(
@@ -356,29 +356,29 @@ def _read_structure(folder: Path) -> tuple[PyTreeDef, list[Any]]:
 
 
 def _type(name: str | None) -> Any:
-    """The type of a leaf in a record of a structure; what is no array's stays a text."""
-    found = None if name is None else _ARRAY.fullmatch(name)
-    if found is None:
+    """Parse a leaf of a structure's record: the type of an array, or the string unchanged."""
+    match = None if name is None else _ARRAY.fullmatch(name)
+    if match is None:
         return name
-    shape = tuple(int(n) for n in found["shape"].split(",") if n.strip())
-    return ShapeDtypeStruct(shape, tensorstore().dtype(found["dtype"]).numpy_dtype)
+    shape = tuple(int(n) for n in match["shape"].split(",") if n.strip())
+    return ShapeDtypeStruct(shape, tensorstore().dtype(match["dtype"]).numpy_dtype)
 
 
 class _Loading:
-    """What is loaded from where; checks the arguments of ``load``."""
+    """The checked arguments of ``load``."""
 
     def __init__(
         self, directory: str | os.PathLike[str], shardings: PyTree, mask: PyTree, ts_specs: PyTree
     ):
         folder = self.folder = _folder(directory)
         if not folder.is_dir():
-            raise AssertionError(f"load: there is no folder {folder}.")
+            raise AssertionError(f"load: the folder {folder} does not exist.")
         self.tree, types = _read_structure(folder)
         places = _prefix("shardings", shardings, self.tree, _is_none)
-        given = _prefix("ts_specs", ts_specs, self.tree, is_tensorstore_spec_leaf)
-        wanted = _prefix("mask", True if mask is None else mask, self.tree, _is_none)
-        self.types = [kind if want else None for kind, want in zip(types, wanted, strict=True)]
-        rows = zip(self.types, places, given, strict=True)
+        specs = _prefix("ts_specs", ts_specs, self.tree, is_tensorstore_spec_leaf)
+        mask_leaves = _prefix("mask", True if mask is None else mask, self.tree, _is_none)
+        self.types = [kind if want else None for kind, want in zip(types, mask_leaves, strict=True)]
+        rows = zip(self.types, places, specs, strict=True)
         self.arrays = [
             (i, place, merge_nested_ts_specs(get_tensorstore_spec(folder / _STORE / str(i)), spec))
             for i, (kind, place, spec) in enumerate(rows)
