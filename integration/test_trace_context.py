@@ -333,7 +333,7 @@ OF_RICCI = {
     "products",
     "programs of generators",
     "programs of one equation",
-    "programs of sparse operations",
+    "jaxprs of sparse operations",
     "promotions",
     "rows",
     "samplers",

@@ -43,27 +43,27 @@ def reference():
         yield
 
 
-def same(x, y):
+def assert_same(x, y):
     np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("n_batch", "n_dense"), LAYOUTS)
-def test_every_layout_stands_for_the_array(reference, n_batch, n_dense):
+def test_every_layout_represents_the_dense_array(reference, n_batch, n_dense):
     mat = BCOO.fromdense(STACK, n_batch=n_batch, n_dense=n_dense)
     assert (mat.n_batch, mat.n_dense, mat.shape) == (n_batch, n_dense, STACK.shape)
-    same(mat.todense(), STACK)
-    same((-mat).todense(), -STACK)
-    same(mat.sum_duplicates().todense(), STACK)
-    same(mat.sort_indices().todense(), STACK)
-    same((mat * STACK).todense(), STACK**2)
-    same(bcoo_dynamic_slice(mat, (1, 0, 2), (1, 2, 2)).todense(), STACK[1:, :2, 2:])
+    assert_same(mat.todense(), STACK)
+    assert_same((-mat).todense(), -STACK)
+    assert_same(mat.sum_duplicates().todense(), STACK)
+    assert_same(mat.sort_indices().todense(), STACK)
+    assert_same((mat * STACK).todense(), STACK**2)
+    assert_same(bcoo_dynamic_slice(mat, (1, 0, 2), (1, 2, 2)).todense(), STACK[1:, :2, 2:])
     for batch, dense in LAYOUTS:
         other = bcoo_update_layout(mat, n_batch=batch, n_dense=dense, on_inefficient=None)
         assert (other.n_batch, other.n_dense) == (batch, dense)
-        same(other.todense(), STACK)
+        assert_same(other.todense(), STACK)
 
 
-def test_wasteful_layouts_are_refused_or_warned_of(reference):
+def test_inefficient_layouts_raise_or_warn(reference):
     mat = BCOO.fromdense(STACK)
     with pytest.raises(SparseEfficiencyError, match="on_inefficient"):
         mat.update_layout(n_batch=1)
@@ -72,9 +72,9 @@ def test_wasteful_layouts_are_refused_or_warned_of(reference):
 
 
 @pytest.mark.parametrize("kind", ["bcoo", "bcsr", "coo", "csr", "csc"])
-def test_formats_are_containers(reference, kind):
+def test_formats_are_pytrees(reference, kind):
     mat = empty((2, 3), sparse_format=kind)
-    same(mat.todense(), np.zeros((2, 3)))
+    assert_same(mat.todense(), np.zeros((2, 3)))
     parts, tree = tree_flatten(mat)
     again = tree_unflatten(tree, parts)
     assert type(again) is type(mat) and isinstance(again, JAXSparse) and again.shape == (2, 3)
@@ -86,8 +86,8 @@ def test_formats_are_containers(reference, kind):
 
 @pytest.mark.parametrize("kind", ["bcoo", "coo", "csr", "csc"])
 @pytest.mark.parametrize(("shape", "k"), [((3, 3), 0), ((3, 5), 1), ((4, 2), -2), ((2, 2), 7)])
-def test_diagonals(reference, kind, shape, k):
-    same(eye(*shape, k, sparse_format=kind).todense(), np.eye(*shape, k))
+def test_eye_has_ones_on_the_diagonal(reference, kind, shape, k):
+    assert_same(eye(*shape, k, sparse_format=kind).todense(), np.eye(*shape, k))
 
 
 @pytest.mark.parametrize("cls", [BCOO, BCSR, COO, CSR, CSC])
@@ -98,20 +98,20 @@ def test_a_traced_array_needs_the_number_of_elements(reference, cls):
     assert jaxpr.out_avals[0].shape == (3, 4)
 
 
-def test_programs_show_operations_by_name(reference):
+def test_jaxprs_show_sparse_operations_by_name(reference):
     mat = BCOO.fromdense(STACK[0])
     text = str(make_jaxpr(lambda m, v: m @ v)(mat, np.ones(4, np.float32)))
     assert "bcoo_dot_general[" in text and "shape=(3, 4), indices_sorted=True" in text
     assert "bcoo_transpose" in str(make_jaxpr(lambda m: m.T.sort_indices())(mat))
 
 
-def test_padding_that_lies_within_a_joined_array_does_not_come_to_life(reference):
+def test_padding_stays_padding_in_a_concatenation(reference):
     padded = BCOO((np.float32([1, 5]), np.int32([[0], [2]])), shape=(2,))
-    same(bcoo_concatenate([padded, padded], dimension=0).todense(), [1, 0, 1, 0])
+    assert_same(bcoo_concatenate([padded, padded], dimension=0).todense(), [1, 0, 1, 0])
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_compiled_and_mapped_and_again_without_caches(wide):
+def test_jit_and_vmap_agree_with_eager_after_clear_caches(wide):
     with enable_x64(wide):
         dense = STACK.astype(float)
         mats = BCOO.fromdense(dense, n_batch=1)
@@ -124,10 +124,10 @@ def test_compiled_and_mapped_and_again_without_caches(wide):
         for apply in (program, jit(program)):
             found, products, whole = apply(mats, np.ones((2, 4), found_dtype(wide)))
             assert (found.shape, found.n_batch) == ((2, 3, 4), 1)
-            same(products, dense.sum(2))
-            same(whole, dense)
+            assert_same(products, dense.sum(2))
+            assert_same(whole, dense)
         clear_caches()
-        same(jit(lambda m: sparsify(jnp.sin)(m).todense())(mats), np.sin(dense))
+        assert_same(jit(lambda m: sparsify(jnp.sin)(m).todense())(mats), np.sin(dense))
 
 
 def found_dtype(wide):
@@ -138,11 +138,11 @@ def test_vmap_maps_over_batches_alone(reference):
     with pytest.raises(ValueError, match="0 batch dimensions"):
         vmap(lambda m: m.todense())(BCOO.fromdense(STACK))
     of_two = BCOO.fromdense(STACK, n_batch=2)
-    same(vmap(lambda m: m.todense(), in_axes=1)(of_two), STACK.swapaxes(0, 1))
+    assert_same(vmap(lambda m: m.todense(), in_axes=1)(of_two), STACK.swapaxes(0, 1))
     assert vmap(lambda m: m, out_axes=1)(of_two).shape == (3, 2, 4)
 
 
-def test_derivatives_by_elements(reference):
+def test_derivatives_by_a_sparse_array_are_those_at_its_indices(reference):
     mat, v = BCOO.fromdense(STACK[0]), np.arange(4, dtype=np.float32)
     rows, columns = np.asarray(mat.indices).T
 
@@ -154,29 +154,29 @@ def test_derivatives_by_elements(reference):
 
     of_m, of_v = grad(loss, argnums=(0, 1))(mat, v)
     assert isinstance(of_m, BCOO)
-    same(of_m.data, expected(STACK[0], v)[0])
-    same(of_v, expected(STACK[0], v)[1])
+    assert_same(of_m.data, expected(STACK[0], v)[0])
+    assert_same(of_v, expected(STACK[0], v)[1])
     (value, aux), nested = value_and_grad(lambda d: (loss(d["m"], v), 7), has_aux=True)({"m": mat})
     assert aux == 7 and isinstance(nested["m"], BCOO)
-    same(value, np.sum((STACK[0] @ v) ** 2))
+    assert_same(value, np.sum((STACK[0] @ v) ** 2))
     for jacobian in (jacfwd, jacrev):
         found = jacobian(lambda m: m @ v)(mat)
         assert (found.shape, found.n_batch) == ((3, 3, 4), 1)
-        same(found.todense()[1, 1], np.where(STACK[0][1] != 0, v, 0))
+        assert_same(found.todense()[1, 1], np.where(STACK[0][1] != 0, v, 0))
     second = dense_grad(lambda v: jnp.sum(grad(loss)(mat, v).data))(v)
     assert second.shape == (4,)
     with pytest.raises(TypeError, match="int32"):
         grad(lambda m: loss(m, v))(tree_map(lambda x: x.astype(np.int32), mat))
 
 
-def test_solvers():
+def test_solvers_agree_with_dense_ones():
     dense = np.float32([[4, 1, 0], [1, 3, 0], [0, 0, 2]])
     A, b = BCSR.fromdense(dense), np.float32([1, 2, 3])
 
     def solve(data, b):
         return spsolve(data, A.indices, A.indptr, b)
 
-    same(solve(A.data, b), np.linalg.solve(dense, b))
+    assert_same(solve(A.data, b), np.linalg.solve(dense, b))
     of_data, of_b = jit(dense_grad(lambda d, b: solve(d, b)[0], argnums=(0, 1)))(A.data, b)
     adjoint, x = np.linalg.inv(dense)[0], np.linalg.solve(dense, b)
     rows, columns = np.nonzero(dense)
@@ -207,7 +207,7 @@ def test_solvers():
         ((np.ones(3), np.zeros(3, int)), (3,)),
     ],
 )
-def test_parts_that_do_not_fit_are_named(reference, parts, shape):
+def test_parts_of_wrong_shape_are_named(reference, parts, shape):
     with pytest.raises(ValueError, match="BCOO: .*shape"):
         BCOO(parts, shape=shape)
     assert lax.add(1, 1) == 2

@@ -60,7 +60,7 @@ def test_products_without_a_compiler_have_the_gradients_of_dense_ones(name):
         check(FORMATS[name](MATRIX))
 
 
-def test_the_gradient_by_elements_is_that_of_the_dense_matrix_there():
+def test_the_gradient_by_elements_is_the_dense_gradient_at_their_indices():
     mat = BCOO.fromdense(MATRIX)
 
     def of_data(data):
@@ -95,8 +95,8 @@ def test_a_batch_of_matrices_is_one_product():
     close(of_one, STACK[0] @ both)
 
 
-def test_elements_that_lie_outside_do_not_count():
-    # The kernel for CPUs checks no index, so none must reach it.
+def test_elements_out_of_bounds_count_as_zero():
+    # The kernel for CPUs does not check indices, so none out of bounds may reach it.
     indices = np.int32([[0, 0], [0, 99], [1, -7], [5, 4], [99, 0], [6, 5]])
     x = np.ones((5, 9), np.float32)
     mat = BCOO((np.ones(6, np.float32), indices), shape=(6, 5), indices_sorted=True)
@@ -116,7 +116,7 @@ def test_sampled_products_are_elements_of_the_product():
     close(found, [[whole[0, 0, 1], whole[0, 3, 4]], [whole[1, 2, 2], 0]])
 
 
-def test_what_is_wrong_is_said():
+def test_errors_name_the_shapes_and_dimensions():
     mat = BCOO.fromdense(MATRIX)
     with pytest.raises(TypeError, match=r"contracting dimensions.*got \(5,\) and \(6,\)"):
         bcoo_dot_general(mat, np.ones(6, np.float32), dimension_numbers=NUMBERS)

@@ -1,4 +1,4 @@
-"""``sparsify`` gives what the function gives for the dense array; what has no rule is refused."""
+"""``sparsify`` agrees with the function of the dense array; operations without a rule raise."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_results_are_those_of_the_dense_array(name, use_tracer):
 
 
 @pytest.mark.parametrize("fun", [jnp.sin, lambda m: -m, lambda m: m @ V, lambda m: m[None]])
-def test_rows_have_rules_as_well(fun):
+def test_bcsr_results_are_those_of_the_dense_array(fun):
     found = sparsify(fun)(BCSR.fromdense(DENSE))
     np.testing.assert_allclose(dense(found), dense(fun(jnp.asarray(DENSE))), rtol=1e-6)
 
@@ -86,14 +86,14 @@ def test_rows_have_rules_as_well(fun):
     "fun",
     [jnp.cos, jnp.exp, jnp.sort, jnp.max, lambda m: m + 1, lambda m: 1 / m, lambda m: m > 0],
 )
-def test_what_would_be_dense_is_refused_and_the_process_goes_on(fun):
+def test_dense_results_raise_and_leave_no_trace_behind(fun):
     mat = BCOO.fromdense(DENSE)
     with pytest.raises(NotImplementedError, match="todense"):
         sparsify(fun)(mat)
     np.testing.assert_allclose((mat @ V), DENSE @ V)
 
 
-def test_duplicates_are_added_up_before_a_function_is_applied():
+def test_duplicates_are_summed_before_a_function_is_applied():
     twice = BCOO((np.float32([1, 2]), np.int32([[1], [1]])), shape=(3,))
     np.testing.assert_allclose(sparsify(jnp.square)(twice).todense(), [0, 9, 0])
 
@@ -103,7 +103,7 @@ def test_other_formats_are_refused():
         sparsify(jnp.sin)(COO.fromdense(DENSE))
 
 
-def test_a_rule_of_ones_own():
+def test_users_can_register_a_sparse_rule():
     def rule(spenv, x, **params):
         data = jnp.cos(spenv.data(x)) - 1
         return [spenv.sparse(x.shape, data, indices_ref=x.indices_ref)]
@@ -116,7 +116,7 @@ def test_a_rule_of_ones_own():
     np.testing.assert_allclose(found.todense(), np.cos(DENSE) - 1, rtol=1e-6)
 
 
-def test_random_arrays_have_the_layout_that_is_asked_for():
+def test_random_arrays_have_the_requested_layout():
     mat = random_bcoo(key(0), (3, 4, 5), nse=0.5, n_batch=1, dtype=np.float32, sorted_indices=True)
     assert (mat.n_batch, mat.nse, mat.indices_sorted) == (1, 10, True)
     places = np.asarray(mat.indices) @ [5, 1]

@@ -1,8 +1,8 @@
-"""Sparse arrays, and functions of them: what ``jax.experimental.sparse`` has."""
+"""Sparse arrays, with the API of ``jax.experimental.sparse``."""
 
 from ricci_ir import export_names as _export_names
 
-from . import _mapped as _mapped
+from . import _batching as _batching
 from . import _methods as _methods
 from ._api import *
 from ._base import JAXSparse as JAXSparse

@@ -8,7 +8,7 @@ from ricci_ir import Array, ArrayLike, DTypeLike, Primitive
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
 from ._base import JAXSparse, is_sparse
-from ._formulas import formula
+from ._function_primitives import function_primitive
 from .bcoo import BCOO
 from .bcsr import BCSR
 from .coo import COO
@@ -25,13 +25,13 @@ def _todense(*parts: Array, tree: PyTreeDef) -> Array:
     return arr.todense() if is_sparse(arr) else jnp.asarray(arr)
 
 
-todense_p: Primitive = formula("todense", _todense)
+todense_p: Primitive = function_primitive("todense", _todense)
 
 
 def todense(arr: JAXSparse | ArrayLike) -> Array:
-    """The array that a sparse array stands for; an array stays what it is.
+    """The dense array that a sparse array represents; dense arrays are returned unchanged.
 
-    Inside of ``sparsify``, the operations behind it are those of dense arrays.
+    Inside ``sparsify``, operations on the result are those of dense arrays.
 
     Args:
       arr: a sparse array of any format, or an array.
@@ -57,7 +57,7 @@ def empty(
 
     Args:
       shape: its shape.
-      dtype: the dtype of its elements; the default float type if it is not given.
+      dtype: the dtype of its elements; the default float type by default.
       index_dtype: the dtype of its indices.
       sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.
       kwds: for BCOO and BCSR arrays ``n_batch``, ``n_dense`` and ``nse``.
@@ -95,7 +95,7 @@ def eye(
     Args:
       N, M: the numbers of rows and columns; as many of both if ``M`` is not given.
       k: which diagonal: positive ones lie above the main one.
-      dtype: the dtype of its elements; the default float type if it is not given.
+      dtype: the dtype of its elements; the default float type by default.
       index_dtype: the dtype of its indices.
       sparse_format: ``"bcoo"``, ``"coo"``, ``"csr"`` or ``"csc"``.
       kwds: for BCOO arrays ``n_batch`` and ``n_dense``.

@@ -1,4 +1,4 @@
-"""What all sparse arrays have in common."""
+"""The base class of sparse arrays."""
 
 from collections.abc import Sequence
 from math import prod
@@ -12,18 +12,18 @@ __all__ = ["JAXSparse", "is_sparse"]
 
 
 class JAXSparse:
-    """A sparse array: a few arrays that stand for a large one.
+    """A sparse array: the stored elements of a large array and their indices.
 
-    It is a container to transformations: its arrays are traced, differentiated and mapped over.
+    It is a pytree: transformations trace, differentiate and map over its arrays.
     Operators, indexing and methods such as ``sum`` give sparse arrays where they can.
 
     Args:
-      args: the arrays that it is made of.
-      shape: the shape of the array that it stands for.
+      args: its elements and indices.
+      shape: the shape of the array that it represents.
 
     Attributes:
       data: the elements that are stored.
-      shape: the shape of the array that it stands for.
+      shape: the shape of the array that it represents.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -46,7 +46,7 @@ class JAXSparse:
     @property
     def nse(self) -> int:
         """The number of elements that are stored."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how many elements it stores")
+        raise NotImplementedError(f"{type(self).__name__} does not define nse")
 
     @property
     def dtype(self) -> np.dtype:
@@ -55,7 +55,7 @@ class JAXSparse:
 
     @property
     def size(self) -> int:
-        """The number of elements of the array that it stands for."""
+        """The number of elements of the array that it represents."""
         return prod(self.shape)
 
     @property
@@ -76,7 +76,7 @@ class JAXSparse:
     def __repr__(self) -> str:
         name = type(self).__name__
         parts = self._arrays()
-        if not all(isinstance(part, Array) for part in parts):  # what a transformation has made
+        if not all(isinstance(part, Array) for part in parts):  # placeholders of a transformation
             return f"{name}({', '.join(map(repr, parts))})"
         return f"{name}({self._described()})"
 
@@ -134,22 +134,22 @@ class JAXSparse:
         return self._no_operation("sum")
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], dict[str, Any]]:
-        """The arrays, and what else is known."""
+        """The arrays, and the static properties."""
         raise NotImplementedError(f"{type(self).__name__}.tree_flatten")
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
-        """The container with other contents."""
+        """A container with these contents."""
         raise NotImplementedError(f"{cls.__name__}.tree_unflatten")
 
     def block_until_ready(self) -> Self:
-        """Wait until its arrays are computed; returns itself."""
+        """Wait until its arrays are computed, and return it."""
         for part in self._arrays():
             part.block_until_ready()
         return self
 
     def todense(self) -> Array:
-        """The array that it stands for."""
+        """The dense array that it represents."""
         raise NotImplementedError(f"{type(self).__name__}.todense")
 
     def transpose(self, axes: Sequence[int] | None = None) -> "JAXSparse":

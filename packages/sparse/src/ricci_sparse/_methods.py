@@ -55,7 +55,7 @@ def _sum(x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _static(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a function whose further arguments are no arrays."""
+    """The method of a function whose other arguments are static."""
 
     def method(self: JAXSparse, *args: Any, **kwargs: Any) -> Any:
         return sparsify(lambda x: fun(x, *args, **kwargs))(self)
@@ -64,12 +64,12 @@ def _static(fun: Callable[..., Any]) -> Callable[..., Any]:
     return api_boundary(method)
 
 
-_BOTH: dict[str, Callable[..., Any]] = {
+_COMMON_METHODS: dict[str, Callable[..., Any]] = {
     "__matmul__": _method("__matmul__", jnp.matmul),
     "__rmatmul__": _method("__rmatmul__", _swapped(jnp.matmul)),
     "__getitem__": api_boundary(_item),
 }
-_OF_BCOO: dict[str, Callable[..., Any]] = {
+_BCOO_METHODS: dict[str, Callable[..., Any]] = {
     "__abs__": _method("__abs__", jnp.abs),
     "__neg__": _method("__neg__", jnp.negative),
     "__pos__": _method("__pos__", jnp.positive),
@@ -82,7 +82,7 @@ _OF_BCOO: dict[str, Callable[..., Any]] = {
     "__truediv__": _method("__truediv__", jnp.divide),
     "__rtruediv__": _method("__rtruediv__", _swapped(jnp.divide)),
     "__rpow__": _method("__rpow__", _swapped(jnp.power)),
-    # Comparisons are refused, as what would be dense; Python would compare identities.
+    # Comparisons raise, as their result would be dense; by default Python compares identities.
     "__eq__": _method("__eq__", jnp.equal),
     "__ne__": _method("__ne__", jnp.not_equal),
     "__lt__": _method("__lt__", jnp.less),
@@ -103,10 +103,10 @@ def _pow(self: JAXSparse, other: Any) -> Any:
     return sparsify(lambda x: x**other)(self)
 
 
-_OF_BCOO["__pow__"] = api_boundary(_pow)
+_BCOO_METHODS["__pow__"] = api_boundary(_pow)
 
-for _name, _function in _BOTH.items():
+for _name, _function in _COMMON_METHODS.items():
     setattr(BCOO, _name, _function)
     setattr(BCSR, _name, _function)
-for _name, _function in _OF_BCOO.items():
+for _name, _function in _BCOO_METHODS.items():
     setattr(BCOO, _name, _function)

@@ -37,8 +37,8 @@ def random_bcoo(
       shape: its shape.
       dtype: the dtype of its elements.
       indices_dtype: the dtype of its indices; int32 by default, int64 with 64-bit types.
-      nse: how many elements are stored for each batch; below 1, as a part of the places.
-      n_batch, n_dense: how many dimensions are batches, and dense.
+      nse: the number of elements stored for each batch; below 1, the fraction of all positions.
+      n_batch, n_dense: the numbers of batch and of dense dimensions.
       unique_indices: whether each index occurs once.
       sorted_indices: whether the indices are in order.
       generator: the sampler of the elements, which takes ``shape``, ``dtype`` and ``kwds``.
@@ -48,8 +48,8 @@ def random_bcoo(
       A BCOO array.
 
     Raises:
-      ValueError: if ``nse`` is negative, larger than there are places, or a float from 1 on; if
-        ``indices_dtype`` is no integer type, or cannot number the places.
+      ValueError: if ``nse`` is negative, larger than the number of positions, or a float from 1 on;
+        if ``indices_dtype`` is not an integer type, or cannot hold the positions.
 
     Example:
       >>> import ricci
@@ -62,7 +62,7 @@ def random_bcoo(
     n_sparse = len(sizes) - n_batch - n_dense
     if n_sparse < 0 or n_batch < 0 or n_dense < 0:
         raise ValueError(
-            f"random_bcoo: shape {sizes} has not {n_batch} batch and {n_dense} dense dimensions."
+            f"random_bcoo: {sizes} cannot have {n_batch} batch and {n_dense} dense dimensions."
         )
     batch, sparse, dense = (
         sizes[:n_batch],
@@ -74,9 +74,7 @@ def random_bcoo(
     if not 0 <= count <= places:
         raise ValueError(f"random_bcoo: got nse={nse}, expected to be between 0 and {places}.")
     if count != int(count) or isinstance(nse, float) and nse >= 1:
-        raise ValueError(
-            f"random_bcoo: got nse={nse}; give an integer, or a part of the places below 1."
-        )
+        raise ValueError(f"random_bcoo: got nse={nse}; give an integer, or a fraction below 1.")
     count = int(count)
     index = jnp.dtype(int if indices_dtype is None else indices_dtype)
     if not jnp.issubdtype(index, jnp.integer) or places > jnp.iinfo(index).max:
@@ -84,7 +82,7 @@ def random_bcoo(
             f"random_bcoo: indices of dtype {index} cannot number {places} places; give a larger "
             "integer type."
         )
-    # One key for the elements, and one for the places of each batch.
+    # One key for the elements, and one for the positions of each batch.
     keys = random.split(key, 1 + prod(batch))
 
     def places_of(key: Array) -> Array:
@@ -93,8 +91,8 @@ def random_bcoo(
         return random.randint(key, (count,), 0, places)
 
     flat = jnp.reshape(vmap(places_of)(keys[1:]), (*batch, count))
-    found = jnp.unravel_index(flat, sparse) if sparse else ()
-    indices = jnp.stack(found, axis=-1) if sparse else jnp.zeros((*batch, count, 0), int)
+    columns = jnp.unravel_index(flat, sparse) if sparse else ()
+    indices = jnp.stack(columns, axis=-1) if sparse else jnp.zeros((*batch, count, 0), int)
     indices = indices.astype(int if indices_dtype is None else index)
     data = generator(keys[0], shape=(*batch, count, *dense), dtype=dtype, **kwds)
     result = BCOO((data, indices), shape=sizes)

@@ -1,8 +1,8 @@
 """The product of a sparse matrix with a dense one.
 
 jaxlib has a kernel for CPUs that goes through a matrix row by row, in several threads. With a dense
-matrix of eight columns or more it takes a twentieth of the time of XLA's scatter, which is what the
-product is elsewhere; with a vector the scatter is the faster one. Measured for a million elements.
+matrix of eight columns or more it takes a twentieth of the time of XLA's scatter, by which the
+product is computed elsewhere; with a vector the scatter is faster. Measured for a million elements.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _FEWEST_COLUMNS = 8  # with which the kernel is fast
 _WORTH_SORTING = 32  # from so many columns on, sorting the elements first costs less than a scatter
 
 
-def _added(
+def _scatter_product(
     data: Array, rows: Array, columns: Array, indptr: Array, x: Array, *, in_order: bool
 ) -> Array:
     """The product as gathers and a scatter."""
@@ -40,26 +40,26 @@ def _times(data: Array, x: Array) -> Array:
     return data * x if x.ndim == 1 else data[:, None] * x
 
 
-def _padded(
+def _padded_product(
     data: Array, rows: Array, columns: Array, indptr: Array, x: Array, *, in_order: bool
 ) -> Array:
-    """The product with as many columns as make the kernel fast."""
+    """The product, with ``x`` padded to the columns from which the kernel is fast."""
     wide = jnp.pad(x, ((0, 0), (0, _FEWEST_COLUMNS - x.shape[1])))
     result = row_products_p.bind(data, rows, columns, indptr, wide, in_order=True)
     return result[:, : x.shape[1]]
 
 
-def _sorted(
+def _sorted_product(
     data: Array, rows: Array, columns: Array, indptr: Array, x: Array, *, in_order: bool
 ) -> Array:
-    """The product of elements that are sorted by their row first."""
+    """The product, with the elements sorted by row first."""
     order = jnp.argsort(rows)
     data, rows, columns = data[order], rows[order], columns[order]
     return row_products_p.bind(data, rows, columns, row_starts(rows, indptr), x, in_order=True)
 
 
 def row_starts(rows: Array, indptr: Array) -> Array:
-    """Where each row begins among sorted ones, in the shape of ``indptr``."""
+    """The position of each row's first element among sorted rows, in the shape of ``indptr``."""
     numbers = jnp.arange(indptr.shape[0], dtype=rows.dtype)
     return jnp.searchsorted(rows, numbers).astype(rows.dtype)
 
@@ -87,9 +87,9 @@ def _lower(
     return rule(ctx, *operands, in_order=False)
 
 
-_as_scatter = traced(_added)
-_as_wider = traced(_padded)
-_as_sorted = traced(_sorted)
+_as_scatter = traced(_scatter_product)
+_as_wider = traced(_padded_product)
+_as_sorted = traced(_sorted_product)
 
 
 def _aval(
@@ -99,13 +99,13 @@ def _aval(
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, in_order: bool) -> tuple[Any, Any]:
-    data, *place, x = primals
+    data, *at, x = primals
     result = row_products_p.bind(*primals, in_order=in_order)
     tangent: Any = Zero.from_primal(result)
     if type(tangents[0]) is not Zero:
-        tangent = row_products_p.bind(instantiate(tangents[0]), *place, x, in_order=in_order)
+        tangent = row_products_p.bind(instantiate(tangents[0]), *at, x, in_order=in_order)
     if type(tangents[4]) is not Zero:
-        other = row_products_p.bind(data, *place, instantiate(tangents[4]), in_order=in_order)
+        other = row_products_p.bind(data, *at, instantiate(tangents[4]), in_order=in_order)
         tangent = add_tangents(tangent, other)
     return result, tangent
 
@@ -117,7 +117,7 @@ def _transpose(
         at_rows = jnp.asarray(ct).at[rows].get(mode="promise_in_bounds")
         terms = at_rows * x.at[columns].get(mode="promise_in_bounds")
         return [terms if terms.ndim == 1 else jnp.sum(terms, axis=1), None, None, None, None]
-    # The transposed matrix: its rows are the columns, which are in no order.
+    # The transposed matrix: its rows are the columns, which are not sorted.
     starts = jnp.zeros(x.aval.shape[0] + 1, rows.dtype)
     ct_x = row_products_p.bind(data, columns, rows, starts, ct, in_order=False)
     return [None, None, None, None, ct_x]
@@ -126,7 +126,7 @@ def _transpose(
 def _batch(
     axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, in_order: bool
 ) -> tuple[Array, int]:
-    """A batch of right-hand sides is one with more columns; of matrices, a block diagonal one."""
+    """Batch right-hand sides as further columns, and matrices as one block-diagonal matrix."""
     *matrix, x = args
     if all(dim is None for dim in dims[:4]):
         x = batched_at(x, dims[4], axis, 1)
@@ -142,7 +142,7 @@ def _batch(
     block = jnp.arange(count, dtype=rows.dtype)[:, None]
     starts = (indptr[:, :-1] + (block * nse).astype(indptr.dtype)).ravel()
     if in_order:
-        # What is stored behind the last row of a block is not part of it: it counts as zero.
+        # Elements stored behind the last row of a block are padding: they count as zero.
         stored = jnp.arange(nse, dtype=indptr.dtype) < indptr[:, -1:]
         data = jnp.where(stored, data, jnp.zeros((), data.dtype))
     result = row_products_p.bind(
@@ -163,7 +163,7 @@ row_products_p: Primitive = define(
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
-    lower=of_function(_added, _lower),
+    lower=of_function(_scatter_product, _lower),
     examples=no_examples("its indices must fit together"),
 )
 
@@ -175,10 +175,10 @@ def row_products(
 
     Args:
       data: the stored elements.
-      rows: the row of each element, which must be there.
-      columns: the column of each element, which must be there: nothing is checked.
-      indptr: where each row begins among the elements, and where the last one ends: int32 or
-        int64, as ``columns``. Only its length matters if they are not in order.
+      rows: the row of each element, which must be in bounds.
+      columns: the column of each element, which must be in bounds: nothing is checked.
+      indptr: the position of each row's first element, and the end of the last row: int32 or
+        int64, as ``columns``. Only its length is used if the elements are not in order.
       x: a vector, or a matrix, of the dtype of ``data``.
       in_order: whether the elements are stored row by row.
     """

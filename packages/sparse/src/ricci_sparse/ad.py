@@ -26,10 +26,10 @@ __all__ = [
 
 
 class _Arguments:
-    """Arguments of a call, of which some are differentiated by.
+    """Arguments of a call and the positions of those to differentiate by.
 
     Args:
-      argnums: the positions of those.
+      argnums: the positions of the arguments to differentiate by.
       args: all positional arguments: pytrees of arrays, some of them sparse.
     """
 
@@ -37,14 +37,14 @@ class _Arguments:
 
     def __init__(self, name: str, argnums: int | Sequence[int], args: tuple[Any, ...]):
         self.single: bool = isinstance(argnums, int)
-        given = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        if any(not -len(args) <= i < len(args) for i in given):
+        argument_numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        if any(not -len(args) <= i < len(args) for i in argument_numbers):
             raise ValueError(
                 f"{name}: argnums {argnums} must be positions of the {len(args)} positional "
                 "arguments."
             )
         self.args: tuple[Any, ...] = args
-        self.positions: list[int] = [i % len(args) for i in given]
+        self.positions: list[int] = [i % len(args) for i in argument_numbers]
         flat = [tree_flatten(args[i], is_leaf=is_sparse) for i in self.positions]
         self.leaves: list[list[Any]] = [leaves for leaves, _ in flat]
         self.trees: list[Any] = [tree for _, tree in flat]
@@ -54,7 +54,7 @@ class _Arguments:
         return [[x.data if is_sparse(x) else x for x in leaves] for leaves in self.leaves]
 
     def with_data(self, data: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-        """The arguments with these arrays in place of the ones that ``data`` gives."""
+        """The arguments with these arrays in place of those of ``data``."""
         args = list(self.args)
         for i, tree, old, new in zip(self.positions, self.trees, self.leaves, data, strict=True):
             leaves = [_with_elements(x, d) for x, d in zip(old, new, strict=True)]
@@ -63,26 +63,26 @@ class _Arguments:
 
     def results(self, derivatives: Sequence[Sequence[Any]], make: Callable[[Any, Any], Any]) -> Any:
         """Derivatives in the structure of the arguments; ``make(argument, derivative)`` each."""
-        found = tuple(
+        trees = tuple(
             tree_unflatten(tree, [make(x, d) for x, d in zip(leaves, ds, strict=True)])
             for tree, leaves, ds in zip(self.trees, self.leaves, derivatives, strict=True)
         )
-        return found[0] if self.single else found
+        return trees[0] if self.single else trees
 
 
 def _with_elements(x: Any, data: Any) -> Any:
-    """The sparse array with other elements; of a dense one, those are the array."""
+    """Replace the elements of a sparse array; for a dense array, return ``data``."""
     if not is_sparse(x):
         return data
-    _, known = x.tree_flatten()
+    _, aux = x.tree_flatten()
     others = [part for part in x._arrays() if part is not x.data]
-    return type(x).tree_unflatten(known, (data, *others))
+    return type(x).tree_unflatten(aux, (data, *others))
 
 
 def flatten_fun_for_sparse_ad(
     fun: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...]
 ) -> tuple[Callable[..., Any], tuple[int, ...], list[Any], Callable[[Any], Any]]:
-    """A function of the arrays that arguments are made of.
+    """Flatten a function to one of the arrays in its arguments.
 
     Args:
       fun: a function of pytrees of arrays, some of them sparse.
@@ -93,19 +93,19 @@ def flatten_fun_for_sparse_ad(
       The function; the positions of its arguments to differentiate by; its arguments; and a
       function that gives a sequence of their derivatives the structure of the arguments.
     """
-    given = _Arguments("flatten_fun_for_sparse_ad", argnums, args)
-    counts = [len(leaves) for leaves in given.leaves]
-    flat = [x for leaves in given.data() for x in leaves]
+    arguments = _Arguments("flatten_fun_for_sparse_ad", argnums, args)
+    counts = [len(leaves) for leaves in arguments.leaves]
+    flat = [x for leaves in arguments.data() for x in leaves]
 
     def grouped(xs: Sequence[Any]) -> list[list[Any]]:
-        rest = iter(xs)
-        return [[next(rest) for _ in range(count)] for count in counts]
+        leaves_left = iter(xs)
+        return [[next(leaves_left) for _ in range(count)] for count in counts]
 
     def flat_fun(*xs: Any) -> Any:
-        return fun(*given.with_data(grouped(xs)))
+        return fun(*arguments.with_data(grouped(xs)))
 
     def unflatten(derivatives: Any) -> Any:
-        return given.results(grouped(list(derivatives)), _with_elements)
+        return arguments.results(grouped(list(derivatives)), _with_elements)
 
     return flat_fun, tuple(range(len(flat))), flat, unflatten
 
@@ -118,12 +118,12 @@ def value_and_grad(
 ) -> Callable[..., tuple[Any, Any]]:
     """The value and the gradient of a function of arrays, some of them sparse.
 
-    The gradient by a sparse array is one with the same indices: that by its elements.
+    The gradient by a sparse array is a sparse array with the same indices: that by its elements.
 
     Args:
       fun: a function that returns a scalar.
       argnums: which arguments to differentiate by.
-      has_aux: whether ``fun`` returns a pair, of which the second part is no more than passed on.
+      has_aux: whether ``fun`` returns a pair, whose second part is returned unchanged.
       kwargs: further arguments of ``value_and_grad`` for dense arrays.
 
     Returns:
@@ -131,7 +131,7 @@ def value_and_grad(
 
     Raises:
       TypeError: when it is called, if an argument's elements are not floats.
-      ValueError: if there is no such argument.
+      ValueError: if an argument number is out of range.
 
     Example:
       >>> from ricci.experimental import sparse
@@ -144,11 +144,11 @@ def value_and_grad(
 
     @wraps(fun)
     def wrapped(*args: Any, **params: Any) -> tuple[Any, Any]:
-        given = _Arguments("value_and_grad", argnums, args)
-        of_data = lambda data: fun(*given.with_data(data), **params)
+        arguments = _Arguments("value_and_grad", argnums, args)
+        of_data = lambda data: fun(*arguments.with_data(data), **params)
         differentiated = autodiff.value_and_grad(of_data, has_aux=has_aux, **kwargs)
-        value, gradients = differentiated(given.data())
-        return value, given.results(gradients, _with_elements)
+        value, gradients = differentiated(arguments.data())
+        return value, arguments.results(gradients, _with_elements)
 
     return wrapped
 
@@ -165,8 +165,8 @@ def grad(
       fun, argnums, has_aux, kwargs: as for ``value_and_grad``.
 
     Returns:
-      A function with the arguments of ``fun``, which returns the gradient; and what ``fun`` passes
-      on, if ``has_aux``.
+      A function with the arguments of ``fun``, which returns the gradient; and the auxiliary
+      output, if ``has_aux``.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -195,13 +195,13 @@ def _jacobian(
 ) -> Callable[..., Any]:
     @wraps(fun)
     def wrapped(*args: Any, **params: Any) -> Any:
-        given = _Arguments(transform.__name__, argnums, args)
+        arguments = _Arguments(transform.__name__, argnums, args)
         out_tree: Any = None
 
         def of_data(data: Any) -> Any:
             nonlocal out_tree
-            result = fun(*given.with_data(data), **params)
-            out, aux = result if has_aux else (result, None)
+            tree = fun(*arguments.with_data(data), **params)
+            out, aux = tree if has_aux else (tree, None)
             leaves, out_tree = tree_flatten(out, is_leaf=is_sparse)
             if any(map(is_sparse, leaves)):
                 raise NotImplementedError(
@@ -210,17 +210,17 @@ def _jacobian(
                 )
             return (leaves, aux) if has_aux else leaves
 
-        found = transform(of_data, has_aux=has_aux, **options)(given.data())
-        jacobians, aux = found if has_aux else (found, None)
-        outs = [given.results(by_output, _jacobian_by) for by_output in jacobians]
-        result = tree_unflatten(out_tree, outs)
-        return (result, aux) if has_aux else result
+        result = transform(of_data, has_aux=has_aux, **options)(arguments.data())
+        jacobians, aux = result if has_aux else (result, None)
+        outs = [arguments.results(by_output, _argument_jacobian) for by_output in jacobians]
+        tree = tree_unflatten(out_tree, outs)
+        return (tree, aux) if has_aux else tree
 
     return wrapped
 
 
-def _jacobian_by(x: Any, jacobian: Array) -> Any:
-    """The Jacobian by an argument: by a sparse one, an array with the result's dimensions first."""
+def _argument_jacobian(x: Any, jacobian: Array) -> Any:
+    """The Jacobian by an argument: by a sparse one, a sparse array with output dimensions first."""
     if not is_sparse(x):
         return jacobian
     if not isinstance(x, BCOO | BCSR):
@@ -245,7 +245,7 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The Jacobian of a function of arrays, some of them sparse, in forward mode.
 
-    By a BCOO or BCSR array it is one whose first dimensions, batches, are those of the result.
+    By a BCOO or BCSR array it is such an array, whose leading batch dimensions are the result's.
 
     Args:
       fun: a function of pytrees of arrays, which returns dense arrays.

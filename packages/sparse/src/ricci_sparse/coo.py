@@ -10,7 +10,7 @@ from ricci_ir import Array, ArrayLike, ConcretizationTypeError, DTypeLike, Primi
 from ricci_pytree import register_pytree_node_class
 
 from ._base import JAXSparse
-from ._formulas import formula
+from ._function_primitives import function_primitive
 from ._row_products import row_products, row_starts
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class COOInfo(NamedTuple):
-    """What is known of a COO matrix without its arrays.
+    """The static properties of a COO matrix.
 
     Attributes:
       shape: its shape.
@@ -51,14 +51,14 @@ def count_nonzeros(name: str, mat: Array) -> int:
     if isinstance(count, Tracer):
         raise ConcretizationTypeError(
             count,
-            f"{name} counts the elements to store, which is not known while a program is traced. "
+            f"{name} counts the elements to store, whose number is unknown during tracing. "
             "Pass nse, the number of them.",
         )
     return int(count)
 
 
 def matrix(name: str, mat: ArrayLike) -> Array:
-    """``mat`` as a matrix.
+    """Convert to an array of two dimensions.
 
     Raises:
       ValueError: if it has another number of dimensions than two.
@@ -70,10 +70,10 @@ def matrix(name: str, mat: ArrayLike) -> Array:
 
 
 def check_factor(name: str, shape: Sequence[int], x: Any, transpose: bool, ndim: int) -> Array:
-    """The right-hand side of a product with a matrix.
+    """Convert and check the right-hand side of a product with a matrix.
 
     Raises:
-      ValueError: if it has another rank, or its first dimension does not fit.
+      ValueError: if it has another rank, or its first dimension another size.
     """
     x = jnp.asarray(x)
     size = shape[0 if transpose else 1]
@@ -95,11 +95,11 @@ def product(
     shape: Sequence[int],
     in_order: bool,
 ) -> Array:
-    """The product of a matrix; elements that lie outside of it count as zero.
+    """The product of a matrix, whose elements out of bounds count as zero.
 
     Args:
-      data, rows, columns: the elements, and where they are.
-      indptr: where each row begins, if that is known.
+      data, rows, columns: the elements, their rows and their columns.
+      indptr: the row pointers, or None.
       x: the right-hand side.
       shape: the shape of the matrix.
       in_order: whether the elements are stored row by row.
@@ -141,19 +141,19 @@ def _matmul(
     return product(data, row, col, None, x, shape, rows_sorted)
 
 
-coo_todense_p: Primitive = formula("coo_todense", _todense)
-coo_fromdense_p: Primitive = formula("coo_fromdense", _fromdense, multiple_results=True)
-coo_matvec_p: Primitive = formula("coo_matvec", _matmul)
-coo_matmat_p: Primitive = formula("coo_matmat", _matmul)
+coo_todense_p: Primitive = function_primitive("coo_todense", _todense)
+coo_fromdense_p: Primitive = function_primitive("coo_fromdense", _fromdense, multiple_results=True)
+coo_matvec_p: Primitive = function_primitive("coo_matvec", _matmul)
+coo_matmat_p: Primitive = function_primitive("coo_matmat", _matmul)
 
 
 @register_pytree_node_class
 class COO(JAXSparse):
-    """A matrix as a list of elements with their rows and columns. ``BCOO`` can do more.
+    """A matrix as a list of elements with rows and columns. ``BCOO`` supports more operations.
 
     Args:
-      args: the elements, their rows and their columns: vectors of one length. Places outside of
-        the shape are padding.
+      args: the elements, their rows and their columns: vectors of one length. Indices out of
+        bounds are padding.
       shape: the shape of the matrix.
       rows_sorted: a promise that the elements are stored row by row.
       cols_sorted: a promise that they are stored column by column.
@@ -216,8 +216,8 @@ class COO(JAXSparse):
     ) -> Self:
         if len(shape) != 2:
             raise ValueError(f"COO must have ndim=2, got shape {tuple(shape)}.")
-        data, place = jnp.zeros(0, dtype), jnp.zeros(0, index_dtype)
-        return cls((data, place, place), shape=shape, rows_sorted=True, cols_sorted=True)
+        data, indices = jnp.zeros(0, dtype), jnp.zeros(0, index_dtype)
+        return cls((data, indices, indices), shape=shape, rows_sorted=True, cols_sorted=True)
 
     @classmethod
     def _eye(
@@ -230,8 +230,8 @@ class COO(JAXSparse):
         index_dtype: DTypeLike = "int32",
     ) -> Self:
         count = max(min(N + min(k, 0), M - max(k, 0)), 0)
-        place = jnp.arange(count, dtype=index_dtype)
-        parts = (jnp.ones(count, dtype), place + max(-k, 0), place + max(k, 0))
+        positions = jnp.arange(count, dtype=index_dtype)
+        parts = (jnp.ones(count, dtype), positions + max(-k, 0), positions + max(k, 0))
         return cls(parts, shape=(N, M), rows_sorted=True, cols_sorted=True)
 
     def _sort_indices(self) -> Self:
@@ -243,7 +243,7 @@ class COO(JAXSparse):
         return type(self)(parts, shape=self.shape, rows_sorted=True)  # pyright: ignore
 
     def todense(self) -> Array:
-        """The array that it stands for."""
+        """The dense matrix that it represents."""
         return coo_todense_p.bind(self.data, self.row, self.col, spinfo=self._info)
 
     def transpose(self, axes: Sequence[int] | None = None) -> "COO":
@@ -261,12 +261,12 @@ class COO(JAXSparse):
         return matmul(self, other, coo_matvec, coo_matmat)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
-        """The arrays, and what else is known."""
+        """The arrays, and the static properties."""
         return (self.data, self.row, self.col), self._info._asdict()
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
-        """The container with other contents, which need not be arrays."""
+        """A container with these contents, which need not be arrays."""
         new = object.__new__(cls)
         new.data, new.row, new.col = children
         new.shape = aux_data["shape"]
@@ -296,7 +296,7 @@ def matmul(mat: Any, other: Any, matvec: Any, matmat: Any, **params: Any) -> Arr
 
 
 def coo_todense(mat: COO) -> Array:
-    """The array that a COO matrix stands for.
+    """The dense matrix that a COO matrix represents.
 
     Args:
       mat: the matrix.
@@ -339,13 +339,13 @@ def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:
     Args:
       mat: the matrix.
       v: the vector.
-      transpose: whether the transposed matrix is multiplied.
+      transpose: whether the matrix is transposed.
 
     Returns:
       A vector.
 
     Raises:
-      ValueError: if the shapes do not fit.
+      ValueError: if the shapes are incompatible.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -371,7 +371,7 @@ def coo_matmat(mat: COO, B: Array, *, transpose: bool = False) -> Array:
       A dense matrix.
 
     Raises:
-      ValueError: if the shapes do not fit.
+      ValueError: if the shapes are incompatible.
 
     Example:
       >>> import ricci.numpy as jnp

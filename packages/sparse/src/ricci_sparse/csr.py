@@ -10,7 +10,7 @@ from ricci_ir import Array, ArrayLike, DTypeLike, Primitive
 from ricci_pytree import register_pytree_node_class
 
 from ._base import JAXSparse
-from ._formulas import formula
+from ._function_primitives import function_primitive
 from .bcsr._conversion import rows_of, starts_of
 from .coo import check_factor, count_nonzeros, matmul, matrix, product
 
@@ -54,14 +54,14 @@ def _matmul(
     return product(data, rows, indices, indptr, x, shape, True)
 
 
-csr_todense_p: Primitive = formula("csr_todense", _todense)
-csr_fromdense_p: Primitive = formula("csr_fromdense", _fromdense, multiple_results=True)
-csr_matvec_p: Primitive = formula("csr_matvec", _matmul)
-csr_matmat_p: Primitive = formula("csr_matmat", _matmul)
+csr_todense_p: Primitive = function_primitive("csr_todense", _todense)
+csr_fromdense_p: Primitive = function_primitive("csr_fromdense", _fromdense, multiple_results=True)
+csr_matvec_p: Primitive = function_primitive("csr_matvec", _matmul)
+csr_matmat_p: Primitive = function_primitive("csr_matmat", _matmul)
 
 
 class _Compressed(JAXSparse):
-    """What CSR and CSC matrices have in common."""
+    """The base class of CSR and CSC matrices."""
 
     _parts: ClassVar[tuple[str, ...]] = ("data", "indices", "indptr")
 
@@ -78,8 +78,8 @@ class _Compressed(JAXSparse):
         """The number of elements that are stored."""
         return self.data.size
 
-    def _exchanged(self, axes: Sequence[int] | None) -> dict[str, Any]:
-        """The arguments of the transposed matrix, which is stored the other way round."""
+    def _transposed_arguments(self, axes: Sequence[int] | None) -> dict[str, Any]:
+        """The arguments of the transposed matrix, which has the same parts in the other format."""
         if axes is not None and tuple(axes) != (1, 0):
             raise NotImplementedError(
                 f"{type(self).__name__}.transpose: axes must be None or (1, 0)."
@@ -87,22 +87,22 @@ class _Compressed(JAXSparse):
         return {"args": (self.data, self.indices, self.indptr), "shape": self.shape[::-1]}
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
-        """The arrays, and what else is known."""
+        """The arrays, and the static properties."""
         return (self.data, self.indices, self.indptr), {"shape": self.shape}
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
-        """The container with other contents, which need not be arrays."""
+        """A container with these contents, which need not be arrays."""
         new = object.__new__(cls)
         new.data, new.indices, new.indptr = children
         new.shape = aux_data["shape"]
         return new
 
 
-def _diagonal(
+def _eye_parts(
     lines: int, width: int, k: int, dtype: DTypeLike | None, index_dtype: DTypeLike
 ) -> tuple[Array, Array, Array]:
-    """The parts of a matrix of ``lines`` lines with ones on a diagonal."""
+    """The parts of a matrix with ones on a diagonal, of ``lines`` rows (CSR) or columns (CSC)."""
     count = max(min(lines + min(k, 0), width - max(k, 0)), 0)
     before = max(-k, 0)
     positions = jnp.arange(lines + 1, dtype=index_dtype) - before
@@ -110,7 +110,7 @@ def _diagonal(
     return jnp.ones(count, dtype), indices, jnp.clip(positions, 0, count)
 
 
-def _no_elements(
+def _empty_parts(
     shape: Sequence[int], lines: int, dtype: DTypeLike | None, index_dtype: DTypeLike
 ) -> tuple[Array, Array, Array]:
     if len(shape) != 2:
@@ -124,11 +124,11 @@ def _no_elements(
 
 @register_pytree_node_class
 class CSR(_Compressed):
-    """A matrix as lists of elements row by row. ``BCSR`` can do more.
+    """A matrix as lists of elements row by row. ``BCSR`` supports more operations.
 
     Args:
-      args: the elements and their columns, vectors of one length, and where each row begins among
-        them and the last one ends.
+      args: the elements and their columns, vectors of one length, and the position of each row's
+        first element, followed by the end of the last row.
       shape: the shape of the matrix.
 
     Example:
@@ -157,7 +157,7 @@ class CSR(_Compressed):
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike = "int32",
     ) -> Self:
-        return cls(_no_elements(shape, 0, dtype, index_dtype), shape=shape)
+        return cls(_empty_parts(shape, 0, dtype, index_dtype), shape=shape)
 
     @classmethod
     def _eye(
@@ -169,10 +169,10 @@ class CSR(_Compressed):
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike = "int32",
     ) -> Self:
-        return cls(_diagonal(N, M, k, dtype, index_dtype), shape=(N, M))
+        return cls(_eye_parts(N, M, k, dtype, index_dtype), shape=(N, M))
 
     def todense(self) -> Array:
-        """The array that it stands for."""
+        """The dense matrix that it represents."""
         return csr_todense_p.bind(self.data, self.indices, self.indptr, shape=self.shape)
 
     def transpose(self, axes: Sequence[int] | None = None) -> "CSC":
@@ -181,7 +181,7 @@ class CSR(_Compressed):
         Raises:
           NotImplementedError: if ``axes`` is given, unless it exchanges the dimensions.
         """
-        return CSC(**self._exchanged(axes))
+        return CSC(**self._transposed_arguments(axes))
 
     def __matmul__(self, other: Any) -> Any:
         return matmul(self, other, csr_matvec, csr_matmat)
@@ -192,8 +192,8 @@ class CSC(_Compressed):
     """A matrix as lists of elements column by column: a transposed ``CSR``.
 
     Args:
-      args: the elements and their rows, vectors of one length, and where each column begins among
-        them and the last one ends.
+      args: the elements and their rows, vectors of one length, and the position of each column's
+        first element, followed by the end of the last column.
       shape: the shape of the matrix.
 
     Example:
@@ -221,7 +221,7 @@ class CSC(_Compressed):
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike = "int32",
     ) -> Self:
-        return cls(_no_elements(shape, 1, dtype, index_dtype), shape=shape)
+        return cls(_empty_parts(shape, 1, dtype, index_dtype), shape=shape)
 
     @classmethod
     def _eye(
@@ -233,10 +233,10 @@ class CSC(_Compressed):
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike = "int32",
     ) -> Self:
-        return cls(_diagonal(M, N, -k, dtype, index_dtype), shape=(N, M))
+        return cls(_eye_parts(M, N, -k, dtype, index_dtype), shape=(N, M))
 
     def todense(self) -> Array:
-        """The array that it stands for."""
+        """The dense matrix that it represents."""
         return self.transpose().todense().T
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSR:
@@ -245,7 +245,7 @@ class CSC(_Compressed):
         Raises:
           NotImplementedError: if ``axes`` is given, unless it exchanges the dimensions.
         """
-        return CSR(**self._exchanged(axes))
+        return CSR(**self._transposed_arguments(axes))
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):
@@ -254,7 +254,7 @@ class CSC(_Compressed):
 
 
 def csr_todense(mat: CSR) -> Array:
-    """The array that a CSR matrix stands for.
+    """The dense matrix that a CSR matrix represents.
 
     Args:
       mat: the matrix.
@@ -297,13 +297,13 @@ def csr_matvec(mat: CSR, v: Array, transpose: bool = False) -> Array:
     Args:
       mat: the matrix.
       v: the vector.
-      transpose: whether the transposed matrix is multiplied.
+      transpose: whether the matrix is transposed.
 
     Returns:
       A vector.
 
     Raises:
-      ValueError: if the shapes do not fit.
+      ValueError: if the shapes are incompatible.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -329,7 +329,7 @@ def csr_matmat(mat: CSR, B: Array, *, transpose: bool = False) -> Array:
       A dense matrix.
 
     Raises:
-      ValueError: if the shapes do not fit.
+      ValueError: if the shapes are incompatible.
 
     Example:
       >>> import ricci.numpy as jnp

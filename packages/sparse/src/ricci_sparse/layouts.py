@@ -1,4 +1,4 @@
-"""What both kinds of sparse arrays share: their layout, errors, and mapping over batches."""
+"""Static properties, errors and mapping over batches, shared by BCOO and BCSR arrays."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -32,10 +32,10 @@ class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
 
 
 class SparseInfo(NamedTuple):
-    """What is known of a sparse array without its elements.
+    """The static properties of a sparse array.
 
     Attributes:
-      shape: the shape of the array that it stands for.
+      shape: the shape of the array that it represents.
       indices_sorted: whether the indices of each batch are in lexicographic order.
       unique_indices: whether no index of a batch occurs twice.
     """
@@ -48,11 +48,11 @@ class SparseInfo(NamedTuple):
 def broadcasting_vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0
 ) -> Callable[..., Any]:
-    """``vmap``, where an argument of size 1 along its mapped axis belongs to every example.
+    """``vmap`` that broadcasts arguments of size 1 along their mapped axis.
 
     Args:
       fun: a function of arrays.
-      in_axes: the mapped axis of each argument, or one for all; ``None`` where there is none.
+      in_axes: the mapped axis of each argument, or one for all; ``None`` for an unmapped argument.
       out_axes: the mapped axis of the results.
 
     Returns:
@@ -76,12 +76,12 @@ def broadcasting_vmap(
         if len(several) > 1:
             raise ValueError(f"broadcasting_vmap: the mapped axes have sizes {several}.")
         if several:
-            kept, taken = [], []
+            operands, operand_axes = [], []
             for x, a in zip(args, axes, strict=True):
                 one = a is not None and x.shape[a] == 1
-                kept.append(x.squeeze(a) if one else x)
-                taken.append(None if one else a)
-            args, axes = tuple(kept), tuple(taken)
+                operands.append(x.squeeze(a) if one else x)
+                operand_axes.append(None if one else a)
+            args, axes = tuple(operands), tuple(operand_axes)
         return vmap(fun, in_axes=axes, out_axes=out_axes)(*args)
 
     return mapped
@@ -90,12 +90,12 @@ def broadcasting_vmap(
 def nfold_vmap(
     fun: Callable[..., Any], N: int, *, broadcasted: bool = True, in_axes: Any = 0
 ) -> Callable[..., Any]:
-    """A function mapped over ``N`` leading axes.
+    """Map a function over ``N`` leading axes.
 
     Args:
       fun: a function of arrays.
-      N: how many axes.
-      broadcasted: whether arguments of size 1 along an axis belong to every example.
+      N: the number of axes.
+      broadcasted: whether arguments of size 1 along an axis are broadcast.
       in_axes: ``None`` for arguments that are not mapped; or one entry for all.
 
     Returns:
@@ -110,5 +110,5 @@ def nfold_vmap(
 def over_batches(
     fun: Callable[..., Any], n_batch: int, *args: Array, in_axes: Sequence[int | None] | int = 0
 ) -> Any:
-    """``fun(*args)`` for each batch; see ``nfold_vmap``."""
+    """Apply ``fun(*args)`` to each batch; see ``nfold_vmap``."""
     return nfold_vmap(fun, n_batch, in_axes=in_axes)(*args)

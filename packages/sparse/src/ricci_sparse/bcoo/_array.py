@@ -20,7 +20,7 @@ __all__ = ["BCOO"]
 
 
 class _Relayout:
-    """The function that changes a layout, which another module sets: it makes BCOO arrays."""
+    """Hook for ``bcoo_update_layout``, set by its module, which imports this one."""
 
     __slots__ = ("update",)
 
@@ -36,13 +36,13 @@ class BCOO(JAXSparse):
 
     Its dimensions are batches first, then sparse ones, then dense ones. For each batch, ``nse``
     elements are stored, each an array of the dense dimensions, with an index of the sparse ones.
-    The array that it stands for has, at each index, the sum of the elements stored there. Indices
+    The array that it represents has, at each index, the sum of the elements stored there. Indices
     outside of the shape are padding.
 
     Args:
       args: the elements, of shape ``(*batch, nse, *dense)``, and the indices, integers of shape
         ``(*batch, nse, n_sparse)``. A batch dimension of size 1 belongs to every batch.
-      shape: the shape of the array that it stands for.
+      shape: the shape of the array that it represents.
       indices_sorted: a promise that the indices of each batch are in lexicographic order.
       unique_indices: a promise that no index of a batch occurs twice.
 
@@ -87,22 +87,22 @@ class BCOO(JAXSparse):
 
     @property
     def n_batch(self) -> int:
-        """How many leading dimensions are batches."""
+        """The number of leading batch dimensions."""
         return self.indices.ndim - 2
 
     @property
     def n_sparse(self) -> int:
-        """How many dimensions the indices are of."""
+        """The number of sparse dimensions, which the indices address."""
         return self.indices.shape[-1]
 
     @property
     def n_dense(self) -> int:
-        """How many trailing dimensions each element has."""
+        """The number of trailing dense dimensions."""
         return self.data.ndim - 1 - self.n_batch
 
     @property
     def info(self) -> SparseInfo:
-        """What is known of it without its arrays."""
+        """The static properties: shape and promises about the indices."""
         return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
 
     def _described(self) -> str:
@@ -124,14 +124,14 @@ class BCOO(JAXSparse):
 
         Args:
           mat: the array.
-          nse: how many elements are stored for each batch: the first ones, then padding. By
-            default as many as there are; a program that is traced cannot know that.
+          nse: the number of elements stored for each batch: the first ones, then padding. By
+            default as many as there are; required during tracing.
           index_dtype: the dtype of the indices.
-          n_dense, n_batch: how many dimensions are dense, and batches.
+          n_dense, n_batch: the numbers of dense and of batch dimensions.
 
         Raises:
           ConcretizationTypeError: if ``nse`` is not given and the array is traced.
-          ValueError: if the array has not that many dimensions.
+          ValueError: if the array has fewer dimensions.
         """
         mat = jnp.asarray(mat)
         if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
@@ -144,8 +144,8 @@ class BCOO(JAXSparse):
             if isinstance(count, Tracer):
                 raise ConcretizationTypeError(
                     count,
-                    "BCOO.fromdense counts the elements to store, which is not known while a "
-                    "program is traced. Pass nse, the number of them.",
+                    "BCOO.fromdense counts the elements to store, whose number is unknown during "
+                    "tracing. Pass nse, the number of them.",
                 )
             nse = int(count)
         params = {"n_batch": int(n_batch), "n_dense": int(n_dense)}
@@ -235,7 +235,7 @@ class BCOO(JAXSparse):
         return cls((data, indices), shape=(N, M), indices_sorted=True, unique_indices=True)
 
     def todense(self) -> Array:
-        """The array that it stands for."""
+        """The dense array that it represents."""
         return bcoo_todense_p.bind(self.data, self.indices, spinfo=self.info)
 
     def sort_indices(self) -> Self:
@@ -247,8 +247,8 @@ class BCOO(JAXSparse):
         """The same array with each index stored once, in order.
 
         Args:
-          nse: how many elements are stored for each batch: the first ones, then padding. By
-            default as many as there are; a program that is traced cannot know that.
+          nse: the number of elements stored for each batch: the first ones, then padding. By
+            default as many as there are; required during tracing.
           remove_zeros: whether elements that are zero are left out.
 
         Raises:
@@ -281,7 +281,7 @@ class BCOO(JAXSparse):
 
         Raises:
           NotImplementedError: if batch, sparse and dense dimensions would be mixed.
-          TypeError: if ``axes`` is no permutation of the dimensions.
+          TypeError: if ``axes`` is not a permutation of the dimensions.
         """
         order = range(self.ndim)[::-1] if axes is None else axes
         permutation = tuple(a + self.ndim if a < 0 else a for a in map(int, order))
@@ -304,7 +304,7 @@ class BCOO(JAXSparse):
         """The same array with other dimensions as batches or dense: see ``bcoo_update_layout``."""
         return relayout.update(self, n_batch, n_dense, on_inefficient)
 
-    if TYPE_CHECKING:  # the module that defines operators sets them
+    if TYPE_CHECKING:  # set by _methods
 
         def __abs__(self) -> "BCOO": ...
         def __truediv__(self, other: ArrayLike) -> "BCOO": ...
@@ -324,12 +324,12 @@ class BCOO(JAXSparse):
         return type(self)((parts[0], parts[1]), **info._asdict())
 
     def tree_flatten(self) -> tuple[tuple[Array, Array], dict[str, Any]]:
-        """The arrays, and what else is known."""
+        """The arrays, and the static properties."""
         return (self.data, self.indices), self.info._asdict()
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
-        """The container with other contents, which need not be arrays."""
+        """A container with these contents, which need not be arrays."""
         new = object.__new__(cls)
         new.data, new.indices = children
         for name, value in aux_data.items():

@@ -1,10 +1,10 @@
-"""BCOO arrays from dense ones and back."""
+"""Conversion between BCOO and dense arrays."""
 
 from typing import Any
 
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, Primitive
-from ricci_sparse._formulas import formula
+from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse.layouts import SparseInfo, over_batches
 
 from ._layout import properties_of, whole_batches
@@ -44,8 +44,8 @@ def _fromdense(
     def positions(mask: Array) -> Array:
         if not n_sparse:
             return jnp.zeros((nse, 0), index_dtype)
-        found = jnp.nonzero(mask, size=nse, fill_value=sizes)
-        return jnp.stack(found, axis=-1).astype(index_dtype)
+        columns = jnp.nonzero(mask, size=nse, fill_value=sizes)
+        return jnp.stack(columns, axis=-1).astype(index_dtype)
 
     indices = over_batches(positions, n_batch, mask)
     return bcoo_extract_p.bind(indices, mat), indices
@@ -63,19 +63,21 @@ def _extract(indices: Array, mat: Array) -> Array:
     return over_batches(one, n_batch, indices, mat)
 
 
-bcoo_todense_p: Primitive = formula("bcoo_todense", _todense)
-bcoo_extract_p: Primitive = formula("bcoo_extract", _extract)
-bcoo_fromdense_p: Primitive = formula("bcoo_fromdense", _fromdense, multiple_results=True)
+bcoo_todense_p: Primitive = function_primitive("bcoo_todense", _todense)
+bcoo_extract_p: Primitive = function_primitive("bcoo_extract", _extract)
+bcoo_fromdense_p: Primitive = function_primitive(
+    "bcoo_fromdense", _fromdense, multiple_results=True
+)
 
 
 def _nonzero_mask(mat: ArrayLike, n_dense: int) -> Any:
-    """Where an element that is not zero begins."""
+    """Mask of the batch and sparse positions whose dense element has a nonzero entry."""
     mask = jnp.asarray(mat) != 0
     return jnp.any(mask, axis=tuple(range(-n_dense, 0))) if n_dense else mask
 
 
 def count_stored_elements(mat: ArrayLike, n_batch: int = 0, n_dense: int = 0) -> Any:
-    """The number of elements to store for each batch: those that are not zero, where most are."""
+    """The number of elements to store for each batch: the largest count of nonzeros."""
     mask = _nonzero_mask(mat, n_dense)
     if not n_batch:
         return jnp.sum(mask)

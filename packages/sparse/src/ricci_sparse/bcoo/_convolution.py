@@ -35,7 +35,7 @@ def bcoo_conv_general_dilated(
       lhs: the signal, of shape ``(1, 1, n)`` in the order of ``dimension_numbers``.
       rhs: the filter, of shape ``(1, 1, m)``.
       window_strides, lhs_dilation, rhs_dilation: must be 1.
-      padding: how many zeros are put around the signal, or ``"SAME"`` or ``"VALID"``.
+      padding: the numbers of zeros before and after the signal, or ``"SAME"`` or ``"VALID"``.
       dimension_numbers: which dimension is which: see ``lax.conv_general_dilated``.
       feature_group_count, batch_group_count: must be 1.
       precision, out_sharding: not used.
@@ -46,17 +46,17 @@ def bcoo_conv_general_dilated(
 
     Raises:
       NotImplementedError: for strides, dilations, groups or several batches and features.
-      ValueError: if there is not one spatial dimension.
+      ValueError: if the signal has not exactly one spatial dimension.
 
     Example:
       >>> import ricci.numpy as jnp
       >>> from ricci.experimental import sparse
       >>> signal = sparse.BCOO.fromdense(jnp.array([[[1.0, 0.0, 2.0]]]))
       >>> kernel = sparse.BCOO.fromdense(jnp.array([[[1.0, 1.0]]]))
-      >>> found = sparse.bcoo_conv_general_dilated(
+      >>> result = sparse.bcoo_conv_general_dilated(
       ...     signal, kernel, window_strides=(1,), padding="VALID"
       ... )
-      >>> found.todense().tolist()
+      >>> result.todense().tolist()
       [[[1.0, 2.0]]]
     """
     numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
@@ -110,7 +110,7 @@ def bcoo_conv_general_dilated(
 
 
 def _in_order(x: BCOO | Array, order: Sequence[int]) -> BCOO:
-    """A signal with its spatial dimension last; of a dense one, every element is stored."""
+    """A signal with its spatial dimension last; a dense signal stores every element."""
     if isinstance(x, BCOO):
         return x.transpose(order)
     dense = jnp.transpose(jnp.asarray(x), order)
@@ -131,11 +131,13 @@ def _convolve(
     size: int,
     dtype: Any,
 ) -> tuple[Array, Array]:
+    # Each pair of stored elements adds one term, at the difference of their indices; pairs outside
+    # of the result get the index ``size``, which is padding.
     x, y = lhs_data[0, 0].astype(dtype), rhs_data[0, 0].astype(dtype)
     at_x, at_y = lhs_indices[0, 0], rhs_indices[0, 0]
     at = at_x[:, None, 0] - at_y[None, :, 0] + before
     stored = is_inside(at_x, (n,))[:, None] & is_inside(at_y, (m,))[None]
-    kept = stored & (at >= 0) & (at < size)
+    in_bounds = stored & (at >= 0) & (at < size)
     data = jnp.where(stored, x[:, None] * y[None], jnp.zeros((), dtype))
-    at = jnp.where(kept, at, size)
+    at = jnp.where(in_bounds, at, size)
     return data.reshape(1, 1, -1), at.reshape(1, 1, -1, 1)

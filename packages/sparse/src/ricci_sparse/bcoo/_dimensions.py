@@ -1,4 +1,4 @@
-"""The layout of BCOO arrays changed, and their dimensions repeated, merged and removed."""
+"""Layout changes of BCOO arrays: update_layout, broadcast_in_dim, reshape and squeeze."""
 
 from collections.abc import Sequence
 from math import prod
@@ -28,11 +28,11 @@ def bcoo_update_layout(
     n_dense: int | None = None,
     on_inefficient: str | None = "error",
 ) -> BCOO:
-    """The same array with other dimensions as batches or dense.
+    """Change which dimensions of an array are batch, sparse and dense.
 
     Args:
       mat: the array.
-      n_batch, n_dense: how many dimensions are batches, and dense; as before by default.
+      n_batch, n_dense: the numbers of batch and of dense dimensions; unchanged by default.
       on_inefficient: what happens if far more elements would be stored: ``"error"``, ``"warn"``, or
         ``None`` for nothing.
 
@@ -40,8 +40,8 @@ def bcoo_update_layout(
       A BCOO array.
 
     Raises:
-      SparseEfficiencyError: if far more elements would be stored, unless ``on_inefficient`` says
-        otherwise.
+      SparseEfficiencyError: if far more elements would be stored, unless ``on_inefficient`` allows
+        it.
       ValueError: if there are not that many dimensions, or ``on_inefficient`` is something else.
 
     Example:
@@ -54,8 +54,8 @@ def bcoo_update_layout(
     batch = mat.n_batch if n_batch is None else int(n_batch)
     dense = mat.n_dense if n_dense is None else int(n_dense)
     if batch < 0 or dense < 0:
-        name, given = ("n_batch", batch) if batch < 0 else ("n_dense", dense)
-        raise ValueError(f"bcoo_update_layout: {name} must be non-negative; got {given}.")
+        name, count = ("n_batch", batch) if batch < 0 else ("n_dense", dense)
+        raise ValueError(f"bcoo_update_layout: {name} must be non-negative; got {count}.")
     if batch + dense > mat.ndim:
         raise ValueError(
             f"bcoo_update_layout: the sum of n_batch={batch} and n_dense={dense} cannot be larger "
@@ -92,7 +92,7 @@ def _warn_inefficient(
     message = (
         f"For matrix of shape {shape}, increasing {name} from {old} to {new} results in "
         "inefficient storage: each element is stored for all of these dimensions. Set "
-        "on_inefficient of bcoo_update_layout to 'warn' or None if that is meant."
+        "on_inefficient of bcoo_update_layout to 'warn' or None if that is intended."
     )
     if on_inefficient == "error":
         raise SparseEfficiencyError(message)
@@ -104,7 +104,7 @@ def _warn_inefficient(
 def _update_layout(
     data: Array, indices: Array, *, shape: tuple[int, ...], n_batch: int, n_dense: int
 ) -> tuple[Array, Array]:
-    # What becomes sparse first, then what stops to be.
+    # First make batch and dense dimensions sparse, then sparse ones batch and dense.
     old = properties_of(indices, shape)
     if n_batch < old.n_batch:
         data, indices = _merged_batches(data, indices, shape, n_batch)
@@ -121,25 +121,25 @@ def _update_layout(
 
 
 def _merged_batches(data: Array, indices: Array, shape: Shape, n_batch: int) -> tuple[Array, Array]:
-    """The parts with the elements of further batches in one, whose index says where they were."""
+    """Merge trailing batch dimensions into the elements, whose index gets their batch position."""
     old, n_sparse, _, nse = properties_of(indices, shape)
     data, indices = whole_batches(data, indices, shape)
-    kept, merged = shape[:n_batch], shape[n_batch:old]
+    batch, merged = shape[:n_batch], shape[n_batch:old]
     columns = [
         jnp.broadcast_to(
             jnp.arange(size, dtype=indices.dtype).reshape(-1, *(1,) * (old - n_batch - d)),
-            (*kept, *merged, nse),
+            (*batch, *merged, nse),
         )
         for d, size in enumerate(merged)
     ]
     indices = jnp.concatenate([jnp.stack(columns, axis=-1), indices], axis=-1)
     count = prod(merged) * nse
-    data = data.reshape(*kept, count, *data.shape[old + 1 :])
-    return data, indices.reshape(*kept, count, n_sparse + len(merged))
+    data = data.reshape(*batch, count, *data.shape[old + 1 :])
+    return data, indices.reshape(*batch, count, n_sparse + len(merged))
 
 
 def _spread_dense(data: Array, indices: Array, count: int) -> tuple[Array, Array]:
-    """The parts with the first ``count`` dense dimensions among the indices."""
+    """Make the first ``count`` dense dimensions sparse: store each position as an element."""
     n_batch = indices.ndim - 2
     sizes = data.shape[n_batch + 1 : n_batch + 1 + count]
     total = prod(sizes)
@@ -155,22 +155,22 @@ def _spread_dense(data: Array, indices: Array, count: int) -> tuple[Array, Array
 
 
 def _split_batch(data: Array, indices: Array, size: int) -> tuple[Array, Array]:
-    """The parts with the first sparse dimension as the last batch; other batches' data are zero."""
+    """Make the first sparse dimension a batch: elements of other batches become zeros."""
     n_batch = indices.ndim - 2
-    here = jnp.arange(size, dtype=indices.dtype)[:, None] == indices[..., None, :, 0]
-    mask = here.reshape(*here.shape, *(1,) * (data.ndim - 1 - n_batch))
+    matches = jnp.arange(size, dtype=indices.dtype)[:, None] == indices[..., None, :, 0]
+    mask = matches.reshape(*matches.shape, *(1,) * (data.ndim - 1 - n_batch))
     data = jnp.expand_dims(data, n_batch)
     data = jnp.where(mask, data, jnp.zeros((), data.dtype))
-    rest = indices[..., None, :, 1:]
-    sizes = (*indices.shape[:n_batch], size, *rest.shape[n_batch + 1 :])
-    return data, jnp.broadcast_to(rest, sizes)
+    others = indices[..., None, :, 1:]
+    sizes = (*indices.shape[:n_batch], size, *others.shape[n_batch + 1 :])
+    return data, jnp.broadcast_to(others, sizes)
 
 
 def _split_dense(data: Array, indices: Array, size: int) -> tuple[Array, Array]:
-    """The parts with the last sparse dimension as the first dense one; other places are zero."""
+    """Make the last sparse dimension dense: each element becomes an array with one nonzero."""
     n_batch = indices.ndim - 2
-    here = indices[..., -1:] == jnp.arange(size, dtype=indices.dtype)
-    mask = here.reshape(*here.shape, *(1,) * (data.ndim - 1 - n_batch))
+    matches = indices[..., -1:] == jnp.arange(size, dtype=indices.dtype)
+    mask = matches.reshape(*matches.shape, *(1,) * (data.ndim - 1 - n_batch))
     data = jnp.expand_dims(data, n_batch + 1)
     return jnp.where(mask, data, jnp.zeros((), data.dtype)), indices[..., :-1]
 
@@ -182,9 +182,9 @@ def bcoo_broadcast_in_dim(
     broadcast_dimensions: Sequence[int],
     sharding: Any = None,
 ) -> BCOO:
-    """The array with further dimensions, along which it is repeated.
+    """Broadcast an array along new dimensions.
 
-    New dimensions in front of the first sparse one are batches, those behind the last sparse one
+    New dimensions in front of the first sparse one are batches; those behind the last sparse one
     are dense if the array has dense dimensions. Others are sparse, and must be of size 1.
 
     Args:
@@ -197,8 +197,8 @@ def bcoo_broadcast_in_dim(
       A BCOO array of that shape.
 
     Raises:
-      ValueError: if the shapes do not fit.
-      NotImplementedError: if a sparse dimension would be repeated.
+      ValueError: if the shapes are incompatible.
+      NotImplementedError: if it would be broadcast along a sparse dimension.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -218,7 +218,7 @@ def bcoo_broadcast_in_dim(
     for size, d in zip(mat.shape, dims, strict=True):
         if d < dims[-1] and size not in (1, shape[d]):
             raise ValueError(
-                f"bcoo_broadcast_in_dim: shape {mat.shape} cannot be repeated to {shape}."
+                f"bcoo_broadcast_in_dim: shape {mat.shape} cannot be broadcast to {shape}."
             )
     sparse = dims[mat.n_batch : mat.n_batch + mat.n_sparse]
     first, stop = (sparse[0], sparse[-1] + 1) if sparse else (_batch_end(mat, dims, shape),) * 2
@@ -257,14 +257,14 @@ def _broadcast(
 ) -> tuple[Array, Array]:
     n_batch, n_sparse, n_dense, nse = properties_of(indices, old)
     batch_dims, dense_dims = dims[:n_batch], dims[n_batch + n_sparse :]
-    kept = lambda x: [
+    leading_sizes = lambda x: [
         x.shape[batch_dims.index(d)] if d in batch_dims else shape[d] for d in range(first)
     ]
     dense = shape[stop:]
     to_dense = [d - stop + first + 1 for d in dense_dims]
     data = jnp.asarray(data)
-    sizes = (*kept(data), nse, *dense)
-    data = _repeated(data, sizes, (*batch_dims, first, *to_dense))
+    sizes = (*leading_sizes(data), nse, *dense)
+    data = _broadcast_to(data, sizes, (*batch_dims, first, *to_dense))
     columns = []
     for d in range(first, stop):
         if d in dims:
@@ -272,12 +272,12 @@ def _broadcast(
         else:
             columns.append(jnp.zeros(indices.shape[:-1], indices.dtype))
     at = jnp.stack(columns, axis=-1) if columns else indices[..., :0]
-    sizes = (*kept(indices), nse, stop - first)
-    return data, _repeated(at, sizes, (*batch_dims, first, first + 1))
+    sizes = (*leading_sizes(indices), nse, stop - first)
+    return data, _broadcast_to(at, sizes, (*batch_dims, first, first + 1))
 
 
-def _repeated(x: Array, shape: Shape, dims: Sequence[int]) -> Array:
-    """``x`` repeated to a shape of which its dimensions are ``dims``."""
+def _broadcast_to(x: Array, shape: Shape, dims: Sequence[int]) -> Array:
+    """Broadcast ``x`` to a shape, in which its dimensions are ``dims``."""
     wide = [1] * len(shape)
     for size, d in zip(x.shape, dims, strict=True):
         wide[d] = size
@@ -291,12 +291,12 @@ def bcoo_reshape(
     dimensions: Sequence[int] | None = None,
     sharding: Any = None,
 ) -> BCOO:
-    """The array with its elements in another shape; batch, sparse and dense ones stay apart.
+    """Reshape an array, without merging batch, sparse and dense dimensions.
 
     Args:
       mat: the array.
       new_sizes: the new shape.
-      dimensions: in which order the dimensions are read; as they are by default.
+      dimensions: a permutation applied before the reshape; none by default.
       sharding: not used.
 
     Returns:
@@ -318,20 +318,22 @@ def bcoo_reshape(
     new = tuple(map(int, new_sizes))
     props = properties_of(mat.indices, mat.shape)
     parts = split_shape(mat.shape, props.n_batch, props.n_sparse)
+    # The new shape must have a cut between its batch and sparse dimensions, and one between sparse
+    # and dense ones: positions up to which its sizes have the same product as the old ones.
     totals = np.cumprod((1, *new))
     cuts = []
     for name, total in (
         ("batch and sparse", prod(parts[0])),
         ("sparse and dense", prod(parts[0]) * prod(parts[1])),
     ):
-        found = np.flatnonzero(totals == total)
-        if not len(found) or prod(new) != prod(mat.shape):
+        positions = np.flatnonzero(totals == total)
+        if not len(positions) or prod(new) != prod(mat.shape):
             raise ValueError(
                 f"bcoo_reshape: new shape cannot mix {name} dimensions; got shape={mat.shape} "
                 f"new_shape={new} with n_batch={props.n_batch} and n_dense={props.n_dense}."
             )
-        cuts.append(found)
-    # Dimensions of size 1 are batches if they stand in front of sparse ones, else sparse ones.
+        cuts.append(positions)
+    # Dimensions of size 1 at a cut: batches if the array has batches, else sparse.
     first = int(cuts[0][0 if not props.n_batch else -1])
     stop = len(new) if not props.n_dense else int(cuts[1][0])
     if props.n_batch and first > stop:
@@ -361,17 +363,17 @@ def _reshape(
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """The array without some of its dimensions, which must have size 1.
+    """Remove dimensions of size 1.
 
     Args:
       arr: the array.
-      dimensions: which ones.
+      dimensions: the dimensions to remove.
 
     Returns:
       A BCOO array.
 
     Raises:
-      ValueError: if one is no dimension of size 1.
+      ValueError: if one is not a dimension of size 1.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -393,5 +395,5 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     data = jnp.squeeze(arr.data, (*batch, *dense))
     indices = arr.indices if len(sparse) == n_sparse else arr.indices[..., sparse]
     shape = tuple(size for d, size in enumerate(arr.shape) if d not in dims)
-    known = {"indices_sorted": arr.indices_sorted, "unique_indices": arr.unique_indices}
-    return BCOO((data, jnp.squeeze(indices, batch)), shape=shape, **known)
+    promises = {"indices_sorted": arr.indices_sorted, "unique_indices": arr.unique_indices}
+    return BCOO((data, jnp.squeeze(indices, batch)), shape=shape, **promises)

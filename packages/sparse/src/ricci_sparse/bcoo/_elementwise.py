@@ -1,4 +1,4 @@
-"""Sums and products of BCOO arrays, element by element."""
+"""Reductions and elementwise products of BCOO arrays."""
 
 from collections.abc import Sequence
 from math import prod
@@ -16,7 +16,7 @@ __all__ = ["bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum"]
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sums over some dimensions. Elements that fall on one place are stored one by one.
+    """Sum over dimensions. Elements with the same resulting index are stored as duplicates.
 
     Args:
       mat: the array.
@@ -26,7 +26,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
       A BCOO array without the dimensions.
 
     Raises:
-      ValueError: if one is no dimension, or is given twice.
+      ValueError: if one is not a dimension, or is given twice.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -38,7 +38,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     dims = tuple(sorted(map(int, axes)))
     if len(set(dims)) < len(dims) or any(not 0 <= d < mat.ndim for d in dims):
         raise ValueError(
-            f"bcoo_reduce_sum: axes {tuple(axes)} must be different ones of shape {mat.shape}."
+            f"bcoo_reduce_sum: axes {tuple(axes)} must be distinct axes of shape {mat.shape}."
         )
     data, indices = _reduce_sum(mat.data, mat.indices, shape=mat.shape, axes=dims)
     shape = tuple(size for d, size in enumerate(mat.shape) if d not in dims)
@@ -53,32 +53,32 @@ def _reduce_sum(
     dense = tuple(d - n_sparse + 1 for d in axes if d >= n_batch + n_sparse)
     if dense:
         data = jnp.sum(data, axis=dense, dtype=data.dtype)
-    gone = [d - n_batch for d in axes if n_batch <= d < n_batch + n_sparse]
-    if gone:
-        # Padding must stay padding without the index that says so: its elements become zero.
+    summed = [d - n_batch for d in axes if n_batch <= d < n_batch + n_sparse]
+    if summed:
+        # Padding is marked by an index that is removed: its elements become zero.
         inside = is_inside(indices, split_shape(shape, n_batch, n_sparse)[1])
         inside = inside.reshape(*inside.shape, *(1,) * (data.ndim - 1 - n_batch))
         data = jnp.where(inside, data, jnp.zeros((), data.dtype))
-        indices = indices[..., [d for d in range(n_sparse) if d not in gone]]
+        indices = indices[..., [d for d in range(n_sparse) if d not in summed]]
     merged = [d for d in axes if d < n_batch]
     if merged:
         data, indices = whole_batches(data, indices, (*shape[:n_batch],))
-        kept = [d for d in range(n_batch) if d not in merged]
-        order = (*kept, *merged)
+        batch_dims = [d for d in range(n_batch) if d not in merged]
+        order = (*batch_dims, *merged)
         data = jnp.moveaxis(data, order, range(n_batch))
         indices = jnp.moveaxis(indices, order, range(n_batch))
-        batch, count = tuple(shape[d] for d in kept), prod(shape[d] for d in merged) * nse
+        batch, count = tuple(shape[d] for d in batch_dims), prod(shape[d] for d in merged) * nse
         data = data.reshape(*batch, count, *data.shape[n_batch + 1 :])
         indices = indices.reshape(*batch, count, indices.shape[-1])
     return data, indices
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
-    """The elements of the product of a BCOO array and a dense one.
+    """The data of the product of a BCOO array and a dense array.
 
     Args:
       sp_mat: the sparse array.
-      v: the dense array, which is repeated to the shape of the other.
+      v: the dense array, which is broadcast to the shape of the other.
 
     Returns:
       The data of the product, whose indices are those of ``sp_mat``.
@@ -112,7 +112,7 @@ def _multiply_dense(data: Array, indices: Array, v: Array, *, spinfo: SparseInfo
     shape = spinfo.shape
     n_batch, n_sparse, n_dense, _ = properties_of(indices, shape)
     v = v.reshape((1,) * (len(shape) - v.ndim) + v.shape)
-    # Along a dimension of size 1 every index means its one element.
+    # Along a dimension of size 1 every index refers to its only element.
     sizes = v.shape[n_batch : n_batch + n_sparse]
     _, whole, _ = split_shape(shape, n_batch, n_sparse)
     inside = is_inside(indices, whole)
@@ -122,19 +122,19 @@ def _multiply_dense(data: Array, indices: Array, v: Array, *, spinfo: SparseInfo
     ]
     at = jnp.stack(columns, axis=-1) if columns else indices
     at = jnp.where(inside[..., None], at, jnp.array(whole, indices.dtype))
-    found = bcoo_extract_p.bind(at, v)
-    sizes = jnp.broadcast_shapes(found.shape, data.shape)
-    return lax.mul(jnp.broadcast_to(data, sizes), jnp.broadcast_to(found, sizes))
+    factors = bcoo_extract_p.bind(at, v)
+    sizes = jnp.broadcast_shapes(factors.shape, data.shape)
+    return lax.mul(jnp.broadcast_to(data, sizes), jnp.broadcast_to(factors, sizes))
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The product of two BCOO arrays, element by element.
+    """The elementwise product of two BCOO arrays.
 
-    Every stored element of one is compared with every one of the other, so that as many are stored
-    as there are pairs.
+    Every stored element of one is compared with every one of the other, so that the product stores
+    as many elements as there are pairs.
 
     Args:
-      lhs, rhs: the arrays, with the same number of dimensions; those of size 1 are repeated.
+      lhs, rhs: the arrays, with the same number of dimensions; those of size 1 are broadcast.
 
     Returns:
       A BCOO array.

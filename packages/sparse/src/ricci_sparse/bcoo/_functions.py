@@ -1,4 +1,4 @@
-"""The functions that convert, order and multiply BCOO arrays."""
+"""Functions to convert, sort, extract and multiply BCOO arrays."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def bcoo_todense(mat: BCOO) -> Array:
-    """The array that a BCOO array stands for.
+    """The dense array that a BCOO array represents.
 
     Args:
       mat: the array.
@@ -94,13 +94,13 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """The same array with each index stored once: see ``BCOO.sum_duplicates``.
+    """Sum elements with the same index: see ``BCOO.sum_duplicates``.
 
-    Elements that are zero stay.
+    Elements that are zero are not removed.
 
     Args:
       mat: the array.
-      nse: how many elements are stored: see ``BCOO.sum_duplicates``.
+      nse: the number of stored elements: see ``BCOO.sum_duplicates``.
 
     Returns:
       A BCOO array.
@@ -120,7 +120,7 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 
     Args:
       mat: the array.
-      nse: how many elements are stored: see ``BCOO.sum_duplicates``.
+      nse: the number of stored elements: see ``BCOO.sum_duplicates``.
 
     Returns:
       A BCOO array.
@@ -140,7 +140,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 
     Args:
       mat: the array.
-      permutation: for each dimension of the result, the one of ``mat`` that it is.
+      permutation: for each dimension of the result, the corresponding one of ``mat``.
 
     Returns:
       A BCOO array.
@@ -159,16 +159,16 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
     """The elements of a dense array at the indices of a sparse one.
 
     Args:
-      sparr: the sparse array, of which only the indices matter.
+      sparr: the sparse array, of which only the indices are used.
       arr: the dense array, of the same shape.
       assume_unique: whether no index occurs twice. If it is not so, an element is stored for the
-        first occurrence of its index, and zero for the others. By default what ``sparr`` says.
+        first occurrence of its index, and zero for the others. By default as promised by ``sparr``.
 
     Returns:
       A BCOO array with the indices of ``sparr``.
 
     Raises:
-      TypeError: if ``sparr`` is no BCOO array.
+      TypeError: if ``sparr`` is not a BCOO array.
       ValueError: if the shapes differ.
 
     Example:
@@ -218,7 +218,7 @@ def bcoo_dot_general(
     Args:
       lhs, rhs: the arrays.
       dimension_numbers: which dimensions are summed over, and which are batches. Batch dimensions
-        must be such of the sparse arrays, and dense dimensions cannot be summed over.
+        must be batch dimensions of the sparse arrays; dense dimensions cannot be summed over.
       precision: not used.
       preferred_element_type: the dtype of the result.
       out_sharding: not used.
@@ -227,7 +227,7 @@ def bcoo_dot_general(
       A BCOO array if both operands are, else an array.
 
     Raises:
-      TypeError: if the shapes do not fit.
+      TypeError: if the shapes are incompatible.
       NotImplementedError: for dimension numbers that the layout of the operands does not allow.
 
     Example:
@@ -265,19 +265,19 @@ def _times_dense(lhs: BCOO, rhs: Array, numbers: Any, dtype: DTypeLike | None) -
             f"bcoo_dot_general: contracting over dense dimensions: {lhs_contract} of an array "
             f"whose last {lhs.n_dense} dimensions are dense. Use update_layout first."
         )
-    found = jnp.promote_types(lhs.dtype, rhs.dtype) if dtype is None else jnp.dtype(dtype)
+    out_dtype = jnp.promote_types(lhs.dtype, rhs.dtype) if dtype is None else jnp.dtype(dtype)
     return bcoo_dot_general_p.bind(
         lhs.data,
         lhs.indices,
         rhs,
         dimension_numbers=numbers,
         lhs_spinfo=lhs.info,
-        preferred_element_type=found,
+        preferred_element_type=out_dtype,
     )
 
 
 def _dense_times(lhs: Array, rhs: BCOO, numbers: Any, dtype: DTypeLike | None) -> Array:
-    """The product with its operands exchanged, and the dimensions of its result put in order."""
+    """The product with its operands exchanged, and its result transposed accordingly."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
     swapped = (rhs_contract, lhs_contract), (rhs_batch, lhs_batch)
     result = _times_dense(rhs, lhs, swapped, dtype)
@@ -291,7 +291,7 @@ def _dense_times(lhs: Array, rhs: BCOO, numbers: Any, dtype: DTypeLike | None) -
 
 
 def check_product_shapes(lhs: Sequence[int], rhs: Sequence[int], numbers: Any) -> None:
-    """Raise ``TypeError`` unless arrays of these shapes can be multiplied so."""
+    """Raise ``TypeError`` unless the contracting and batch dimensions of two shapes match."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
     for what, ours, others in (
         ("contracting", lhs_contract, rhs_contract),
@@ -313,7 +313,7 @@ def check_product_shapes(lhs: Sequence[int], rhs: Sequence[int], numbers: Any) -
 def bcoo_dot_general_sampled(
     A: Array, B: Array, indices: Array, *, dimension_numbers: DotDimensionNumbers
 ) -> Array:
-    """Elements of the product of two dense arrays, at given indices.
+    """Elements of the product of two dense arrays, at indices of a BCOO array.
 
     Args:
       A, B: the arrays.
@@ -324,7 +324,7 @@ def bcoo_dot_general_sampled(
       The elements, of shape ``(*batch, nse, *dense)``; zero for indices out of bounds.
 
     Raises:
-      TypeError: if the shapes do not fit.
+      TypeError: if the shapes are incompatible.
 
     Example:
       >>> import ricci.numpy as jnp

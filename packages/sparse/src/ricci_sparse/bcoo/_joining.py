@@ -1,4 +1,4 @@
-"""BCOO arrays joined along a dimension."""
+"""Concatenation of BCOO arrays."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ __all__ = ["bcoo_concatenate"]
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """Arrays joined along a dimension: see ``lax.concatenate``.
+    """Concatenate arrays along a dimension: see ``lax.concatenate``.
 
     Args:
       operands: the arrays, of one layout.
@@ -23,8 +23,8 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
       A BCOO array.
 
     Raises:
-      ValueError: if there are none, one is no BCOO array, or their layouts differ.
-      TypeError: if the shapes or dtypes do not fit.
+      ValueError: if there are none, one is not a BCOO array, or their layouts differ.
+      TypeError: if the shapes or dtypes are incompatible.
       NotImplementedError: for a dense dimension.
 
     Example:
@@ -79,7 +79,7 @@ def _along_batch(mats: Sequence[BCOO], axis: int) -> tuple[Array, Array]:
 
 
 def _padded(mat: BCOO, nse: int) -> tuple[Array, Array]:
-    """The whole parts of an array with padding up to ``nse`` elements."""
+    """The parts of an array, with whole batches and padding up to ``nse`` elements."""
     data, indices = whole_batches(mat.data, mat.indices, mat.shape)
     missing = nse - mat.nse
     if not missing:
@@ -104,7 +104,7 @@ def _along_sparse(mats: Sequence[BCOO], axis: int) -> tuple[Array, Array]:
         data, indices = whole_batches(mat.data, mat.indices, mat.shape)
         column = axis - n_batch
         place = indices[..., column]
-        # What is outside of its own array must not come to lie in the next one.
+        # Padding of one array must not get an index inside the next one.
         inside = (place >= 0) & (place < mat.shape[axis])
         moved = jnp.where(inside, place.astype(dtype) + offset, total).astype(dtype)
         datas.append(data)

@@ -10,13 +10,13 @@ __all__ = ["BCOOProperties"]
 
 
 class BCOOProperties(NamedTuple):
-    """How the dimensions of a BCOO array are stored.
+    """The numbers of batch, sparse and dense dimensions and of stored elements.
 
     Attributes:
-      n_batch: how many leading dimensions are batches.
-      n_sparse: how many dimensions the indices are of.
-      n_dense: how many trailing dimensions each stored element has.
-      nse: how many elements are stored for each batch.
+      n_batch: the number of leading batch dimensions.
+      n_sparse: the number of sparse dimensions.
+      n_dense: the number of trailing dense dimensions.
+      nse: the number of elements that are stored for each batch.
     """
 
     n_batch: int
@@ -26,7 +26,7 @@ class BCOOProperties(NamedTuple):
 
 
 class Shaped(Protocol):
-    """What has a shape, as arrays do."""
+    """An object with a shape."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -41,7 +41,7 @@ def properties_of(indices: Shaped, shape: tuple[int, ...]) -> BCOOProperties:
 
 
 def validate(data: Shaped, indices: Shaped, shape: tuple[int, ...]) -> BCOOProperties:
-    """The properties of a BCOO array, whose parts must fit to its shape.
+    """The properties of a BCOO array, after checking its parts against its shape.
 
     Raises:
       ValueError: if they do not.
@@ -52,15 +52,15 @@ def validate(data: Shaped, indices: Shaped, shape: tuple[int, ...]) -> BCOOPrope
         )
     props = properties_of(indices, shape)
     n_batch, n_sparse, n_dense, nse = props
-    said = f"data of shape {tuple(data.shape)} and indices of shape {tuple(indices.shape)}"
+    parts = f"data of shape {tuple(data.shape)} and indices of shape {tuple(indices.shape)}"
     if n_dense < 0 or len(data.shape) != n_batch + 1 + n_dense:
         raise ValueError(
-            f"BCOO: {said} do not fit to an array of shape {shape}: with {n_batch} batch and "
+            f"BCOO: {parts} do not fit to an array of shape {shape}: with {n_batch} batch and "
             f"{n_sparse} sparse dimensions, data must have {max(n_batch + 1 + n_dense, 0)}."
         )
     if data.shape[n_batch] != nse:
         raise ValueError(
-            f"BCOO: {said} disagree: data has {data.shape[n_batch]} elements for each batch, "
+            f"BCOO: {parts} disagree: data has {data.shape[n_batch]} elements for each batch, "
             f"indices has {nse}."
         )
     if tuple(data.shape[n_batch + 1 :]) != tuple(shape[n_batch + n_sparse :]):
@@ -87,7 +87,7 @@ def split_shape(
 
 
 def whole_batches(data: Array, indices: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """The parts, each repeated along the batch dimensions in which it has size 1."""
+    """The parts, each broadcast along the batch dimensions in which it has size 1."""
     n_batch = indices.ndim - 2
     batch = tuple(shape[:n_batch])
     return tuple(
@@ -97,14 +97,14 @@ def whole_batches(data: Array, indices: Array, shape: tuple[int, ...]) -> tuple[
 
 
 def common_batches(data: Array, indices: Array) -> tuple[Array, Array]:
-    """The parts, each repeated along the batch dimensions in which the other is larger."""
+    """The parts, broadcast to their common batch dimensions."""
     n_batch = indices.ndim - 2
     batch = tuple(map(max, data.shape[:n_batch], indices.shape[:n_batch]))
     return whole_batches(data, indices, batch)
 
 
 def is_inside(indices: Array, sizes: tuple[int, ...]) -> Array:
-    """Which rows of indices point into an array of these sizes; others are padding."""
+    """Mask of the rows of indices that are in bounds of these sizes; others are padding."""
     bounds = jnp.array(sizes, indices.dtype) if _fits(sizes, indices) else jnp.array(sizes)
     inside = (indices >= 0) & (indices < jnp.broadcast_to(bounds, indices.shape))
     return jnp.all(inside, axis=-1)

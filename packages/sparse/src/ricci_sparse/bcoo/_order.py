@@ -1,11 +1,11 @@
-"""The order of a BCOO array's stored elements: sorting them, adding up those of one index."""
+"""Sort the stored elements of BCOO arrays, and sum duplicates."""
 
 from math import prod
 
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, Primitive
-from ricci_sparse._formulas import formula
+from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse.layouts import SparseInfo, over_batches
 
 from ._layout import common_batches, is_inside, linear, properties_of, split_shape
@@ -14,13 +14,13 @@ __all__ = ["bcoo_sort_indices_p", "bcoo_sum_duplicates_p"]
 
 
 def _permutation(indices: Array, sizes: tuple[int, ...]) -> Array:
-    """The positions of rows of indices in lexicographic order."""
+    """The permutation that sorts rows of indices lexicographically."""
     nse, n_sparse = indices.shape
     numbers = jnp.arange(nse, dtype=jnp.int32)
     if not n_sparse:
         return numbers
-    # One number for each index, where it is small enough: sorting by one key is faster. There is
-    # room for one place beyond each dimension, since that is where padding lies.
+    # One number for each index, if it fits in 32 bits: sorting by one key is faster. Each
+    # dimension has one more position, the index of padding.
     keys = [indices[:, d] for d in range(n_sparse)]
     if sizes and prod(size + 1 for size in sizes) < 2**31:
         keys = [linear(indices, tuple(size + 1 for size in sizes))]
@@ -57,9 +57,9 @@ def _sum_duplicates(
 
 
 def _grouped(data: Array, indices: Array, sizes: tuple[int, ...]) -> tuple[Array, Array, Array]:
-    """Elements sorted by their index, and the number of each one's index among all different ones.
+    """Sort elements by their index, and number their distinct indices.
 
-    Padding comes last; it has an index of its own, outside of the array.
+    Padding comes last; it gets one distinct index, outside of the array.
     """
     indices = jnp.where(
         is_inside(indices, sizes)[:, None], indices, jnp.array(sizes, indices.dtype)
@@ -72,7 +72,7 @@ def _grouped(data: Array, indices: Array, sizes: tuple[int, ...]) -> tuple[Array
 
 
 def count_unique_indices(indices: Array, shape: tuple[int, ...]) -> Array:
-    """How many different indices each batch has inside the array, where there are most."""
+    """The largest number of distinct indices in bounds of any batch."""
     props = properties_of(indices, shape)
     _, sizes, _ = split_shape(shape, props.n_batch, props.n_sparse)
 
@@ -86,7 +86,7 @@ def count_unique_indices(indices: Array, shape: tuple[int, ...]) -> Array:
 
 
 def first_of_duplicates(indices: Array, shape: tuple[int, ...]) -> Array:
-    """Which stored elements are the first of their index."""
+    """Mask of the stored elements that are the first with their index."""
     props = properties_of(indices, shape)
     _, sizes, _ = split_shape(shape, props.n_batch, props.n_sparse)
 
@@ -99,7 +99,9 @@ def first_of_duplicates(indices: Array, shape: tuple[int, ...]) -> Array:
     return over_batches(one, props.n_batch, indices)
 
 
-bcoo_sort_indices_p: Primitive = formula("bcoo_sort_indices", _sort_indices, multiple_results=True)
-bcoo_sum_duplicates_p: Primitive = formula(
+bcoo_sort_indices_p: Primitive = function_primitive(
+    "bcoo_sort_indices", _sort_indices, multiple_results=True
+)
+bcoo_sum_duplicates_p: Primitive = function_primitive(
     "bcoo_sum_duplicates", _sum_duplicates, multiple_results=True
 )

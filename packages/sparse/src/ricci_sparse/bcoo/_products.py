@@ -1,4 +1,4 @@
-"""Products of BCOO arrays with dense ones, and of dense ones at given positions."""
+"""Products of BCOO arrays with dense ones, and of dense arrays at sampled positions."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -7,7 +7,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
 from ricci_ir import Array, DTypeLike, Primitive
-from ricci_sparse._formulas import formula
+from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse._row_products import row_products, row_starts
 from ricci_sparse.layouts import SparseInfo
 
@@ -33,13 +33,13 @@ def _dot_general(
     n_batch, n_sparse, n_dense, _ = properties_of(indices, shape)
     data, indices = whole_batches(data, indices, shape)
     data, rhs = _promoted(data, rhs, preferred_element_type)
-    # The right-hand side is mapped along with the batches that it is multiplied with.
+    # The right-hand side is mapped along the batches that it is multiplied with.
     partner = dict(zip((*lhs_contract, *lhs_batch), (*rhs_contract, *rhs_batch), strict=True))
     mapped = [partner.get(d) for d in range(n_batch)]
     contracted = [d for d in lhs_contract if d >= n_batch]
     moved = [d for d in mapped if d is not None] + [partner[d] for d in contracted]
-    rest = [d for d in range(rhs.ndim) if d not in moved]
-    rhs = jnp.transpose(rhs, (*moved, *rest))
+    free = [d for d in range(rhs.ndim) if d not in moved]
+    rhs = jnp.transpose(rhs, (*moved, *free))
     sizes = tuple(shape[n_batch : n_batch + n_sparse])
     columns = tuple(d - n_batch for d in contracted)
     rows = tuple(d for d in range(n_sparse) if d not in columns)
@@ -56,13 +56,13 @@ def _dot_general(
     result = product(data, indices, rhs)
     summed = [d for d in lhs_contract if d < n_batch]
     if not summed and list(lhs_batch) == sorted(lhs_batch):
-        kept = [d for d in range(n_batch) if d not in lhs_batch]
-        order = (*lhs_batch, *kept)
+        free_batches = [d for d in range(n_batch) if d not in lhs_batch]
+        order = (*lhs_batch, *free_batches)
     else:
         result = jnp.sum(result, axis=tuple(summed))
-        left = [d for d in range(n_batch) if d not in summed]
-        kept = [left.index(d) for d in left if d not in lhs_batch]
-        order = (*(left.index(d) for d in lhs_batch), *kept)
+        remaining = [d for d in range(n_batch) if d not in summed]
+        free_batches = [remaining.index(d) for d in remaining if d not in lhs_batch]
+        order = (*(remaining.index(d) for d in lhs_batch), *free_batches)
     return jnp.transpose(result, (*order, *range(len(order), result.ndim)))
 
 
@@ -76,7 +76,7 @@ def _promoted(
 
 
 def _is_matrix(data: Array, sizes: Dims, rows: Dims, columns: Dims) -> bool:
-    """Whether the elements can be numbered as those of a matrix: none of its sizes is too large."""
+    """Whether the rows and the columns can each be numbered by an int32."""
     most = max(prod(sizes[d] for d in dims) for dims in (rows, columns))
     return most < 2**31 - 1 and bool(data.size) and bool(prod(sizes))
 
@@ -90,7 +90,7 @@ def _as_matrix(
     columns: Dims,
     in_order: bool,
 ) -> Array:
-    """The product of the matrix that free and contracted dimensions make."""
+    """The product as one matrix, of free dimensions as rows and contracted ones as columns."""
     n_rows, n_columns = (tuple(sizes[d] for d in dims) for dims in (rows, columns))
     row = linear(indices[:, list(rows)], n_rows)
     column = linear(indices[:, list(columns)], n_columns)
@@ -114,7 +114,7 @@ def _by_elements(
     columns: Dims,
     in_order: bool,
 ) -> Array:
-    """The product as gathers, a product of each element, and a scatter."""
+    """The product as a gather, elementwise products and a scatter."""
     dense = data.shape[1:]
     if columns:
         at = tuple(indices[:, d] for d in columns)
@@ -131,7 +131,7 @@ def _by_elements(
     return zeros.at[at].add(terms, mode="drop", indices_are_sorted=in_order)
 
 
-bcoo_dot_general_p: Primitive = formula("bcoo_dot_general", _dot_general)
+bcoo_dot_general_p: Primitive = function_primitive("bcoo_dot_general", _dot_general)
 
 
 def _dot_general_sampled(
@@ -162,7 +162,7 @@ def _dot_general_sampled(
         contract = (tuple(range(first_x, x.ndim)), tuple(range(first_y, y.ndim)))
         batch = ((0,), (0,)) if each_x and each_y else ((), ())
         result = lax.dot_general(x, y, (contract, batch))
-        if each_y and not each_x:  # the elements' dimension stands behind those of the other
+        if each_y and not each_x:  # the elements' dimension comes after those of lhs
             result = jnp.moveaxis(result, n_lhs, 0)
         if not each_x and not each_y:
             result = jnp.broadcast_to(result[None], (indices.shape[0], *result.shape))
@@ -182,4 +182,6 @@ def _parts(cut: int) -> tuple[slice, slice]:
     return slice(None, cut), slice(cut, None)
 
 
-bcoo_dot_general_sampled_p: Primitive = formula("bcoo_dot_general_sampled", _dot_general_sampled)
+bcoo_dot_general_sampled_p: Primitive = function_primitive(
+    "bcoo_dot_general_sampled", _dot_general_sampled
+)

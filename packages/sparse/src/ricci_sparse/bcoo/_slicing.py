@@ -1,4 +1,4 @@
-"""Parts of BCOO arrays."""
+"""Slicing, reversal and gathers of BCOO arrays."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,18 +25,18 @@ def bcoo_slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> BCOO:
-    """A part of the array: see ``lax.slice``.
+    """A slice of the array: see ``lax.slice``.
 
     Args:
       mat: the array.
-      start_indices, limit_indices: where the part begins and ends, for each dimension.
+      start_indices, limit_indices: the first index and the end, for each dimension.
       strides: the steps; 1 by default.
 
     Returns:
       A BCOO array.
 
     Raises:
-      ValueError: if they do not fit to the shape.
+      ValueError: if they are out of bounds of the shape.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -81,9 +81,9 @@ def _slice(
     a, b, s = (
         jnp.array([bound[i] for bound in bounds[n_batch:cut]], indices.dtype) for i in range(3)
     )
-    kept = (indices >= a) & (indices < b) & ((indices - a) % s == 0)
+    in_slice = (indices >= a) & (indices < b) & ((indices - a) % s == 0)
     new = tuple(-(-(b - a) // s) for a, b, s in bounds)
-    return _masked(data, (indices - a) // s, jnp.all(kept, axis=-1), new)
+    return _masked(data, (indices - a) // s, jnp.all(in_slice, axis=-1), new)
 
 
 def _slices(bounds: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
@@ -91,37 +91,37 @@ def _slices(bounds: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
 
 
 def _batch_slices(x: Array, bounds: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
-    """The slices of batches; one that belongs to every batch stays, unless none is left."""
+    """The slices of batches; a part of size 1 is not sliced, unless the slice is empty."""
     return tuple(
         slice(*bound) if x.shape[d] != 1 or bound[1] <= bound[0] else slice(None)
         for d, bound in enumerate(bounds)
     )
 
 
-def _masked(data: Array, indices: Array, kept: Array, shape: Shape) -> tuple[Array, Array]:
-    """The parts where only some elements are kept; the others become padding of zeros."""
+def _masked(data: Array, indices: Array, selected: Array, shape: Shape) -> tuple[Array, Array]:
+    """Make the elements outside of a mask padding of zeros."""
     n_batch, n_sparse, n_dense, _ = properties_of(indices, shape)
     sizes = split_shape(shape, n_batch, n_sparse)[1]
-    indices = jnp.where(kept[..., None], indices, jnp.array(sizes, indices.dtype))
-    mask = kept.reshape(*kept.shape, *(1,) * n_dense)
+    indices = jnp.where(selected[..., None], indices, jnp.array(sizes, indices.dtype))
+    mask = selected.reshape(*selected.shape, *(1,) * n_dense)
     data = jnp.where(mask, data, jnp.zeros((), data.dtype))
     return reduced(data, indices, SparseInfo(tuple(shape)))
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """A part of the array that begins at computed positions: see ``lax.dynamic_slice``.
+    """A slice at computed positions: see ``lax.dynamic_slice``.
 
     Args:
       mat: the array.
-      start_indices: where the part begins, for each dimension; moved so that it lies inside.
-      slice_sizes: its shape.
+      start_indices: the first index, for each dimension; clamped so that the slice is in bounds.
+      slice_sizes: the shape of the slice.
 
     Returns:
       A BCOO array of shape ``slice_sizes``.
 
     Raises:
       ValueError: if there is not one position for each dimension.
-      TypeError: if the part is larger than the array.
+      TypeError: if the slice is larger than the array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -152,18 +152,18 @@ def _dynamic_slice(
 ) -> tuple[Array, Array]:
     n_batch, n_sparse, n_dense, nse = properties_of(indices, shape)
     cut = n_batch + n_sparse
-    # As in lax, a negative position counts from the end, and then the part is moved inside.
+    # As in lax, a negative position counts from the end, and then the slice is clamped.
     begin = [
         jnp.clip(jnp.where(i < 0, i + n, i), 0, n - size).astype(jnp.int32)
         for i, n, size in zip(starts, shape, sizes, strict=True)
     ]
     zero = jnp.zeros((), jnp.int32)
 
-    def batches(x: Array, rest: Shape, at: Sequence[Array]) -> Array:
+    def batches(x: Array, trailing: Shape, at: Sequence[Array]) -> Array:
         whole = [x.shape[d] == 1 for d in range(n_batch)]
         first = [zero if w else b for w, b in zip(whole, begin, strict=False)]
-        taken = [1 if w and n else n for w, n in zip(whole, sizes, strict=False)]
-        return lax.dynamic_slice(x, [*first, *at], [*taken, *rest])
+        batch_sizes = [1 if w and n else n for w, n in zip(whole, sizes, strict=False)]
+        return lax.dynamic_slice(x, [*first, *at], [*batch_sizes, *trailing])
 
     data = batches(data, (nse, *sizes[cut:]), [zero, *begin[cut:]])
     indices = batches(indices, (nse, n_sparse), [zero, zero])
@@ -171,22 +171,22 @@ def _dynamic_slice(
         return data, indices
     a = jnp.stack(begin[n_batch:cut]).astype(indices.dtype)
     end = a + jnp.array(sizes[n_batch:cut], indices.dtype)
-    kept = jnp.all((indices >= a) & (indices < end), axis=-1)
-    return _masked(data, indices - a, kept, sizes)
+    in_slice = jnp.all((indices >= a) & (indices < end), axis=-1)
+    return _masked(data, indices - a, in_slice, sizes)
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """The array with some of its dimensions reversed: see ``lax.rev``.
+    """Reverse dimensions of the array: see ``lax.rev``.
 
     Args:
       operand: the array.
-      dimensions: which are reversed.
+      dimensions: the dimensions to reverse.
 
     Returns:
       A BCOO array.
 
     Raises:
-      TypeError: if one is no dimension of the array.
+      TypeError: if one is not a dimension of the array.
       ValueError: if one is given twice.
 
     Example:
@@ -237,16 +237,16 @@ def bcoo_gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: ArrayLike | None = None,
 ) -> BCOO:
-    """Parts of the array at computed positions: see ``lax.gather``.
+    """Gather slices at computed positions: see ``lax.gather``.
 
     Args:
       operand: the array.
       start_indices: the positions, whose components are in the last dimension.
       dimension_numbers: which dimension is which. The dimensions of positions are batches of the
         result if they come first in it; else the result has no batches.
-      slice_sizes: the shape of each part.
+      slice_sizes: the shape of each slice.
       unique_indices, indices_are_sorted: not used.
-      mode: what happens to positions out of bounds: the parts are moved inside.
+      mode: how positions out of bounds are treated: they are clamped.
       fill_value: not used.
 
     Returns:
@@ -263,8 +263,8 @@ def bcoo_gather(
     n_positions = at.ndim - 1
     if numbers.operand_batching_dims or numbers.start_indices_batching_dims:
         raise NotImplementedError("bcoo_gather: dimension numbers with batches.")
-    kept = [d for d in range(operand.ndim) if d not in numbers.collapsed_slice_dims]
-    ndim = n_positions + len(kept)
+    slice_dims = [d for d in range(operand.ndim) if d not in numbers.collapsed_slice_dims]
+    ndim = n_positions + len(slice_dims)
     positions = [d for d in range(ndim) if d not in numbers.offset_dims]
     sizes = tuple(map(int, slice_sizes))
 
@@ -273,37 +273,37 @@ def bcoo_gather(
         for i, d in enumerate(numbers.start_index_map):
             starts[d] = jnp.clip(index[i], 0, operand.shape[d] - sizes[d])
         part = bcoo_dynamic_slice(operand, starts, sizes)
-        shape = tuple(sizes[d] for d in kept)
-        return part if len(kept) == operand.ndim else _without(part, numbers, shape)
+        shape = tuple(sizes[d] for d in slice_dims)
+        return part if len(slice_dims) == operand.ndim else _without(part, numbers, shape)
 
     def parts(index: Array) -> tuple[Array, Array]:
-        found = one(index)
-        return found.data, found.indices
+        part = one(index)
+        return part.data, part.indices
 
     gather: Any = parts
     for _ in range(n_positions):
         gather = vmap(gather)
     data, indices = gather(at)
-    shape = (*at.shape[:-1], *(sizes[d] for d in kept))
-    found = BCOO((data, indices), shape=shape)
+    shape = (*at.shape[:-1], *(sizes[d] for d in slice_dims))
+    result = BCOO((data, indices), shape=shape)
     if positions == list(range(n_positions)):
-        return found
-    behind = max(positions) >= ndim - found.n_dense
-    found = bcoo_update_layout(
-        found, n_batch=0, n_dense=0 if behind else found.n_dense, on_inefficient=None
+        return result
+    behind = max(positions) >= ndim - result.n_dense
+    result = bcoo_update_layout(
+        result, n_batch=0, n_dense=0 if behind else result.n_dense, on_inefficient=None
     )
     sources = [*positions, *numbers.offset_dims]
-    return found.transpose([sources.index(d) for d in range(ndim)])
+    return result.transpose([sources.index(d) for d in range(ndim)])
 
 
 def _without(part: BCOO, numbers: GatherDimensionNumbers, shape: Shape) -> BCOO:
-    """A part without the collapsed dimensions; padding along them becomes zeros."""
+    """Remove the collapsed dimensions of a slice; padding along them becomes zeros."""
     n_batch, n_sparse = part.n_batch, part.n_sparse
-    gone = set(numbers.collapsed_slice_dims)
-    sparse = [d for d in range(n_sparse) if d + n_batch not in gone]
-    batch = tuple(d for d in gone if d < n_batch)
-    dense = tuple(d - n_sparse + 1 for d in gone if d >= n_batch + n_sparse)
+    collapsed = set(numbers.collapsed_slice_dims)
+    sparse = [d for d in range(n_sparse) if d + n_batch not in collapsed]
+    batch = tuple(d for d in collapsed if d < n_batch)
+    dense = tuple(d - n_sparse + 1 for d in collapsed if d >= n_batch + n_sparse)
     data = jnp.squeeze(part.data, (*batch, *dense))
     indices = jnp.squeeze(part.indices[..., sparse], batch)
-    rest = SparseInfo(shape)
-    return BCOO(reduced(data, indices, rest), shape=shape)
+    info = SparseInfo(shape)
+    return BCOO(reduced(data, indices, info), shape=shape)

@@ -6,7 +6,7 @@ from math import prod
 import ricci_numpy as jnp
 from ricci_batching import vmap
 from ricci_ir import Array, DTypeLike, Primitive
-from ricci_sparse._formulas import formula
+from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse.layouts import SparseInfo
 
 from ._array import BCOO
@@ -28,10 +28,10 @@ def _spdot_general(
     dimension_numbers: DimensionNumbers,
     preferred_element_type: DTypeLike,
 ) -> tuple[Array, Array]:
-    """Each stored element of one array is multiplied with each of the other.
+    """Multiply each stored element of one array with each of the other.
 
-    Pairs whose contracted indices differ count as zero. Where that are more pairs than the result
-    has elements, those of one index are added up.
+    Pairs whose contracted indices differ count as zero. If there are more pairs than the result
+    has elements, duplicates are summed.
     """
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     lhs = properties_of(lhs_indices, lhs_spinfo.shape)
@@ -43,9 +43,9 @@ def _spdot_general(
     rhs_sizes = split_shape(rhs_spinfo.shape, rhs.n_batch, rhs.n_sparse)[1]
     lhs_at = tuple(d - lhs.n_batch for d in lhs_contract)
     rhs_at = tuple(d - rhs.n_batch for d in rhs_contract)
-    lhs_rest = tuple(d for d in range(lhs.n_sparse) if d not in lhs_at)
-    rhs_rest = tuple(d for d in range(rhs.n_sparse) if d not in rhs_at)
-    sizes = tuple(lhs_sizes[d] for d in lhs_rest) + tuple(rhs_sizes[d] for d in rhs_rest)
+    lhs_free = tuple(d for d in range(lhs.n_sparse) if d not in lhs_at)
+    rhs_free = tuple(d for d in range(rhs.n_sparse) if d not in rhs_at)
+    sizes = tuple(lhs_sizes[d] for d in lhs_free) + tuple(rhs_sizes[d] for d in rhs_free)
 
     def one(x: Array, at_x: Array, y: Array, at_y: Array) -> tuple[Array, Array]:
         inside = is_inside(at_x, lhs_sizes)[:, None] & is_inside(at_y, rhs_sizes)[None]
@@ -54,8 +54,8 @@ def _spdot_general(
         data = jnp.where(matched, x[:, None] * y[None], jnp.zeros((), x.dtype)).ravel()
         shape = matched.shape
         parts = [
-            jnp.broadcast_to(at_x[:, None, list(lhs_rest)], (*shape, len(lhs_rest))),
-            jnp.broadcast_to(at_y[None, :, list(rhs_rest)], (*shape, len(rhs_rest))),
+            jnp.broadcast_to(at_x[:, None, list(lhs_free)], (*shape, len(lhs_free))),
+            jnp.broadcast_to(at_y[None, :, list(rhs_free)], (*shape, len(rhs_free))),
         ]
         at = jnp.concatenate(parts, axis=-1).reshape(-1, len(sizes))
         outside = jnp.array(sizes, at.dtype)
@@ -84,7 +84,7 @@ def _spdot_general(
 
 
 def reduced(data: Array, indices: Array, spinfo: SparseInfo) -> tuple[Array, Array]:
-    """The parts with no more elements than the sparse dimensions have places."""
+    """Sum duplicates if more elements are stored than the sparse dimensions have positions."""
     n_batch, n_sparse, _, nse = properties_of(indices, spinfo.shape)
     places = prod(split_shape(spinfo.shape, n_batch, n_sparse)[1])
     if nse <= places:
@@ -92,7 +92,7 @@ def reduced(data: Array, indices: Array, spinfo: SparseInfo) -> tuple[Array, Arr
     return bcoo_sum_duplicates_p.bind(data, indices, spinfo=spinfo, nse=places)
 
 
-bcoo_spdot_general_p: Primitive = formula(
+bcoo_spdot_general_p: Primitive = function_primitive(
     "bcoo_spdot_general", _spdot_general, multiple_results=True
 )
 
@@ -107,12 +107,12 @@ def spdot_general(
     """The product of two BCOO arrays: see ``bcoo_dot_general``."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     check_layouts(lhs, rhs, dimension_numbers)
-    lhs_rest = [d for d in range(lhs.ndim) if d not in (*lhs_contract, *lhs_batch)]
-    rhs_rest = [d for d in range(rhs.ndim) if d not in (*rhs_contract, *rhs_batch)]
+    lhs_free = [d for d in range(lhs.ndim) if d not in (*lhs_contract, *lhs_batch)]
+    rhs_free = [d for d in range(rhs.ndim) if d not in (*rhs_contract, *rhs_batch)]
     shape = (
         *(lhs.shape[d] for d in lhs_batch),
-        *(lhs.shape[d] for d in lhs_rest),
-        *(rhs.shape[d] for d in rhs_rest),
+        *(lhs.shape[d] for d in lhs_free),
+        *(rhs.shape[d] for d in rhs_free),
     )
     dtype = preferred_element_type
     if dtype is None:
@@ -131,11 +131,11 @@ def spdot_general(
 
 
 def check_layouts(lhs: BCOO, rhs: BCOO, dimension_numbers: DimensionNumbers) -> None:
-    """Raise unless two BCOO arrays can be multiplied so.
+    """Check that the layouts of two BCOO arrays allow their product.
 
     Raises:
-      NotImplementedError: if dense dimensions or batches stand where they cannot.
-      ValueError: if the batches of the second array would stand behind sparse dimensions.
+      NotImplementedError: if one has dense dimensions, or contracts over batches.
+      ValueError: if batches of the second array would follow sparse dimensions in the result.
     """
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     for mat, contract, batch in ((lhs, lhs_contract, lhs_batch), (rhs, rhs_contract, rhs_batch)):

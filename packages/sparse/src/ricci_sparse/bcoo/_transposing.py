@@ -1,10 +1,10 @@
-"""The dimensions of BCOO arrays in another order."""
+"""Transposition of BCOO arrays."""
 
 from collections.abc import Sequence
 
 import ricci_numpy as jnp
 from ricci_ir import Array, Primitive
-from ricci_sparse._formulas import formula
+from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse.layouts import SparseInfo
 
 from ._layout import BCOOProperties, properties_of
@@ -15,17 +15,17 @@ __all__ = ["bcoo_transpose_p"]
 def split_permutation(
     permutation: Sequence[int], props: BCOOProperties
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """The permutations of the batch, sparse and dense dimensions, each from 0.
+    """Split a permutation into those of the batch, sparse and dense dimensions, each from 0.
 
     Raises:
-      TypeError: if it is no permutation of the dimensions.
+      TypeError: if it is not a permutation of the dimensions.
       NotImplementedError: if it mixes the kinds.
     """
     n_batch, n_sparse, n_dense, _ = props
     ndim = n_batch + n_sparse + n_dense
     if sorted(permutation) != list(range(ndim)):
         raise TypeError(
-            f"bcoo_transpose: permutation {tuple(permutation)} is none of {ndim} dimensions."
+            f"bcoo_transpose: {tuple(permutation)} is not a permutation of {ndim} dimensions."
         )
     cuts = (0, n_batch, n_batch + n_sparse, ndim)
     parts = [tuple(permutation[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
@@ -53,4 +53,6 @@ def _transpose(
     return data, indices[..., list(sparse)] if sparse else indices
 
 
-bcoo_transpose_p: Primitive = formula("bcoo_transpose", _transpose, multiple_results=True)
+bcoo_transpose_p: Primitive = function_primitive(
+    "bcoo_transpose", _transpose, multiple_results=True
+)

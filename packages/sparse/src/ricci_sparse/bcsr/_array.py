@@ -28,9 +28,9 @@ class BCSR(JAXSparse):
 
     Args:
       args: the elements, of shape ``(*batch, nse, *dense)``; the columns, integers of shape
-        ``(*batch, nse)``; and where each row begins among the elements and the last one ends,
+        ``(*batch, nse)``; and the position of each row's first element and the end of the last row,
         integers of shape ``(*batch, rows + 1)``.
-      shape: the shape of the array that it stands for.
+      shape: the shape of the array that it represents.
       indices_sorted: a promise that the columns of each row are in order.
       unique_indices: a promise that no column of a row occurs twice.
 
@@ -74,22 +74,22 @@ class BCSR(JAXSparse):
 
     @property
     def n_batch(self) -> int:
-        """How many leading dimensions are batches."""
+        """The number of leading batch dimensions."""
         return self.indices.ndim - 1
 
     @property
     def n_sparse(self) -> int:
-        """How many dimensions are sparse: rows and columns."""
+        """The number of sparse dimensions: two, rows and columns."""
         return 2
 
     @property
     def n_dense(self) -> int:
-        """How many trailing dimensions each element has."""
+        """The number of trailing dense dimensions."""
         return self.data.ndim - self.indices.ndim
 
     @property
     def info(self) -> SparseInfo:
-        """What is known of it without its arrays."""
+        """The static properties: shape and promises about the indices."""
         return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
 
     def _described(self) -> str:
@@ -111,7 +111,7 @@ class BCSR(JAXSparse):
 
         Raises:
           ConcretizationTypeError: if ``nse`` is not given and the array is traced.
-          ValueError: if the array has not that many dimensions, and two more.
+          ValueError: if the array has not exactly two further dimensions.
         """
         mat = jnp.asarray(mat)
         bcsr_properties(mat.ndim, n_batch, n_dense)
@@ -120,8 +120,8 @@ class BCSR(JAXSparse):
             if isinstance(count, Tracer):
                 raise ConcretizationTypeError(
                     count,
-                    "BCSR.fromdense counts the elements to store, which is not known while a "
-                    "program is traced. Pass nse, the number of them.",
+                    "BCSR.fromdense counts the elements to store, whose number is unknown during "
+                    "tracing. Pass nse, the number of them.",
                 )
             nse = int(count)
         params = {"n_batch": int(n_batch), "n_dense": int(n_dense)}
@@ -152,7 +152,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> Self:
-        """A BCOO array of two sparse dimensions, whose elements are sorted for that.
+        """Convert a BCOO array with two sparse dimensions, after sorting its indices.
 
         Raises:
           NotImplementedError: if it has another number of sparse dimensions.
@@ -165,8 +165,8 @@ class BCSR(JAXSparse):
             arr = arr.sort_indices()
         n_rows = arr.shape[arr.n_batch]
         indptr = starts_of(arr.indices[..., 0], n_rows)
-        known = arr.info._asdict()
-        return cls((arr.data, arr.indices[..., 1], indptr), **known)
+        info = arr.info._asdict()
+        return cls((arr.data, arr.indices[..., 1], indptr), **info)
 
     def to_bcoo(self) -> BCOO:
         """The same array as a BCOO array."""
@@ -194,15 +194,15 @@ class BCSR(JAXSparse):
         return cls((data, indices, indptr), shape=shape)
 
     def todense(self) -> Array:
-        """The array that it stands for."""
+        """The dense array that it represents."""
         return bcsr_todense_p.bind(self.data, self.indices, self.indptr, spinfo=self.info)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> Self:
-        """The same array with each index stored once: see ``BCOO.sum_duplicates``."""
+        """Sum elements with the same index: see ``BCOO.sum_duplicates``."""
         return type(self).from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
 
     def transpose(self, axes: Sequence[int] | None = None) -> "BCSR":
-        """Not possible: the elements would be stored column by column.
+        """Not supported: the elements would be stored column by column.
 
         Raises:
           NotImplementedError: always.
@@ -213,12 +213,12 @@ class BCSR(JAXSparse):
         )
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
-        """The arrays, and what else is known."""
+        """The arrays, and the static properties."""
         return (self.data, self.indices, self.indptr), self.info._asdict()
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
-        """The container with other contents, which need not be arrays."""
+        """A container with these contents, which need not be arrays."""
         new = object.__new__(cls)
         new.data, new.indices, new.indptr = children
         for name, value in aux_data.items():

@@ -1,8 +1,8 @@
-"""BCSR arrays from dense ones and back, and the rows of their elements."""
+"""Conversion between BCSR and dense arrays, and between row indices and row pointers."""
 
 import ricci_numpy as jnp
 from ricci_ir import Array, DTypeLike, Primitive, composite
-from ricci_sparse._formulas import formula
+from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse.bcoo import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p
 from ricci_sparse.layouts import SparseInfo, over_batches
 
@@ -10,13 +10,14 @@ __all__ = ["bcsr_extract_p", "bcsr_fromdense_p", "bcsr_todense_p"]
 
 
 def rows_of(indptr: Array, nse: int) -> Array:
-    """The row of each stored element; what belongs to no row gets the number of rows."""
+    """The row of each stored element; elements behind the last row get the number of rows."""
     return _rows_of(indptr, nse=nse)
 
 
 @composite("rows_of_elements")
 def _rows_of(indptr: Array, *, nse: int) -> Array:
     def one(indptr: Array) -> Array:
+        # An element's row is the number of rows that end at or before its position.
         ends = jnp.zeros(nse, indptr.dtype).at[indptr[1:]].add(1, mode="drop")
         return jnp.cumsum(ends, dtype=indptr.dtype)
 
@@ -24,7 +25,7 @@ def _rows_of(indptr: Array, *, nse: int) -> Array:
 
 
 def starts_of(rows: Array, n_rows: int) -> Array:
-    """Where each row begins among elements that are sorted by their row."""
+    """The row pointers (``indptr``) of sorted row indices."""
     return _starts_of(rows, n_rows=n_rows)
 
 
@@ -39,15 +40,15 @@ def _starts_of(rows: Array, *, n_rows: int) -> Array:
 
 
 def with_rows(indices: Array, indptr: Array) -> Array:
-    """The indices of the same elements in a BCOO array."""
+    """The BCOO indices of the elements of a BCSR array."""
     rows = rows_of(indptr, indices.shape[-1]).astype(indices.dtype)
     return jnp.stack(jnp.broadcast_arrays(rows, indices), axis=-1)
 
 
 def _todense(data: Array, indices: Array, indptr: Array, *, spinfo: SparseInfo) -> Array:
-    # Nothing is known of the columns' order that the order of rows would not spoil.
-    known = spinfo._replace(indices_sorted=False)
-    return bcoo_todense_p.bind(data, with_rows(indices, indptr), spinfo=known)
+    # The promise is about the columns within a row; it is not passed on for (row, column) pairs.
+    unsorted = spinfo._replace(indices_sorted=False)
+    return bcoo_todense_p.bind(data, with_rows(indices, indptr), spinfo=unsorted)
 
 
 def _fromdense(
@@ -63,6 +64,8 @@ def _extract(indices: Array, indptr: Array, mat: Array) -> Array:
     return bcoo_extract_p.bind(with_rows(indices, indptr), mat)
 
 
-bcsr_todense_p: Primitive = formula("bcsr_todense", _todense)
-bcsr_fromdense_p: Primitive = formula("bcsr_fromdense", _fromdense, multiple_results=True)
-bcsr_extract_p: Primitive = formula("bcsr_extract", _extract)
+bcsr_todense_p: Primitive = function_primitive("bcsr_todense", _todense)
+bcsr_fromdense_p: Primitive = function_primitive(
+    "bcsr_fromdense", _fromdense, multiple_results=True
+)
+bcsr_extract_p: Primitive = function_primitive("bcsr_extract", _extract)

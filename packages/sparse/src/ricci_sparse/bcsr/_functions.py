@@ -1,4 +1,4 @@
-"""The functions that convert, multiply and join BCSR arrays."""
+"""Functions to convert, multiply and concatenate BCSR arrays."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, Shape
 from ricci_lax import DotDimensionNumbers
-from ricci_sparse._formulas import formula
+from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse._row_products import row_products
 from ricci_sparse.bcoo import bcoo_broadcast_in_dim, bcoo_concatenate, bcoo_dot_general_p
 from ricci_sparse.bcoo._functions import as_numbers, check_product_shapes
@@ -50,7 +50,7 @@ def _dot_general(
             rhs.astype(preferred_element_type),
             lhs_spinfo.shape,
         )
-    # The order of rows alone is no lexicographic order of indices.
+    # Sorted rows alone are not a lexicographic order of indices.
     return bcoo_dot_general_p.bind(
         data,
         with_rows(indices, indptr),
@@ -64,7 +64,7 @@ def _dot_general(
 def _matrix_product(
     data: Array, indices: Array, indptr: Array, rhs: Array, shape: tuple[int, ...]
 ) -> Array:
-    """The product of a matrix; elements that lie outside of it count as zero."""
+    """The product of a matrix, whose elements out of bounds count as zero."""
     n_rows, n_columns = shape
     nse = data.shape[0]
     dtype = jnp.promote_types(jnp.promote_types(indices.dtype, indptr.dtype), jnp.int32)
@@ -77,7 +77,7 @@ def _matrix_product(
     return row_products(data, rows, columns, indptr, rhs, in_order=True)
 
 
-bcsr_dot_general_p: Primitive = formula("bcsr_dot_general", _dot_general)
+bcsr_dot_general_p: Primitive = function_primitive("bcsr_dot_general", _dot_general)
 
 
 def bcsr_dot_general(
@@ -101,7 +101,7 @@ def bcsr_dot_general(
       A dense array.
 
     Raises:
-      TypeError: if the shapes do not fit.
+      TypeError: if the shapes are incompatible.
       NotImplementedError: if ``rhs`` is sparse, or for dimension numbers that the layout of ``lhs``
         does not allow.
 
@@ -133,22 +133,22 @@ def bcsr_dot_general(
         )
     if any(d >= lhs.n_batch + 2 for d in lhs_contract):
         raise NotImplementedError("bcsr_dot_general: contracting over dense dimensions.")
-    found = jnp.promote_types(lhs.dtype, rhs.dtype)
+    out_dtype = jnp.promote_types(lhs.dtype, rhs.dtype)
     if preferred_element_type is not None:
-        found = jnp.dtype(preferred_element_type)
+        out_dtype = jnp.dtype(preferred_element_type)
     return bcsr_dot_general_p.bind(
         lhs.data,
         lhs.indices,
         lhs.indptr,
         rhs,
         dimension_numbers=numbers,
-        preferred_element_type=found,
+        preferred_element_type=out_dtype,
         lhs_spinfo=lhs.info,
     )
 
 
 def bcsr_todense(mat: BCSR) -> Array:
-    """The array that a BCSR array stands for.
+    """The dense array that a BCSR array represents.
 
     Args:
       mat: the array.
@@ -197,7 +197,7 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
 
     Args:
       indices: the columns.
-      indptr: where each row begins.
+      indptr: the row pointers.
       mat: the dense array.
 
     Returns:
@@ -218,19 +218,19 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
     if dense.shape[: columns.ndim] != expected:
         raise ValueError(
             f"bcsr_extract: mat has shape {dense.shape}, but the first dimensions of one with "
-            f"these indices are {expected}: the batches, and the rows that indptr tells."
+            f"these indices are {expected}: the batches, and the number of rows of indptr."
         )
     return bcsr_extract_p.bind(columns, rows, dense)
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """The same array with each index stored once: see ``BCSR.sum_duplicates``.
+    """Sum elements with the same index: see ``BCSR.sum_duplicates``.
 
-    Elements that are zero stay.
+    Elements that are zero are not removed.
 
     Args:
       mat: the array.
-      nse: how many elements are stored: see ``BCSR.sum_duplicates``.
+      nse: the number of stored elements: see ``BCSR.sum_duplicates``.
 
     Returns:
       A BCSR array.
@@ -250,7 +250,7 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
 
     Args:
       mat: the array.
-      nse: how many elements are stored: see ``BCSR.sum_duplicates``.
+      nse: the number of stored elements: see ``BCSR.sum_duplicates``.
 
     Returns:
       A BCSR array.
@@ -268,7 +268,7 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
 def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Shape, broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCSR:
-    """The array with further dimensions: see ``bcoo_broadcast_in_dim``.
+    """Broadcast an array along new dimensions: see ``bcoo_broadcast_in_dim``.
 
     Args:
       mat: the array.
@@ -291,7 +291,7 @@ def bcsr_broadcast_in_dim(
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """Arrays joined along a dimension: see ``bcoo_concatenate``.
+    """Concatenate arrays along a dimension: see ``bcoo_concatenate``.
 
     Args:
       operands: the arrays, of one layout.

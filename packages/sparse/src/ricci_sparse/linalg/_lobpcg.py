@@ -1,4 +1,4 @@
-"""The largest eigenvalues of a symmetric operator, by a block method."""
+"""LOBPCG: the largest eigenvalues of a symmetric operator, by a block method."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,11 +15,11 @@ _product = partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 
 class _State(NamedTuple):
-    """Where the iteration stands.
+    """The state of the iteration.
 
     Attributes:
-      step: the number of iterations that were done.
-      converged: how many eigenvalues are accurate enough.
+      step: the number of completed iterations.
+      converged: the number of eigenvalues that have converged.
       x: the approximate eigenvectors, with columns of length 1.
       p: the directions of the last step, orthonormal; columns of zeros where there are fewer.
       r: the residuals ``A x - x theta``.
@@ -42,16 +42,16 @@ def lobpcg_standard(
 ) -> tuple[Array, Array, Array]:
     """Compute the largest eigenvalues of a symmetric matrix, and their eigenvectors.
 
-    In each step the Rayleigh-Ritz method finds the best vectors in the space of the approximate
-    eigenvectors, their residuals and the directions of the step before.
+    Each step applies the Rayleigh-Ritz method to the span of the approximate
+    eigenvectors, their residuals and the directions of the previous step.
 
     Args:
       A: a symmetric matrix of shape ``(n, n)``, which may be sparse, or a function that multiplies
         one with a matrix of shape ``(n, k)``.
       X: the first approximation of the ``k`` eigenvectors, of shape ``(n, k)``, where
         ``5 * k < n``. Its columns must be linearly independent.
-      m: how many steps are done at most.
-      tol: how accurate the result must be: step by step until each residual is shorter than
+      m: the maximum number of steps.
+      tol: the tolerance: the iteration ends when each residual is shorter than
         ``10 * n * tol`` times the eigenvalue and the length of ``A x``. By default the spacing of
         the dtype's numbers at 1.
 
@@ -97,19 +97,19 @@ def _check(multiply: Callable[[Array], Array], X: Array, m: int) -> None:
         raise ValueError(f"lobpcg_standard: X must be a matrix, got shape {X.shape}.")
     n, k = X.shape
     try:
-        given = eval_shape(multiply, X)
+        image = eval_shape(multiply, X)
     except TypeError as error:
         raise ValueError(
             f"lobpcg_standard: A cannot be multiplied with X, which has shape {X.shape}. {error}"
         ) from error
-    if given.shape != X.shape:
+    if image.shape != X.shape:
         raise ValueError(
-            f"lobpcg_standard: A must keep the shape of X, {X.shape}, but gives {given.shape}."
+            f"lobpcg_standard: A must keep the shape of X, {X.shape}, but gives {image.shape}."
         )
-    if given.dtype != X.dtype:
+    if image.dtype != X.dtype:
         raise ValueError(
             f"lobpcg_standard: A must keep the dtype of X, {X.dtype.name}, but gives "
-            f"{given.dtype.name}."
+            f"{image.dtype.name}."
         )
     if k * 5 >= n:
         raise ValueError(
@@ -120,13 +120,13 @@ def _check(multiply: Callable[[Array], Array], X: Array, m: int) -> None:
 
 def _start(multiply: Callable[[Array], Array], X: Array) -> _State:
     x = _orthonormal(X)
-    x, theta, image = _rotated(x, multiply(x))
+    x, theta, image = _ritz(x, multiply(x))
     zero = jnp.zeros((), jnp.int32)
     return _State(zero, zero, x, jnp.zeros_like(x), image - x * theta, theta)
 
 
-def _rotated(x: Array, image: Array) -> tuple[Array, Array, Array]:
-    """The best approximations in the space of orthonormal ``x``, whose images are given."""
+def _ritz(x: Array, image: Array) -> tuple[Array, Array, Array]:
+    """Rayleigh-Ritz approximations in the span of orthonormal ``x``, given its image."""
     theta, vectors = jnp.linalg.eigh(_symmetric(_product(x.T, image)))
     vectors = vectors[:, ::-1]
     return _product(x, vectors), theta[::-1], _product(image, vectors)
@@ -138,11 +138,11 @@ def _symmetric(a: Array) -> Array:
 
 def _step(multiply: Callable[[Array], Array], n: int, tol: Array | float, state: _State) -> _State:
     k = state.x.shape[1]
-    r = _against(jnp.concatenate([state.x, state.p], axis=1), state.r)
+    r = _orthonormal_complement(jnp.concatenate([state.x, state.p], axis=1), state.r)
     basis = jnp.concatenate([state.x, state.p, r], axis=1)
     image = multiply_parts(multiply, basis, k)
     gram = _symmetric(_product(basis.T, image))
-    # Columns of zeros are no directions: their eigenvalues are put below all others.
+    # Columns of zeros add no direction: their eigenvalues are put below all others.
     missing = jnp.sum(basis**2, axis=0) < 0.5
     lowest = -2 * jnp.sqrt(jnp.sum(gram**2)) - 1
     gram = gram + jnp.diag(jnp.where(missing, lowest, 0))
@@ -150,14 +150,14 @@ def _step(multiply: Callable[[Array], Array], n: int, tol: Array | float, state:
     theta, vectors = theta[::-1][:k], vectors[:, ::-1][:, :k]
     vectors = jnp.where(missing[:, None], 0, vectors)
     x = _orthonormal(_product(basis, vectors))
-    p = _against(x, _product(basis[:, k:], vectors[k:]))
-    x, theta, image = _rotated(x, multiply(x))
+    p = _orthonormal_complement(x, _product(basis[:, k:], vectors[k:]))
+    x, theta, image = _ritz(x, multiply(x))
     new = _State(state.step + 1, state.converged, x, p, image - x * theta, theta)
     return new._replace(converged=_count_converged(new, n, tol))
 
 
 def multiply_parts(multiply: Callable[[Array], Array], basis: Array, k: int) -> Array:
-    """The images of a basis, ``k`` vectors at a time, as the operator was checked for."""
+    """The images of a basis, ``k`` vectors at a time, the shape for which A was checked."""
     return jnp.concatenate([multiply(basis[:, i : i + k]) for i in range(0, 3 * k, k)], axis=1)
 
 
@@ -169,22 +169,23 @@ def _count_converged(state: _State, n: int, tol: ArrayLike) -> Array:
 
 
 def _orthonormal(x: Array) -> Array:
-    """An orthonormal basis of the space of columns; columns of zeros where there are fewer.
+    """An orthonormal basis of the span of columns, padded with columns of zeros.
 
-    The columns are scaled first, so that short directions count like long ones.
+    The columns are scaled first, so that the cut-off does not depend on their lengths. A second
+    pass removes the rounding errors of the first one.
     """
     tiny = jnp.finfo(x.dtype).tiny
     x = x / jnp.maximum(jnp.linalg.norm(x, axis=0), tiny)
     for _ in range(2):
         squares, vectors = jnp.linalg.eigh(_symmetric(_product(x.T, x)))
-        kept = squares > x.shape[0] * jnp.finfo(x.dtype).eps * jnp.max(squares)
-        factors = jnp.where(kept, 1 / jnp.sqrt(jnp.where(kept, squares, 1)), 0)
+        significant = squares > x.shape[0] * jnp.finfo(x.dtype).eps * jnp.max(squares)
+        factors = jnp.where(significant, 1 / jnp.sqrt(jnp.where(significant, squares, 1)), 0)
         x = _product(x, vectors[:, ::-1] * factors[::-1])
     return x
 
 
-def _against(basis: Array, x: Array) -> Array:
-    """An orthonormal basis of what columns add to an orthonormal one."""
+def _orthonormal_complement(basis: Array, x: Array) -> Array:
+    """Orthonormalise columns against an orthonormal basis."""
     tiny = jnp.finfo(x.dtype).tiny
     x = x / jnp.maximum(jnp.linalg.norm(x, axis=0), tiny)
     for _ in range(2):

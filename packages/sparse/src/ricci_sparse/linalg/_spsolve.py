@@ -23,7 +23,7 @@ _DTYPES = ("float32", "float64", "complex64", "complex128")
 def _solve_on_host(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.ndarray, transpose: bool
 ) -> np.ndarray:
-    """The solution by SciPy's SuperLU, which is imported with the first system."""
+    """Solve by SciPy's SuperLU, which is imported on first use."""
     sparse = importlib.import_module("scipy.sparse")
     solver = importlib.import_module("scipy.sparse.linalg")
     parts = tuple(map(np.array, (data, indices, indptr)))  # copies: SciPy sorts them in place
@@ -105,22 +105,22 @@ def spsolve(
 ) -> Array:
     """Solve the linear system ``A x = b`` with a sparse matrix ``A``, by a decomposition.
 
-    It is solved on the host, by SciPy. Derivatives by ``data`` and ``b`` are known.
+    It is solved on the host, by SciPy. It is differentiable with respect to ``data`` and ``b``.
 
     Args:
       data: the stored elements of ``A``, row by row, of shape ``(nse,)``: float32, float64,
         complex64 or complex128.
       indices: the column of each, of shape ``(nse,)``.
-      indptr: where each row begins in ``data``, and where the last ends, of shape ``(n + 1,)``.
+      indptr: the position of each row in ``data``, and the end of the last, of shape ``(n + 1,)``.
       b: the right-hand side, of shape ``(n,)`` and the dtype of ``data``.
-      tol: below which a pivot counts as zero, for solvers that ask; SciPy does not.
-      reorder: which order of the columns a solver tries, from 0 to 3; SciPy chooses its own.
+      tol: the threshold below which a pivot counts as zero; not used by SciPy.
+      reorder: the column order, from 0 to 3; not used by SciPy.
 
     Returns:
       The solution, of shape ``(n,)``.
 
     Raises:
-      ValueError: if the shapes or dtypes do not fit.
+      ValueError: if the shapes or dtypes are incompatible.
 
     Example:
       >>> from ricci.experimental.sparse import linalg

@@ -2,7 +2,7 @@
 
 from ricci_ir import export_names as _export_names
 
-from . import _control as _control
+from . import _control_flow as _control_flow
 from . import _operations as _operations
 from ._rule_table import *
 from ._sparsify import *

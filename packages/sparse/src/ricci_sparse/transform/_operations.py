@@ -1,7 +1,7 @@
-"""The rules of operations on sparse values: one for each, and one for whole families.
+"""Sparse rules of single operations, and of all elementwise functions of one operand.
 
-An elementwise function that gives zero for zero keeps its operand's indices. Which functions do is
-found by computing them at zero.
+An elementwise function that maps zero to zero preserves its operand's indices. Whether a function
+does is determined by evaluating it at zero.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,25 +54,25 @@ from ._values import ArrayOrSparse, SparsifyEnv, SparsifyValue, to_array
 
 def with_data[S: BCOO | BCSR](mat: S, data: Array) -> S:
     """The array with other elements at the same indices."""
-    parts, known = mat.tree_flatten()
-    return type(mat)((data, *parts[1:]), **known)  # pyright: ignore[reportArgumentType]
+    parts, info = mat.tree_flatten()
+    return type(mat)((data, *parts[1:]), **info)  # pyright: ignore[reportArgumentType]
 
 
-def _once[S: BCOO | BCSR](mat: S) -> S:
-    """The array with each index stored once, so that functions may be applied to its elements."""
+def _without_duplicates[S: BCOO | BCSR](mat: S) -> S:
+    """Sum duplicates, so that nonlinear functions may be applied to the elements."""
     return mat if mat.unique_indices else mat.sum_duplicates(mat.nse, remove_zeros=False)
 
 
 def _applied(primitive: Primitive, linear: bool) -> Callable[..., ArrayOrSparse]:
     def apply(x: BCOO | BCSR, **params: Any) -> ArrayOrSparse:
-        mat = x if linear else _once(x)
+        mat = x if linear else _without_duplicates(x)
         return with_data(mat, primitive.bind(mat.data, **params))
 
     return apply
 
 
 def _keeps_zero(primitive: Primitive) -> bool:
-    """Whether an elementwise function of one floating-point operand gives zero for zero."""
+    """Whether an elementwise function of one floating-point operand maps zero to zero."""
     try:
         result = primitive.bind(np.float32(0))
     except (TypeError, ValueError, NotImplementedError):  # of two operands, or with parameters
@@ -80,25 +80,25 @@ def _keeps_zero(primitive: Primitive) -> bool:
     return result.dtype == np.float32 and result == 0
 
 
-_keeping: dict[Primitive, bool] = {}
+_zero_preserving: dict[Primitive, bool] = {}
 
 
 def _elementwise_rule(primitive: Primitive) -> SparseRule | None:
-    """The rule of an elementwise function of one operand that gives zero for zero."""
+    """The rule of an elementwise function of one operand that maps zero to zero."""
     if primitive not in elementwise_primitives:
         return None
-    found = _keeping.get(primitive)
-    if found is None:
+    preserves = _zero_preserving.get(primitive)
+    if preserves is None:
         with set_trace(eval_trace):
-            found = _keeping[primitive] = _keeps_zero(primitive)
-    return of_arrays(_applied(primitive, linear=False)) if found else None
+            preserves = _zero_preserving[primitive] = _keeps_zero(primitive)
+    return of_arrays(_applied(primitive, linear=False)) if preserves else None
 
 
 further_rules.append(_elementwise_rule)
 
 
-def _both(primitive: Primitive, fun: Callable[..., ArrayOrSparse]) -> None:
-    """Set the rule for both kinds of arrays."""
+def _set_rule(primitive: Primitive, fun: Callable[..., ArrayOrSparse]) -> None:
+    """Set the rule for BCOO and BCSR arrays."""
     sparse_rules_bcoo[primitive] = sparse_rules_bcsr[primitive] = of_arrays(fun)
 
 
@@ -111,7 +111,7 @@ for _primitive in (
     lax.conj_p,
 ):
     # A conversion to booleans or integers is not linear, but JAX applies it to each element.
-    _both(_primitive, _applied(_primitive, linear=_primitive is not lax.convert_element_type_p))
+    _set_rule(_primitive, _applied(_primitive, linear=_primitive is not lax.convert_element_type_p))
 
 
 def _integer_pow(x: BCOO | BCSR, *, y: int, **params: Any) -> ArrayOrSparse:
@@ -120,11 +120,11 @@ def _integer_pow(x: BCOO | BCSR, *, y: int, **params: Any) -> ArrayOrSparse:
             f"sparsify: integer_pow with the exponent {y} of a sparse array would be dense. Use "
             "todense first, if it is small enough."
         )
-    mat = _once(x)
+    mat = _without_duplicates(x)
     return with_data(mat, lax.integer_pow_p.bind(mat.data, y=y, **params))
 
 
-_both(lax.integer_pow_p, _integer_pow)
+_set_rule(lax.integer_pow_p, _integer_pow)
 
 # Sums, products, quotients
 
@@ -138,7 +138,7 @@ def _refuse(what: str) -> Any:
 def _with_refs(
     fun: Callable[[ArrayOrSparse, ArrayOrSparse, bool], ArrayOrSparse],
 ) -> SparseRule:
-    """A rule from a function of two operands, which is told whether they have the same indices."""
+    """A rule from a function of two operands and a flag whether they have the same indices."""
 
     def rule(
         spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue, **params: Any
@@ -159,7 +159,7 @@ def _add(x: ArrayOrSparse, y: ArrayOrSparse, same: bool) -> ArrayOrSparse:
 
 
 def _joined(x: BCOO, y: BCOO, same: bool, what: str) -> BCOO:
-    """The sum of two sparse arrays: the elements of both, or their sums if the indices are one."""
+    """The sum of two sparse arrays: the elements of both, or their sums if they share indices."""
     if x.shape != y.shape:
         raise NotImplementedError(
             f"sparsify: {what} of sparse arrays of different shapes, {x.shape} and {y.shape}."
@@ -200,10 +200,10 @@ def _mul(x: ArrayOrSparse, y: ArrayOrSparse, same: bool) -> ArrayOrSparse:
 def _div(x: ArrayOrSparse, y: ArrayOrSparse, same: bool) -> ArrayOrSparse:
     if is_sparse(y):
         return _refuse("a quotient by a sparse array")
-    found = bcoo_multiply_dense(with_data(x, jnp.ones_like(x.data)), y)
-    # Padding has no divisor.
+    divisors = bcoo_multiply_dense(with_data(x, jnp.ones_like(x.data)), y)
+    # Padding gets the divisor 1.
     inside = bcoo_multiply_dense(with_data(x, jnp.ones_like(x.data)), jnp.ones_like(y)) != 0
-    return with_data(x, x.data / jnp.where(inside, found, jnp.ones_like(found)))
+    return with_data(x, x.data / jnp.where(inside, divisors, jnp.ones_like(divisors)))
 
 
 for _primitive, _pair in (
@@ -282,8 +282,8 @@ def _gather(x: BCOO, indices: Array, **params: Any) -> BCOO:
     return bcoo_gather(x, indices, params["dimension_numbers"], params["slice_sizes"], mode=mode)
 
 
-def _chosen(fun: Callable[..., ArrayOrSparse], *names: str) -> SparseRule:
-    """The rule of a function that takes some of the primitive's parameters."""
+def _with_parameters(fun: Callable[..., ArrayOrSparse], *names: str) -> SparseRule:
+    """The rule of a function that takes a subset of the primitive's parameters."""
     return of_arrays(lambda *xs, **params: fun(*xs, **{name: params[name] for name in names}))
 
 
@@ -294,18 +294,22 @@ sparse_rules_bcoo |= {
     lax.stack_p: of_arrays(_stack),
     lax.dynamic_slice_p: of_arrays(_dynamic_slice),
     lax.gather_p: of_arrays(_gather),
-    lax.transpose_p: _chosen(bcoo_transpose, "permutation"),
-    lax.broadcast_in_dim_p: _chosen(bcoo_broadcast_in_dim, "shape", "broadcast_dimensions"),
-    lax.reshape_p: _chosen(bcoo_reshape, "new_sizes", "dimensions"),
-    lax.squeeze_p: _chosen(bcoo_squeeze, "dimensions"),
-    lax.rev_p: _chosen(bcoo_rev, "dimensions"),
-    lax.slice_p: _chosen(bcoo_slice, "start_indices", "limit_indices", "strides"),
+    lax.transpose_p: _with_parameters(bcoo_transpose, "permutation"),
+    lax.broadcast_in_dim_p: _with_parameters(
+        bcoo_broadcast_in_dim, "shape", "broadcast_dimensions"
+    ),
+    lax.reshape_p: _with_parameters(bcoo_reshape, "new_sizes", "dimensions"),
+    lax.squeeze_p: _with_parameters(bcoo_squeeze, "dimensions"),
+    lax.rev_p: _with_parameters(bcoo_rev, "dimensions"),
+    lax.slice_p: _with_parameters(bcoo_slice, "start_indices", "limit_indices", "strides"),
     lax.conv_general_dilated_p: of_arrays(bcoo_conv_general_dilated),
     todense_p: of_arrays(lambda *xs, **params: xs[0].todense()),
 }
 sparse_rules_bcsr |= {
     lax.dot_general_p: of_arrays(_row_dot_general),
     lax.concatenate_p: of_arrays(_row_concatenate),
-    lax.broadcast_in_dim_p: _chosen(bcsr_broadcast_in_dim, "shape", "broadcast_dimensions"),
+    lax.broadcast_in_dim_p: _with_parameters(
+        bcsr_broadcast_in_dim, "shape", "broadcast_dimensions"
+    ),
     todense_p: of_arrays(lambda *xs, **params: xs[0].todense()),
 }

@@ -1,4 +1,4 @@
-"""How operations are applied to sparse values: a table of rules by primitive."""
+"""The table of sparse rules by primitive."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ sparse_rules_bcoo: dict[Primitive, SparseRule] = {}
 sparse_rules_bcsr: dict[Primitive, SparseRule] = {}
 
 
-# Functions that may know the rule of a primitive that is in neither table.
+# Functions that return the rule of a primitive that is in neither table, or None.
 further_rules: list[Callable[[Primitive], SparseRule | None]] = []
 
 
@@ -37,7 +37,7 @@ def of_arrays(fun: Callable[..., Any], multiple_results: bool = False) -> Sparse
 def placed(
     spenv: SparsifyEnv, x: ArrayOrSparse, operands: Sequence[SparsifyValue]
 ) -> SparsifyValue:
-    """A result as a value of the environment."""
+    """Put a result into the environment, which shares the indices of operands."""
     value = to_value(spenv, x)
     if value.is_sparse():
         indices = spenv.indices(value)
@@ -53,7 +53,7 @@ def apply_rule(
     spvalues: Sequence[SparsifyValue],
     params: dict[str, Any],
 ) -> Sequence[SparsifyValue]:
-    """The results of a primitive for operands of which at least one is sparse.
+    """Apply the rule of a primitive to operands of which at least one is sparse.
 
     Raises:
       NotImplementedError: if it has no rule for them.

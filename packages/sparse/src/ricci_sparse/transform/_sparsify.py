@@ -1,8 +1,8 @@
-"""``sparsify``: functions of arrays, applied to sparse ones.
+"""``sparsify``: apply functions of dense arrays to sparse ones.
 
 The trace holds sparse values, in an environment of arrays. An operation without a sparse operand is
-done as it stands, the others by the rule of their primitive. The function is first traced to its
-program for dense arrays, so that it meets arrays as usual.
+applied unchanged, the others by the rule of their primitive. The function is first traced to a
+jaxpr for dense arrays, so that it sees ordinary tracers.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class SparseTracer(Tracer):
-    """An array in a function that is applied to sparse ones.
+    """Tracer of a sparse value in ``sparsify``.
 
     Args:
       trace: the trace that it belongs to.
@@ -71,7 +71,7 @@ class SparseTrace(Trace):
 
     Args:
       parent_trace: the trace that the arrays of the values belong to.
-      tag: what identifies this use; not read.
+      tag: an identifier of this trace; not read.
       spenv: the environment of the values.
     """
 
@@ -83,15 +83,15 @@ class SparseTrace(Trace):
         self.spenv: SparsifyEnv = spenv
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Apply a primitive by its rule, or as it stands if no operand is sparse."""
+        """Apply a primitive by its rule, or unchanged if no operand is sparse."""
         assert self.parent is not None
-        own = [isinstance(x, SparseTracer) and x._trace is self for x in args]
+        is_own = [isinstance(x, SparseTracer) and x._trace is self for x in args]
         with set_trace(self.parent):
-            if not any(own):
+            if not any(is_own):
                 return primitive.bind(*args, **params)
             values = [
                 x._spvalue if mine else self.spenv.dense(x)
-                for x, mine in zip(args, own, strict=True)
+                for x, mine in zip(args, is_own, strict=True)
             ]
             outs = apply_rule(primitive, self.spenv, values, params)
             results = [self.result(out) for out in outs]
@@ -104,7 +104,7 @@ class SparseTrace(Trace):
         return SparseTracer(self, spvalue=spvalue)
 
     def value_of(self, x: Any) -> SparsifyValue:
-        """The value that the function has returned."""
+        """The environment's value of a result of the function."""
         if isinstance(x, SparseTracer) and x._trace is self:
             return x._spvalue
         return to_value(self.spenv, x)
@@ -113,7 +113,7 @@ class SparseTrace(Trace):
 def _run(
     fun: Callable[..., Sequence[Any]], spenv: SparsifyEnv, spvalues: Sequence[SparsifyValue]
 ) -> list[SparsifyValue]:
-    """Apply a function of arrays to values, in a trace of their own."""
+    """Apply a function of arrays to values, in a new trace."""
     trace = SparseTrace(context.trace, object(), spenv)
     try:
         with set_trace(trace):
@@ -129,10 +129,10 @@ def eval_sparse(
     spvalues: Sequence[SparsifyValue],
     spenv: SparsifyEnv,
 ) -> Sequence[SparsifyValue]:
-    """Apply a program to values that may be sparse.
+    """Evaluate a jaxpr with values that may be sparse.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       consts: its constants.
       spvalues: its arguments, values of ``spenv``.
       spenv: the environment, which gets the arrays that are computed.
@@ -147,7 +147,7 @@ def eval_sparse(
 
 
 def sparsify_raw(f: Callable[..., Any]) -> Callable[..., tuple[Sequence[Any], Any, bool]]:
-    """``sparsify`` of a function of values of an environment.
+    """``sparsify`` for functions of the values of an environment.
 
     Args:
       f: a function of pytrees of arrays.
@@ -177,15 +177,15 @@ def sparsify_raw(f: Callable[..., Any]) -> Callable[..., tuple[Sequence[Any], An
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """Make a function of arrays one that takes sparse arrays as well.
+    """Transform a function of dense arrays to accept sparse arrays as well.
 
     Results are sparse where the operations' rules give sparse ones. An operation on sparse arrays
-    that has no rule is refused; ``todense`` makes an array that every operation takes.
+    that has no rule raises an error; ``todense`` returns an array that every operation accepts.
 
     Args:
       f: a function of pytrees of arrays.
-      use_tracer: whether ``f`` is called with the values themselves, instead of being traced to a
-        program first.
+      use_tracer: whether ``f`` is called with sparse tracers, instead of being traced to a
+        jaxpr first.
 
     Returns:
       The function of pytrees of arrays, some of them BCOO or BCSR arrays.

@@ -1,4 +1,4 @@
-"""Sparse and dense values of a program, as ``sparsify`` and its rules hold them."""
+"""Sparse and dense values in ``sparsify``: references to arrays of an environment."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -23,10 +23,10 @@ ArrayOrSparse = Any  # an array, or a sparse one
 
 
 class SparsifyEnv:
-    """The arrays that the values of a program are made of.
+    """The arrays to which the values of a ``sparsify`` call refer.
 
     Args:
-      bufs: the first of them.
+      bufs: the initial arrays.
     """
 
     __slots__ = ("_buffers",)
@@ -49,7 +49,7 @@ class SparsifyEnv:
         return self._buffers[spvalue.indices_ref]
 
     def indptr(self, spvalue: "SparsifyValue") -> Any:
-        """Where the rows of a value begin that is stored row by row."""
+        """The row pointers of a BCSR value."""
         assert spvalue.indptr_ref is not None
         return self._buffers[spvalue.indptr_ref]
 
@@ -71,7 +71,7 @@ class SparsifyEnv:
         indices_sorted: bool = False,
         unique_indices: bool = False,
     ) -> "SparsifyValue":
-        """A new sparse value, of arrays or of references to arrays that are here."""
+        """A new sparse value, of new arrays or of references to arrays of the environment."""
         if data is not None:
             data_ref = self._push(data)
         if indices is not None:
@@ -83,13 +83,13 @@ class SparsifyEnv:
 
 
 class SparsifyValue(NamedTuple):
-    """A value of a program: its shape, and where its arrays are in the environment.
+    """A value in ``sparsify``: its shape, and references to its arrays in the environment.
 
     Attributes:
-      shape: the shape of the array that it stands for.
-      data_ref: the place of its elements.
-      indices_ref: the place of its indices, if it is sparse.
-      indptr_ref: the place of what says where its rows begin, if it is stored row by row.
+      shape: the shape of the array that it represents.
+      data_ref: the reference to its elements.
+      indices_ref: the reference to its indices, if it is sparse.
+      indptr_ref: the reference to its row pointers, if it is a BCSR array.
       indices_sorted: whether its indices are in order.
       unique_indices: whether no index occurs twice.
     """
@@ -124,32 +124,32 @@ class SparsifyValue(NamedTuple):
 
 
 def to_value(spenv: SparsifyEnv, x: ArrayOrSparse) -> SparsifyValue:
-    """An array, or a sparse one, as a value of the environment."""
+    """Add a dense or sparse array to the environment."""
     if isinstance(x, BCOO | BCSR):
-        known = {"indices_sorted": x.indices_sorted, "unique_indices": x.unique_indices}
+        promises = {"indices_sorted": x.indices_sorted, "unique_indices": x.unique_indices}
         indptr = x.indptr if isinstance(x, BCSR) else None
-        return spenv.sparse(x.shape, x.data, x.indices, indptr, **known)
+        return spenv.sparse(x.shape, x.data, x.indices, indptr, **promises)
     if is_sparse(x):
         raise TypeError(
-            f"sparsify knows BCOO and BCSR arrays, but got a {type(x).__name__}. Convert it, with "
+            f"sparsify takes BCOO and BCSR arrays, but got a {type(x).__name__}. Convert it, with "
             "BCOO.fromdense(x.todense()) if it is small."
         )
     return spenv.dense(x)
 
 
 def to_array(spenv: SparsifyEnv, spvalue: SparsifyValue) -> ArrayOrSparse:
-    """A value of the environment as an array or a sparse one."""
+    """Convert a value of the environment to a dense or sparse array."""
     if spvalue.is_dense():
         return spenv.data(spvalue)
-    known = {
+    info = {
         "shape": spvalue.shape,
         "indices_sorted": bool(spvalue.indices_sorted),
         "unique_indices": bool(spvalue.unique_indices),
     }
     data, indices = spenv.data(spvalue), spenv.indices(spvalue)
     if spvalue.is_bcsr():
-        return BCSR((data, indices, spenv.indptr(spvalue)), **known)
-    return BCOO((data, indices), **known)
+        return BCSR((data, indices, spenv.indptr(spvalue)), **info)
+    return BCOO((data, indices), **info)
 
 
 def _is_value(x: object) -> bool:
@@ -157,17 +157,17 @@ def _is_value(x: object) -> bool:
 
 
 def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
-    """A pytree of arrays, some of them sparse, as one of values."""
+    """Convert a pytree of dense and sparse arrays to values."""
     return tree_map(lambda x: to_value(spenv, x), args, is_leaf=is_sparse)
 
 
 def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """A pytree of values as one of arrays, some of them sparse."""
+    """Convert a pytree of values to dense and sparse arrays."""
     return tree_map(lambda v: to_array(spenv, v), spvalues, is_leaf=_is_value)
 
 
 def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """A pytree of values as one of the types of the arrays that they stand for."""
+    """The abstract values of the dense arrays that a pytree of values represents."""
 
     def aval(spvalue: SparsifyValue) -> ShapedArray:
         data: Any = get_aval(spenv.data(spvalue))

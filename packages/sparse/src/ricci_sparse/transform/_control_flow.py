@@ -1,4 +1,4 @@
-"""Programs inside of programs, on sparse values: calls, loops and branches."""
+"""Sparse rules of primitives with jaxprs: calls, loops and branches."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,26 +18,26 @@ from ._values import (
 )
 
 
-def _program_rule(primitive: Primitive) -> SparseRule | None:
-    """The rule of a primitive that stands for a program: its equations, one by one."""
-    program = program_rules.get(primitive)
-    if program is None:
+def _call_rule(primitive: Primitive) -> SparseRule | None:
+    """The rule of a call: evaluate the equations of its jaxpr."""
+    inner_jaxpr = program_rules.get(primitive)
+    if inner_jaxpr is None:
         return None
 
     def rule(
         spenv: SparsifyEnv, *spvalues: SparsifyValue, **params: Any
     ) -> Sequence[SparsifyValue]:
-        jaxpr, _ = program(**params)
+        jaxpr, _ = inner_jaxpr(**params)
         return eval_sparse(jaxpr, jaxpr.consts, spvalues, spenv)
 
     return rule
 
 
-further_rules.append(_program_rule)
+further_rules.append(_call_rule)
 
 
-def _on_arrays(jaxpr: Jaxpr) -> Callable[..., list[ArrayOrSparse]]:
-    """A program as a function of arrays, some of which are sparse."""
+def _as_function(jaxpr: Jaxpr) -> Callable[..., list[ArrayOrSparse]]:
+    """A jaxpr as a function of arrays, some of which are sparse."""
 
     def run(*arrays: ArrayOrSparse) -> list[ArrayOrSparse]:
         spenv = SparsifyEnv()
@@ -51,7 +51,7 @@ def _on_arrays(jaxpr: Jaxpr) -> Callable[..., list[ArrayOrSparse]]:
 def _cond(
     index: Array, *operands: ArrayOrSparse, branches: Sequence[Jaxpr], **params: Any
 ) -> list[ArrayOrSparse]:
-    return lax.switch(index, [_on_arrays(branch) for branch in branches], *operands)
+    return lax.switch(index, [_as_function(branch) for branch in branches], *operands)
 
 
 def _while(
@@ -64,7 +64,7 @@ def _while(
 ) -> list[ArrayOrSparse]:
     first = cond_nconsts + body_nconsts
     cond_consts, body_consts = operands[:cond_nconsts], operands[cond_nconsts:first]
-    holds, body = _on_arrays(cond_jaxpr), _on_arrays(body_jaxpr)
+    holds, body = _as_function(cond_jaxpr), _as_function(body_jaxpr)
     return lax.while_loop(
         lambda carry: holds(*cond_consts, *carry)[0],
         lambda carry: body(*body_consts, *carry),
@@ -89,7 +89,7 @@ def _scan(
             "sparsify: scan over a sparse array. Make it dense first, with todense, or loop over "
             "its positions."
         )
-    run = _on_arrays(jaxpr)
+    run = _as_function(jaxpr)
 
     def body(carry: list[ArrayOrSparse], x: list[Array]) -> tuple[list[ArrayOrSparse], list[Array]]:
         outs = run(*consts, *carry, *x)

@@ -1,9 +1,9 @@
-"""Primitives that stand for a function of other operations.
+"""Primitives that are defined by a function of other operations.
 
-Sparse operations are few lines of gathers, products and scatters. Functions of these would have
-all transformations; a primitive has a name, by which a traced program shows it and ``sparsify``
-finds its rule. ``formula`` makes a primitive of a function. Its rules are those of a staged call of
-the program that the function is for operands of these types.
+Sparse operations are few lines of gathers, products and scatters. Plain functions would have
+all transformations; a primitive has a name, by which a jaxpr shows it and ``sparsify``
+finds its rule. ``function_primitive`` makes a primitive of a function. Its rules are those of a
+staged call of the function's jaxpr for the operands' types, which is cached.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,22 +36,22 @@ from ricci_lax import jit_p
 from ricci_lax.authoring import no_examples
 from ricci_stablehlo import Lowering, Value, of_function
 
-_programs: Cache[Any, Jaxpr] = Cache("programs of sparse operations", 2048)
+_jaxprs: Cache[Any, Jaxpr] = Cache("jaxprs of sparse operations", 2048)
 
 
 def _type_of(x: Any) -> Any:
-    """The type of an operand, or of what stands for one in a transpose rule."""
+    """The type of an operand, or of an undefined primal in a transpose rule."""
     aval = getattr(x, "aval", None)
     return get_aval(x) if aval is None else aval
 
 
-def formula(
+def function_primitive(
     name: str,
     fun: Callable[..., Array | Sequence[Array]],
     *,
     multiple_results: bool = False,
 ) -> Primitive:
-    """Define a primitive that computes what a function of arrays computes.
+    """Define a primitive by a function of arrays.
 
     Args:
       name: the printed name.
@@ -60,10 +60,10 @@ def formula(
       multiple_results: whether the primitive has several results.
     """
 
-    def program(types: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
+    def jaxpr_of(types: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
         key = (name, types, *params.items(), trace_key())
-        found = _programs.entries.get(key)
-        return _programs.make(key, trace, types, params) if found is None else found
+        cached = _jaxprs.entries.get(key)
+        return _jaxprs.make(key, trace, types, params) if cached is None else cached
 
     def trace(types: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
         def flat(*xs: Array) -> Sequence[Any]:
@@ -73,29 +73,31 @@ def formula(
         return trace_to_jaxpr(flat, types, DebugInfo("jit", name), no_origin)
 
     def staged(args: Sequence[Any], params: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-        """The parameters of the staged call, and its further leading operands."""
-        jaxpr = program(tuple(map(_type_of, args)), params)
+        """The parameters of the staged call, and the constants that precede its operands."""
+        jaxpr = jaxpr_of(tuple(map(_type_of, args)), params)
         return {"jaxpr": convert_constvars(jaxpr), "name": name}, list(jaxpr.consts)
 
     def results(outs: Any) -> Any:
         return outs if multiple_results else outs[0]
 
     def abstract_eval(*avals: Any, **params: Any) -> Any:
-        return results(program(avals, params).out_avals)
+        return results(jaxpr_of(avals, params).out_avals)
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         call, consts = staged(primals, params)
         zeros = [Zero(tangent_aval(get_aval(c))) for c in consts]
-        outs, found = jvp_rules[jit_p]((*consts, *primals), (*zeros, *tangents), **call)
-        return results(outs), results(found)
+        outs, out_tangents = jvp_rules[jit_p]((*consts, *primals), (*zeros, *tangents), **call)
+        return results(outs), results(out_tangents)
 
     def linearize(
         tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
         call, consts = staged(primals, params)
         zeros = [Zero(tangent_aval(get_aval(c))) for c in consts]
-        outs, found = linearize_rules[jit_p](tape, (*consts, *primals), (*zeros, *tangents), **call)
-        return results(outs), results(found)
+        outs, out_tangents = linearize_rules[jit_p](
+            tape, (*consts, *primals), (*zeros, *tangents), **call
+        )
+        return results(outs), results(out_tangents)
 
     def split(tape: Any, args: Sequence[Any], **params: Any) -> Any:
         call, consts = staged(args, params)
@@ -113,7 +115,7 @@ def formula(
             aval if dim is None else aval.remove_dimension(dim)
             for aval, dim in zip(map(get_aval, args), dims, strict=True)
         )
-        jaxpr = program(types, params)
+        jaxpr = jaxpr_of(types, params)
         call = {"jaxpr": convert_constvars(jaxpr), "name": name}
         consts = jaxpr.consts
         unmapped = (None,) * len(consts)
@@ -121,7 +123,7 @@ def formula(
         return results(outs), results(out_dims)
 
     def lower(ctx: Lowering, *operands: Value, **params: Any) -> Any:
-        jaxpr = program(tuple(x.aval for x in operands), params)
+        jaxpr = jaxpr_of(tuple(x.aval for x in operands), params)
         return results(ctx.inline(jaxpr, operands))
 
     return define(
@@ -135,8 +137,8 @@ def formula(
         transpose=transpose,
         batch=batch,
         lower=of_function(fun, lower),
-        examples=no_examples("its rules are those of the program that it stands for"),
+        examples=no_examples("its rules are those of its jaxpr"),
     )
 
 
-__all__ = ["formula"]
+__all__ = ["function_primitive"]

@@ -1,4 +1,4 @@
-"""``vmap`` over BCOO and BCSR arrays: an example of a batch has one batch dimension less."""
+"""``vmap`` over BCOO and BCSR arrays: the mapped axis is one of their batch dimensions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +10,10 @@ from .bcsr import BCSR
 
 
 def _example(cont: Callable[..., Any], index: Any, batch: BCOO | BCSR, axis: int | None) -> Any:
-    """One example of a batch of sparse arrays.
+    """Take one example of a batch of sparse arrays.
 
     Raises:
-      ValueError: if the mapped axis is no batch dimension.
+      ValueError: if the mapped axis is not a batch dimension.
     """
     if axis is None:
         return batch
@@ -23,21 +23,21 @@ def _example(cont: Callable[..., Any], index: Any, batch: BCOO | BCSR, axis: int
             f"vmap: cannot map over axis {axis!r} of a {name} array with {batch.n_batch} batch "
             "dimensions: the mapped axis must be one of these. See update_layout."
         )
-    parts, known = batch.tree_flatten()
+    parts, aux = batch.tree_flatten()
     shape = batch.shape[:axis] + batch.shape[axis + 1 :]
     # A part of size 1 belongs to every example.
-    found = [
+    examples = [
         part.squeeze(axis) if part.shape[axis] == 1 != batch.shape[axis] else cont(part, axis)
         for part in parts
     ]
-    return type(batch).tree_unflatten(known | {"shape": shape}, found)
+    return type(batch).tree_unflatten(aux | {"shape": shape}, examples)
 
 
 def _batch(cont: Callable[..., Any], axis_size: Any, element: BCOO | BCSR, axis: int | None) -> Any:
-    """The batch of a sparse array that a mapped function has returned.
+    """Batch a sparse array that a mapped function has returned.
 
     Raises:
-      ValueError: if the new axis would stand among others than batch dimensions.
+      ValueError: if the new axis would not be a batch dimension.
     """
     if axis is None:
         return element
@@ -47,10 +47,10 @@ def _batch(cont: Callable[..., Any], axis_size: Any, element: BCOO | BCSR, axis:
             f"vmap: cannot put the mapped axis at {axis!r} of a {name} array with "
             f"{element.n_batch} batch dimensions: it must stand among these."
         )
-    parts, known = element.tree_flatten()
+    parts, aux = element.tree_flatten()
     shape = (*element.shape[:axis], axis_size, *element.shape[axis:])
-    found = [cont(axis_size, part, axis) for part in parts]
-    return type(element).tree_unflatten(known | {"shape": shape}, found)
+    batched = [cont(axis_size, part, axis) for part in parts]
+    return type(element).tree_unflatten(aux | {"shape": shape}, batched)
 
 
 for _class in (BCOO, BCSR):
