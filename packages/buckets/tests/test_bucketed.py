@@ -1,4 +1,4 @@
-"""``bucketed``: its arguments, how many programs it makes, and what it refuses."""
+"""``bucketed``: its arguments, the number of executables, and its errors."""
 
 import inspect
 import re
@@ -25,7 +25,7 @@ def _rows(n, columns=3):
     return np.arange(1.0, n * columns + 1, dtype=np.float32).reshape(n, columns)
 
 
-def test_as_many_programs_as_sizes():
+def test_compiles_once_for_each_size_and_traces_once():
     traces = []
 
     def mean(x):
@@ -41,14 +41,14 @@ def test_as_many_programs_as_sizes():
     assert len(traces) == 1  # once for all sizes
 
 
-def test_powers_of_two():
+def test_default_sizes_are_powers_of_two():
     function = bucketed(lambda x: jnp.cumsum(x))
     for n in (1, 2, 3, 5, 8, 9):
         assert function(np.ones(n, np.float32)).tolist() == list(range(1, n + 1))
     assert [sizes["n"] for sizes in function.compiled] == [1, 2, 4, 8, 16]
 
 
-def test_two_lengths():
+def test_arguments_can_have_different_lengths():
     def scores(queries, keys, scale):
         return jnp.dot(queries, keys.T).max(1) * scale
 
@@ -58,12 +58,12 @@ def test_two_lengths():
         sizes={"q": [4], "k": [8, 16]},
     )
     for q, k in ((1, 5), (4, 9), (3, 8)):
-        found = function(_rows(q), keys=_rows(k), scale=2.0)
-        np.testing.assert_allclose(found, 2 * (_rows(q) @ _rows(k).T).max(1))
+        result = function(_rows(q), keys=_rows(k), scale=2.0)
+        np.testing.assert_allclose(result, 2 * (_rows(q) @ _rows(k).T).max(1))
     assert function.compiled == [{"k": 8, "q": 4}, {"k": 16, "q": 4}]
 
 
-def test_two_padded_axes_of_one_array():
+def test_one_array_can_have_two_padded_axes():
     function = bucketed(lambda x: (x.reshape(-1), x.T, x.sum()), axis="a, b", sizes=[4])
     for shape in ((1, 4), (3, 2), (4, 4)):
         x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
@@ -73,7 +73,7 @@ def test_two_padded_axes_of_one_array():
         np.testing.assert_allclose(total, x.sum(), rtol=1e-5, atol=1e-6)
 
 
-def test_pytrees_and_what_is_not_padded():
+def test_arguments_can_be_pytrees_and_unpadded():
     params = {"w": np.eye(3, dtype=np.float32), "b": None}
 
     def loss(params, batch):
@@ -83,43 +83,43 @@ def test_pytrees_and_what_is_not_padded():
     for n in (2, 7):
         batch = {"x": _rows(n), "weight": np.linspace(0, 1, n).astype(np.float32)}
         value, gradient = step(params, batch)
-        wanted = np.mean(batch["x"] * batch["weight"][:, None])
-        np.testing.assert_allclose(value, wanted, rtol=1e-5)
+        expected = np.mean(batch["x"] * batch["weight"][:, None])
+        np.testing.assert_allclose(value, expected, rtol=1e-5)
         row = (batch["x"] * batch["weight"][:, None]).sum(0) / (n * 3)
         np.testing.assert_allclose(gradient["w"], np.tile(row[:, None], 3), rtol=1e-5)
         assert gradient["b"] is None
 
 
-def test_negative_axis_and_vmap_inside():
+def test_axis_can_be_negative_with_vmap_inside():
     function = bucketed(vmap(lambda row: row / row.sum()), axis=-1, sizes=[8])
     x = _rows(2, 5)
     np.testing.assert_allclose(function(x), x / x.sum(1, keepdims=True), rtol=1e-6)
 
 
-def test_integers_and_booleans():
+def test_reductions_of_integers_and_booleans_ignore_padding():
     function = bucketed(lambda x, keep: (x.max(), x.min(), (x * keep).sum(), keep.all()), sizes=[4])
     x, keep = np.array([3, -5, 2]), np.array([True, True, True])
     assert [int(v) for v in function(x, keep)] == [3, -5, 0, 1]
 
 
-def test_no_elements():
+def test_empty_arrays_are_not_padded():
     function = bucketed(lambda x: (x.sum(), x), sizes=[4])
     total, same = function(np.zeros(0, np.float32))
     assert (float(total), same.shape) == (0.0, (0,))
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_widths_of_types(wide):
+def test_result_dtypes_follow_enable_x64(wide):
     with enable_x64(wide):
         function = bucketed(lambda x, y: (x * y).mean() + x.shape[0], axis=(0, None), sizes=[4])
         for _ in range(2):
-            found = function(np.arange(3.0), 2.0)
-            assert found.dtype == ("float64" if wide else "float32")
-            assert float(found) == 5.0
+            result = function(np.arange(3.0), 2.0)
+            assert result.dtype == ("float64" if wide else "float32")
+            assert float(result) == 5.0
             clear_caches()
 
 
-def test_constraints():
+def test_constraints_allow_operations_and_are_checked():
     buffer = np.zeros(16, np.float32)
 
     def write(x):
@@ -192,7 +192,7 @@ def _in_a_loop(x):
         (_in_a_loop, "every coefficient of a Fourier transform"),
     ],
 )
-def test_refused_with_its_line(fun, reason):
+def test_errors_name_the_operation_and_its_line(fun, reason):
     lines, first = inspect.getsourcelines(fun)
     line = first + next(i for i, text in enumerate(lines) if "# here" in text)
     function = bucketed(fun, sizes=[4])
@@ -205,7 +205,7 @@ def test_refused_with_its_line(fun, reason):
     assert function.compiled == []
 
 
-def test_the_argument_is_named():
+def test_errors_name_the_padded_argument():
     function = bucketed(lambda mask, tokens: jnp.fft.fft(tokens), axis=("m", "t"), sizes=[4])
     with pytest.raises(PaddingError, match="t is axis 0 of tokens"):
         function(np.ones(2), np.ones(3, np.float32))
@@ -225,18 +225,18 @@ def test_the_argument_is_named():
         ({"axis": None}, (np.ones(5),), "no argument has a padded axis"),
     ],
 )
-def test_wrong_arguments(options, args, words):
+def test_invalid_arguments_are_named(options, args, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         bucketed(lambda x: x, **options)(*args)
 
 
-def test_lengths_that_differ():
+def test_axes_of_one_length_must_agree():
     function = bucketed(lambda x, y: x, sizes=[4])
     with pytest.raises(ValueError, match="axis 0 of y has 3 elements, and axis 0 of x"):
         function(np.ones(2), np.ones(3))
 
 
-def test_outermost_only():
+def test_bucketed_inside_a_transformation_raises():
     function = bucketed(lambda x: x.sum(), sizes=[4])
     with pytest.raises(TypeError, match="Put bucketed outermost"):
         grad(function)(np.ones(3, np.float32))

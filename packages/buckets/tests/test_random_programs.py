@@ -1,4 +1,4 @@
-"""Random small programs give the same whatever their padding holds.
+"""Random small functions have the same results for any content of their padding.
 
 Each program is a chain of operations that are drawn at random, on matrices of which any axis may be
 padded; the sum and the maximum after each operation are results as well.
@@ -75,7 +75,7 @@ def _program(seed):
 
 
 @pytest.mark.parametrize("seed", range(COUNT))
-def test_padding_changes_nothing(seed, monkeypatch):
+def test_results_of_random_functions_do_not_depend_on_padding(seed, monkeypatch):
     monkeypatch.setattr(padding, "extreme", True)
     names, run = _program(seed)
     function = bucketed(run, sizes=[SIZE])

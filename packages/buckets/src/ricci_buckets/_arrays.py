@@ -1,4 +1,4 @@
-"""Padding arrays, and cutting results to their lengths, without a program for each length."""
+"""Pad arguments and crop results on the host, without compiling for each length."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,24 +8,24 @@ from ricci_ir import Array
 from ricci_lax import slice as lax_slice
 from ricci_xla import device_put
 
-from ._placing import taken
+from ._dynamic_moves import take
 
-__all__ = ["cut", "padded", "padding"]
+__all__ = ["crop", "pad_to", "padding"]
 
 
 class Padding:
-    """What padding is filled with.
+    """The fill values of padding.
 
     Attributes:
       extreme: fill with NaN and the greatest integers in place of zeros. Results are the same, as
-        no padding reaches them; tests see that they are.
+        no padding reaches them, which tests check.
     """
 
     def __init__(self):
         self.extreme: bool = False
 
     def fill(self, dtype: np.dtype) -> float:
-        """The content of the padding of an array."""
+        """The fill value of an array's padding."""
         if not self.extreme:
             return 0
         if dtype.kind == "b":
@@ -38,12 +38,12 @@ class Padding:
 padding: Padding = Padding()
 
 
-def padded(x: Array, sizes: Mapping[int, int]) -> Array | np.ndarray:
-    """A copy of an array on the host, with larger sizes along some of its axes."""
+def pad_to(x: Array, sizes: Mapping[int, int]) -> Array | np.ndarray:
+    """Pad an array on the host to larger sizes along some axes."""
     if not isinstance(getattr(x, "dtype", np.dtype(float)), np.dtype):  # random keys
         for axis, size in sizes.items():
             positions = np.minimum(np.arange(size, dtype=np.int32), np.int32(x.shape[axis] - 1))
-            x = taken(x, positions, axis)
+            x = take(x, positions, axis)
         return x
     array = np.asarray(x)
     shape = [sizes.get(axis, n) for axis, n in enumerate(array.shape)]
@@ -52,7 +52,7 @@ def padded(x: Array, sizes: Mapping[int, int]) -> Array | np.ndarray:
     return result
 
 
-def cut(x: Array, shape: Sequence[int]) -> Array | np.ndarray:
+def crop(x: Array, shape: Sequence[int]) -> Array | np.ndarray:
     """The first elements of an array along each axis."""
     if tuple(shape) == x.shape:
         return x

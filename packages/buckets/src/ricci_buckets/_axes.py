@@ -7,7 +7,7 @@ from typing import Any
 
 from ricci_pytree import broadcast_prefix, tree_leaves
 
-__all__ = ["PaddedAxes", "described", "padded_axes_of_call", "read_entry"]
+__all__ = ["PaddedAxes", "describe_axes", "padded_axes_of_call", "read_entry"]
 
 # The names of the padded axes of one array, by axis.
 type PaddedAxes = Mapping[int, str]
@@ -19,10 +19,10 @@ _NAME = "n"
 def padded_axes_of_call(
     axis: object, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Any]:
-    """The entry of ``axis`` for each leaf of ``(args, kwargs)``: an int, a text or ``None``.
+    """The entry of ``axis`` for each leaf of ``(args, kwargs)``: an int, a string or ``None``.
 
     Raises:
-      ValueError: if ``axis`` does not fit the arguments.
+      ValueError: if ``axis`` does not match the arguments.
     """
     names = _parameters(fun)
     if isinstance(axis, Mapping) and names is not None and axis and set(axis) <= set(names):
@@ -38,16 +38,16 @@ def padded_axes_of_call(
         positional, keywords = axis, dict.fromkeys(kwargs)
     else:
         positional, keywords = (axis,) * len(args), dict.fromkeys(kwargs, axis)
-    found: list[Any] = []
+    entries: list[Any] = []
     for entry, value in [
         *zip(positional, args, strict=True),
         *((keywords[name], kwargs[name]) for name in sorted(kwargs)),
     ]:
         if entry is None:
-            found += [None] * len(tree_leaves(value))
+            entries += [None] * len(tree_leaves(value))
         else:
-            found += broadcast_prefix(entry, value, is_leaf=lambda x: x is None)
-    return found
+            entries += broadcast_prefix(entry, value, is_leaf=lambda x: x is None)
+    return entries
 
 
 def _parameters(fun: Callable[..., Any]) -> list[str] | None:
@@ -58,7 +58,7 @@ def _parameters(fun: Callable[..., Any]) -> list[str] | None:
 
 
 def read_entry(entry: Any, ndim: int, what: str) -> dict[int, str]:
-    """The padded axes of one array, with the name of each one's length.
+    """Parse an entry of ``axis``: the name of the length of each padded axis of one array.
 
     Args:
       entry: an int, ``None``, or a name for each axis with ``_`` for those that are not padded,
@@ -67,7 +67,7 @@ def read_entry(entry: Any, ndim: int, what: str) -> dict[int, str]:
       what: the argument, for messages.
 
     Raises:
-      ValueError: if the entry does not fit the array.
+      ValueError: if the entry does not match the array.
     """
     if entry is None:
         return {}
@@ -89,15 +89,15 @@ def read_entry(entry: Any, ndim: int, what: str) -> dict[int, str]:
     if not -ndim <= axis < ndim:
         raise ValueError(
             f"bucketed: axis={entry!r} for {what}, an array of {ndim} dimensions. Give the number "
-            f"of one of its dimensions, a text that names those that are padded, or None."
+            f"of one of its dimensions, a string that names those that are padded, or None."
         )
     return {axis % ndim: _NAME}
 
 
-def described(names: Sequence[str], axes: Sequence[PaddedAxes]) -> dict[str, str]:
-    """Which axes of which arguments each length belongs to, in words."""
-    found: dict[str, list[str]] = {}
-    for name, own in zip(names, axes, strict=True):
-        for axis, variable in own.items():
-            found.setdefault(variable, []).append(f"axis {axis} of {name}")
-    return {variable: ", ".join(places) for variable, places in found.items()}
+def describe_axes(names: Sequence[str], axes: Sequence[PaddedAxes]) -> dict[str, str]:
+    """Describe the axes of arguments that have each length, for messages."""
+    axes_by_name: dict[str, list[str]] = {}
+    for name, padded_axes in zip(names, axes, strict=True):
+        for axis, variable in padded_axes.items():
+            axes_by_name.setdefault(variable, []).append(f"axis {axis} of {name}")
+    return {variable: ", ".join(places) for variable, places in axes_by_name.items()}

@@ -1,4 +1,4 @@
-"""``bucketed``: a function of arrays of varying sizes, as a few compiled programs."""
+"""``bucketed``: compile a function of varying array sizes for a few padded sizes only."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -30,12 +30,12 @@ from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 from ricci_xla import jit
 
 from . import _rules as _rules
-from ._arrays import cut, padded
-from ._axes import PaddedAxes, described, padded_axes_of_call, read_entry
+from ._arrays import crop, pad_to
+from ._axes import PaddedAxes, describe_axes, padded_axes_of_call, read_entry
 from ._errors import PaddingError
 from ._extents import Extents
+from ._interpreter import run_padded
 from ._sizes import Sizes, read_sizes
-from ._walk import run_padded
 
 __all__ = ["Bucketed", "bucketed"]
 
@@ -47,34 +47,34 @@ def bucketed[**P, R](
     sizes: Sequence[int] | str | Mapping[str, Sequence[int] | str] = "powers of two",
     constraints: Sequence[str] = (),
 ) -> "Bucketed[P, R]":
-    """A function of arrays whose sizes vary, compiled for a few sizes only.
+    """Compile a function of arrays whose sizes vary for a few sizes only.
 
-    Arguments are padded to the next of ``sizes``, and one compiled program serves all lengths up to
-    that size. Results are those of ``fun`` on the arguments as they are: the traced program is
-    changed where padding would reach a result, and refused where that cannot be done.
+    Arguments are padded to the next of ``sizes``, and one executable serves all lengths up to
+    that size. Results are those of ``fun`` on the unpadded arguments: operations of the jaxpr
+    are changed where padding would reach a result; where that is impossible, an error is raised.
 
     Args:
-      fun: a function of pytrees of arrays; ``grad(f)`` and ``vmap(f)`` are such. It is compiled, so
+      fun: a function of pytrees of arrays, such as ``grad(f)`` or ``vmap(f)``. It is compiled, so
         ``jit`` around or inside of it is not needed.
       axis: the axis that is padded: an int for all arguments, a tuple with an entry for each
         positional argument, or a dict by the names of arguments. An entry is an int, ``None`` for
-        an argument that is not padded, or a text that names the length of each padded axis,
+        an argument that is not padded, or a string that names the length of each padded axis,
         ``"batch, time, _"``; or a pytree of these that is a prefix of the argument. Axes with the
         same name have the same length; that of axes given as ints is ``n``.
-      sizes: the sizes to pad to, or ``"powers of two"``; or a dict of such, by the lengths' names.
-      constraints: what is known of the lengths, such as ``"n >= 2"``; see ``SymbolicScope``.
+      sizes: the sizes to pad to, or ``"powers of two"``; or a dict of these by the lengths' names.
+      constraints: assumptions about the lengths, such as ``"n >= 2"``; see ``SymbolicScope``.
 
     Returns:
-      A function that returns what ``fun`` returns. Its attribute ``compiled`` lists the sizes that
-      programs were compiled for.
+      A function with the results of ``fun``. Its attribute ``compiled`` lists the sizes that
+      it was compiled for.
 
     Raises:
-      TypeError: if ``fun`` is no function.
+      TypeError: if ``fun`` is not a function.
       PaddingError: from a call, if it cannot be shown that padding reaches no result.
-      ValueError: if the sizes, the axes or the lengths of a call do not fit.
+      ValueError: if the sizes, the axes or the lengths of a call are invalid.
 
     Example:
-      Sentences of any length, by two compiled programs:
+      Sentences of any length, by two executables:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -92,12 +92,12 @@ def bucketed[**P, R](
     return Bucketed(fun, axis, read_sizes(sizes), tuple(constraints))
 
 
-class _Traced:
+class _SymbolicTrace:
     """A function traced for types with symbolic sizes; it serves all sizes and lengths.
 
     Attributes:
       out_shapes: the shape of each result, with symbolic sizes.
-      run: the program as a jitted function of the lengths and the padded arrays.
+      run: a jitted function of the lengths and the padded arrays.
       compiled: the sizes that it was called with.
     """
 
@@ -108,7 +108,7 @@ class _Traced:
         axes: Sequence[PaddedAxes],
         origins: Mapping[str, str],
         name: str,
-        where: Source,
+        source: Source,
         scope: SymbolicScope,
     ):
         self.out_tree: PyTreeDef = out_tree
@@ -120,29 +120,29 @@ class _Traced:
         def run(lengths: dict[str, Any], leaves: list[Any]) -> list[Any]:
             sizes = {
                 variable: x.shape[axis]
-                for x, own in zip(leaves, axes, strict=True)
-                for axis, variable in own.items()
+                for x, padded_axes in zip(leaves, axes, strict=True)
+                for axis, variable in padded_axes.items()
             }
             extents = Extents(sizes, lengths, origins)
-            results = run_padded(jaxpr, leaves, extents, where)
-            return [_cleared(extents, x, aval) for x, aval in zip(results, outs, strict=True)]
+            results = run_padded(jaxpr, leaves, extents, source)
+            return [_zero_padding(extents, x, aval) for x, aval in zip(results, outs, strict=True)]
 
         run.__name__ = run.__qualname__ = f"bucketed_{name}"
         self.run: Callable[[dict[str, Any], list[Any]], list[Any]] = jit(run)
 
     def check(self, lengths: Mapping[str, int]) -> None:
-        """Raise ``ValueError`` if the lengths of a call are none that the trace is for."""
+        """Raise ``ValueError`` if the lengths of a call violate a constraint."""
         for constraint in self.scope.constraints:
-            difference = _at(constraint.difference, lengths)
+            difference = _evaluate(constraint.difference, lengths)
             if difference < 0 or (difference and constraint.comparison == "=="):
-                found = ", ".join(f"{name} = {n}" for name, n in lengths.items())
+                values = ", ".join(f"{name} = {n}" for name, n in lengths.items())
                 raise ValueError(
-                    f"bucketed: the constraint {constraint.text} does not hold for {found}."
+                    f"bucketed: the constraint {constraint.text} does not hold for {values}."
                 )
 
 
 class Bucketed[**P, R]:
-    """A function that pads its arguments to a few sizes; ``bucketed`` makes them.
+    """A function that pads its arguments to a few sizes, returned by ``bucketed``.
 
     Args:
       fun, axis, sizes, constraints: as for ``bucketed``.
@@ -167,17 +167,17 @@ class Bucketed[**P, R]:
         self._sizes = sizes
         self._constraints = constraints
         self._name: str = getattr(fun, "__name__", type(fun).__name__)
-        self._where: Source = Source(getattr(fun, "__code__", None), -1)
-        self._traced: Cache[Any, _Traced] = Cache("bucketed functions", 256)
+        self._source: Source = Source(getattr(fun, "__code__", None), -1)
+        self._traced: Cache[Any, _SymbolicTrace] = Cache("bucketed functions", 256)
         self._exact: Callable[P, R] = jit(fun)
         functools.update_wrapper(self, fun, updated=())
 
     @property
     def compiled(self) -> list[dict[str, int]]:
-        """The sizes that programs were compiled for, by the names of lengths."""
-        programs = list(self._traced.entries.values())
-        found = [dict(sizes) for traced in programs for sizes in traced.compiled.values()]
-        return sorted(found, key=lambda sizes: sorted(sizes.items()))
+        """The sizes that the function was compiled for, by the names of lengths."""
+        traces = list(self._traced.entries.values())
+        buckets = [dict(sizes) for traced in traces for sizes in traced.compiled.values()]
+        return sorted(buckets, key=lambda sizes: sorted(sizes.items()))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return _call(self, *args, **kwargs)
@@ -194,18 +194,20 @@ class Bucketed[**P, R]:
         lengths = _lengths(leaves, axes, names)
         if 0 in lengths.values():
             return self._exact(*args, **kwargs)
-        origins = described(names, axes)
+        origins = describe_axes(names, axes)
         sizes = {name: self._bucket(name, n, origins) for name, n in lengths.items()}
         traced = self._trace(tree, leaves, axes, names, lengths)
         traced.check(lengths)
         arrays = [
-            padded(x, {axis: sizes[name] for axis, name in own.items()}) if own else x
-            for x, own in zip(leaves, axes, strict=True)
+            pad_to(x, {axis: sizes[name] for axis, name in padded_axes.items()})
+            if padded_axes
+            else x
+            for x, padded_axes in zip(leaves, axes, strict=True)
         ]
         results = traced.run({name: np.int32(n) for name, n in lengths.items()}, arrays)
         traced.compiled[tuple(sizes.values())] = sizes
-        shapes = ([_at(n, lengths) for n in shape] for shape in traced.out_shapes)
-        return tree_unflatten(traced.out_tree, list(map(cut, results, shapes)))
+        shapes = ([_evaluate(n, lengths) for n in shape] for shape in traced.out_shapes)
+        return tree_unflatten(traced.out_tree, list(map(crop, results, shapes)))
 
     def _bucket(self, name: str, length: int, origins: Mapping[str, str]) -> int:
         sizes = self._sizes.get(name) if isinstance(self._sizes, Mapping) else self._sizes
@@ -220,17 +222,21 @@ class Bucketed[**P, R]:
         axes: Sequence[PaddedAxes],
         names: Sequence[str],
         lengths: Mapping[str, int],
-    ) -> _Traced:
+    ) -> _SymbolicTrace:
         avals: list[Any] = list(map(argument_aval, leaves))
         types = tuple(
-            (tuple(own.get(i, n) for i, n in enumerate(aval.shape)), aval.dtype, aval.weak_type)
-            for aval, own in zip(avals, axes, strict=True)
+            (
+                tuple(padded_axes.get(i, n) for i, n in enumerate(aval.shape)),
+                aval.dtype,
+                aval.weak_type,
+            )
+            for aval, padded_axes in zip(avals, axes, strict=True)
         )
         key = tree, types, trace_context()
-        found = self._traced.entries.get(key)
-        if found is None:
-            found = self._traced.make(key, self._make, tree, types, names, lengths)
-        return found
+        traced = self._traced.entries.get(key)
+        if traced is None:
+            traced = self._traced.make(key, self._make, tree, types, names, lengths)
+        return traced
 
     def _make(
         self,
@@ -238,7 +244,7 @@ class Bucketed[**P, R]:
         types: Sequence[Any],
         names: Sequence[str],
         lengths: Mapping[str, int],
-    ) -> _Traced:
+    ) -> _SymbolicTrace:
         scope = SymbolicScope(self._constraints)
         symbols = {name: symbolic_shape(name, scope=scope)[0] for name in lengths}
         avals = [
@@ -260,10 +266,10 @@ class Bucketed[**P, R]:
         except (InconclusiveDimensionOperation, TypeError) as error:
             if "symbolic dimension" not in str(error).lower():
                 raise
-            raise PaddingError(_undecided(error, self._where)) from error
+            raise PaddingError(_inconclusive_message(error, self._source)) from error
         axes = [{i: n for i, n in enumerate(t[0]) if isinstance(n, str)} for t in types]
-        origins = described(names, axes)
-        return _Traced(jaxpr, out_tree, axes, origins, self._name, self._where, scope)
+        origins = describe_axes(names, axes)
+        return _SymbolicTrace(jaxpr, out_tree, axes, origins, self._name, self._source, scope)
 
 
 @api_boundary
@@ -271,8 +277,8 @@ def _call(function: Bucketed[..., Any], *args: object, **kwargs: object) -> Any:
     return function._run(args, kwargs)
 
 
-def _cleared(extents: Extents, x: ArrayLike, aval: ShapedArray) -> ArrayLike:
-    """A result with zeros as padding, so that checks for NaN of whole results see none there."""
+def _zero_padding(extents: Extents, x: ArrayLike, aval: ShapedArray) -> ArrayLike:
+    """Fill the padding of a result with zeros, so that checks for NaN find none in it."""
     mask = extents.mask(aval, range(len(aval.shape)))
     if mask is None or not isinstance(aval.dtype, np.dtype):
         return x
@@ -283,7 +289,7 @@ def _check_not_traced(leaves: Sequence[Any]) -> None:
     if any(isinstance(leaf, Tracer) for leaf in leaves):
         raise TypeError(
             "bucketed: the function was called with a traced value, inside of jit or of another "
-            "transformation, whose program is for one size. Put bucketed outermost: "
+            "transformation, which is for one size. Put bucketed outermost: "
             "bucketed(grad(f)) and bucketed(f), not grad(bucketed(f)) and jit(bucketed(f))."
         )
 
@@ -292,38 +298,38 @@ def _lengths(
     leaves: Sequence[Any], axes: Sequence[PaddedAxes], names: Sequence[str]
 ) -> dict[str, int]:
     """The length of each variable in the arguments of a call."""
-    found: dict[str, int] = {}
+    length_of: dict[str, int] = {}
     first: dict[str, str] = {}
-    for x, own, name in zip(leaves, axes, names, strict=True):
-        for axis, variable in own.items():
+    for x, padded_axes, name in zip(leaves, axes, names, strict=True):
+        for axis, variable in padded_axes.items():
             n = np.shape(x)[axis]
-            if found.setdefault(variable, n) != n:
+            if length_of.setdefault(variable, n) != n:
                 raise ValueError(
                     f"bucketed: axis {axis} of {name} has {n} elements, and {first[variable]}, "
-                    f"which has the same length {variable!r}, has {found[variable]}. Give axes of "
+                    f"with the same length {variable!r}, has {length_of[variable]}. Give axes of "
                     'different lengths different names: axis="rows, _" and axis="columns".'
                 )
             first.setdefault(variable, f"axis {axis} of {name}")
-    if not found:
+    if not length_of:
         raise ValueError(
             "bucketed: no argument has a padded axis. Name one with axis=, as vmap's in_axes does."
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(length_of.items()))
 
 
-def _at(n: Any, lengths: Mapping[str, int]) -> int:
+def _evaluate(n: Any, lengths: Mapping[str, int]) -> int:
     return n.evaluate(lengths) if is_symbolic_dim(n) else n
 
 
-def _undecided(error: Exception, where: Source) -> str:
-    place, trace = where, error.__traceback__
+def _inconclusive_message(error: Exception, outer_source: Source) -> str:
+    source, trace = outer_source, error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
         if not is_internal_module(frame.f_globals.get("__name__")):
-            place = Source(frame.f_code, trace.tb_lasti)
+            source = Source(frame.f_code, trace.tb_lasti)
         trace = trace.tb_next
     return (
-        f"bucketed: what the function does at {place} depends on a length, and one program "
+        f"bucketed: the function's behaviour at {source} depends on a length, and one executable "
         f"serves all lengths of a bucket.\n{error}\n"
-        "bucketed takes such constraints, too: constraints=['n >= 2']."
+        "bucketed takes constraints as well: constraints=['n >= 2']."
     )

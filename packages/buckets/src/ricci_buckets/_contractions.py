@@ -1,7 +1,7 @@
-"""Rules of products and of operations with windows.
+"""Padding rules of products and of windowed operations.
 
-In a product both operands are masked with zeros where they are summed over: zero times what
-padding holds would be NaN if that is infinite.
+In a product both operands are masked with zeros along contracted dimensions: zero times the
+other operand's padding would be NaN if that is infinite.
 """
 
 from typing import Any
@@ -20,9 +20,9 @@ from ricci_lax import (
 )
 from ricci_lax.authoring import highest, lowest
 
-from ._moves import at_offset
-from ._placing import shifted
-from ._walk import PaddingRule, Site
+from ._dynamic_moves import slice_at
+from ._interpreter import PaddingRule, Site
+from ._moves import pad_in_front
 
 __all__ = ["contraction_rules"]
 
@@ -36,7 +36,7 @@ def _dot_general(site: Site, x: Array, y: Array) -> Array:
     return site.bind(*operands)
 
 
-def _windowed(
+def _pad_for_windows(
     site: Site,
     x: Any,
     fill: Any,
@@ -49,23 +49,23 @@ def _windowed(
     dilation: int,
     spread: int,
 ) -> Array:
-    """An operand with as much of a fill value around it as the windows along an axis need.
+    """Pad an operand with a fill value to the size that the windows along an axis need.
 
     Args:
       x: an operand whose padding is the fill value.
       out: the dimension of the result.
-      window: the window's size, which may be symbolic, too.
-      low: how many fill values are in front.
-      stride, dilation: the distances of windows, and of elements inside of one.
+      window: the window's size, which may be symbolic.
+      low: the number of fill values in front.
+      stride, dilation: the distances of windows, and of elements inside one.
       spread: the distance of the operand's elements.
     """
     count = site.extents.size(out)
     reach = (site.extents.size(window) - 1) * dilation + 1
-    wanted = max((count - 1) * stride + reach, 0) if count else reach - 1
+    padded_size = max((count - 1) * stride + reach, 0) if count else reach - 1
     if is_symbolic_dim(low):
-        return at_offset(site, x, axis, low, spread - 1, wanted, fill)
+        return pad_in_front(site, x, axis, low, spread - 1, padded_size, fill)
     size = max((x.shape[axis] - 1) * spread + 1, 0)
-    edge = (low, wanted - size - low, spread - 1)
+    edge = (low, padded_size - size - low, spread - 1)
     return pad(x, fill, [edge if i == axis else (0, 0, 0) for i in range(len(x.shape))])
 
 
@@ -77,7 +77,7 @@ def _convolution(site: Site, x: Array, kernel: Array) -> Array:
     split = [ins[0].shape[lhs[0]], ins[0].shape[lhs[1]], ins[1].shape[rhs[0]], ins[1].shape[rhs[1]]]
     if groups != (1, 1) and any(map(is_symbolic_dim, split)):
         site.refuse(
-            "a padded dimension of a convolution is divided into groups",
+            "a padded dimension of a convolution is split into groups",
             "pad along a spatial dimension or along one without groups",
         )
     x = site.masked(x, ins[0], 0, lhs[1:])
@@ -90,7 +90,7 @@ def _convolution(site: Site, x: Array, kernel: Array) -> Array:
         sizes = ins[0].shape[axis], outs.shape[out[i + 2]], ins[1].shape[rhs[i + 2]], low, high
         if not any(map(is_symbolic_dim, sizes)):
             continue
-        x = _windowed(
+        x = _pad_for_windows(
             site,
             x,
             zero,
@@ -122,7 +122,7 @@ def _reduce_window(identity: Any) -> PaddingRule:
                     f"the window's size {window} along axis {axis} is a length",
                     "reduce over the whole dimension, or use a cumulative operation",
                 )
-            x = _windowed(
+            x = _pad_for_windows(
                 site,
                 x,
                 fill,
@@ -141,7 +141,7 @@ def _reduce_window(identity: Any) -> PaddingRule:
 
 
 def _select_and_scatter_add(site: Site, source: Array, x: Array) -> Array:
-    """Each window's value of the source, added at the window's greatest or least element."""
+    """Add each window's source value at the window's greatest or least element."""
     params = site.params
     outs, aval = site.ins
     fill = (lowest if params["select_prim"] is ge_p else highest)(aval.dtype)
@@ -154,12 +154,12 @@ def _select_and_scatter_add(site: Site, source: Array, x: Array) -> Array:
         if any(map(is_symbolic_dim, sizes)):
             stride = params["window_strides"][axis]
             around = {"low": low, "stride": stride, "dilation": 1, "spread": 1}
-            x = _windowed(site, x, fill, axis, outs.shape[axis], window, **around)
+            x = _pad_for_windows(site, x, fill, axis, outs.shape[axis], window, **around)
             padding[axis], starts[axis] = (0, 0), low
     result = site.bind(source, x, padding=tuple(padding))
     for axis, low in starts.items():
         size = site.extents.size(aval.shape[axis])
-        result = shifted(result, axis, site.extents.length(low), size)
+        result = slice_at(result, axis, site.extents.length(low), size)
     return result
 
 

@@ -1,4 +1,4 @@
-"""Rules of loops and branches: their programs are applied to padded arrays as well."""
+"""Padding rules of loops, branches and checkpoint, whose jaxprs run on padded arrays."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,14 +30,14 @@ from ricci_lax import (
     while_p,
 )
 
-from ._placing import index
-from ._walk import PaddingRule, Site
+from ._dynamic_moves import index
+from ._interpreter import PaddingRule, Site
 
 __all__ = ["control_rules"]
 
 
 def _scan(site: Site, *operands: Any) -> list[Any]:
-    """A loop over a padded dimension goes over the padding, too, and keeps its carry there."""
+    """Scan over the padding as well, where the carry is passed on unchanged."""
     params = site.params
     jaxpr: Jaxpr = params["jaxpr"]
     n, reverse = params["length"], params["reverse"]
@@ -61,7 +61,7 @@ def _scan(site: Site, *operands: Any) -> list[Any]:
         if padded:
             # In reverse, the padding comes first.
             position = sub(np.int32(size - 1), at) if reverse else at
-            after = _chosen(lt(position, length), after, carry)
+            after = _select_all(lt(position, length), after, carry)
         return (add(at, np.int32(1)), after), ys
 
     state, ys = scan(
@@ -75,7 +75,7 @@ def _scan(site: Site, *operands: Any) -> list[Any]:
     return [*state[1], *ys]
 
 
-def _chosen(condition: Any, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+def _select_all(condition: Any, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
     return [
         select(broadcast_in_dim(condition, x.shape, ()), x, y) for x, y in zip(xs, ys, strict=True)
     ]
@@ -87,23 +87,23 @@ def _while(site: Site, *operands: object) -> list[Any]:
     body: Jaxpr = params["body_jaxpr"]
     first = params["cond_nconsts"]
     second = first + params["body_nconsts"]
-    known, fixed, init = operands[:first], operands[first:second], operands[second:]
+    cond_consts, body_consts, init = operands[:first], operands[first:second], operands[second:]
     aval: Any = cond.out_avals[0]
     if not aval.shape:
         return while_loop(
-            lambda carry: site.run(cond, *known, *carry)[0],
-            lambda carry: site.run(body, *fixed, *carry),
+            lambda carry: site.run(cond, *cond_consts, *carry)[0],
+            lambda carry: site.run(body, *body_consts, *carry),
             list(init),
         )
 
-    # A condition for each example: the loop goes on while one of the valid ones holds.
+    # A batched condition: the loop goes on while it holds for any valid example.
     def holds(carry: Any) -> Any:
-        (condition,) = site.run(cond, *known, *carry)
+        (condition,) = site.run(cond, *cond_consts, *carry)
         return reduce_or(site.masked(condition, aval, False), tuple(range(len(aval.shape))))
 
     def step(carry: Any) -> Any:
-        (condition,) = site.run(cond, *known, *carry)
-        results = site.run(body, *fixed, *carry)
+        (condition,) = site.run(cond, *cond_consts, *carry)
+        results = site.run(body, *body_consts, *carry)
         dims = tuple(range(len(aval.shape)))
         return [
             select(broadcast_in_dim(condition, x.shape, dims), x, y)
@@ -123,7 +123,7 @@ def _branch(site: Site, jaxpr: Jaxpr) -> Callable[..., list[Any]]:
 
 
 def _checkpoint(site: Site, *operands: object) -> Any:
-    """A recomputation stays one: the compiler would join it with what was computed before."""
+    """Bind checkpoint again: the compiler would merge an inlined recomputation with its origin."""
     jaxpr: Jaxpr = site.params["jaxpr"]
     padded = trace_to_jaxpr(
         lambda *xs: site.run(jaxpr, *xs), list(map(get_aval, operands)), jaxpr.debug_info

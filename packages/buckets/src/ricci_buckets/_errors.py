@@ -1,4 +1,4 @@
-"""What is raised where padding may reach a result."""
+"""Errors of operations whose padding may reach a result."""
 
 __all__ = ["PaddingError", "Unprovable"]
 
@@ -8,11 +8,11 @@ class PaddingError(ValueError):
 
 
 class Unprovable(Exception):
-    """An operation that has no form in which padding reaches nothing.
+    """An operation for which no masked form is implemented.
 
     Attributes:
-      reason: what the operation does with padding, in words.
-      remedy: what to write instead.
+      reason: how the operation treats padding, for the message.
+      remedy: the suggested fix.
     """
 
     def __init__(self, reason: str, remedy: str):

@@ -1,8 +1,8 @@
-"""The two sizes of a symbolic dimension: that of its array, and how many elements are valid.
+"""The two sizes of a symbolic dimension: of its padded array, and of its valid elements.
 
-In a program for one bucket, a dimension such as ``2*n + 1`` has two values. Its *size* is its value
-at the bucket's sizes, an int: arrays are made of it. Its *length* is its value at the lengths of
-the call, a scalar of the program. Elements at positions below the length are those of the function;
+In a computation for one bucket, a dimension such as ``2*n + 1`` has two values. Its *size* is its
+value at the bucket's sizes, an int: that of arrays. Its *length* is its value at the lengths of
+the call, a traced scalar. Elements at positions below the length are those of the function;
 the others are padding.
 """
 
@@ -32,7 +32,7 @@ from ._errors import Unprovable
 
 __all__ = ["Extents", "is_padded"]
 
-# Up to this many combinations of lengths, a property of dimensions is checked one by one.
+# Up to this many combinations of lengths, a property of dimensions is checked for each of them.
 _MOST_CHECKED = 65536
 
 
@@ -64,7 +64,7 @@ def _and_signs_differ(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array
     return bitwise_and(condition, ne(lt(x, zero), lt(y, zero)))
 
 
-# The operations of dimensions on scalars of a program, by the names of the dimensions' factors.
+# The operations of dimensions on traced scalars, by the names of the dimensions' factors.
 _operations: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda x, y: add(_index(x), _index(y)),
     "mul": lambda x, y: mul(_index(x), _index(y)),
@@ -76,12 +76,12 @@ _operations: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Extents:
-    """The sizes and lengths of all dimensions in the program of one bucket.
+    """The sizes and lengths of all dimensions in one bucket.
 
     Args:
       sizes: the bucket's size of each variable.
-      lengths: the length of each variable, an integer scalar of the program.
-      origins: which arguments have each variable as a size, in words.
+      lengths: the length of each variable, a traced integer scalar.
+      origins: a description of the arguments' axes that have each variable as a size.
     """
 
     def __init__(
@@ -100,34 +100,34 @@ class Extents:
         """
         if not is_symbolic_dim(n):
             return n
-        found = self._checked.get(n)
-        if found is None:
-            found = n.evaluate(self.sizes)
-            if not (_grows(n) or self.always(n, lambda value: 0 <= value <= found)):
+        size = self._checked.get(n)
+        if size is None:
+            size = n.evaluate(self.sizes)
+            if not (_grows(n) or self.always(n, lambda value: 0 <= value <= size)):
                 raise Unprovable(
                     f"the size {n} is not largest where the lengths are largest, so that arrays "
                     "of a bucket do not have room for it",
                     "use sizes that grow with the lengths",
                 )
-            self._checked[n] = found
-        return found
+            self._checked[n] = size
+        return size
 
     def value(self, n: Any) -> int:
-        """The value at this bucket's sizes of what is no size of an array, such as a limit."""
+        """The value, at this bucket's sizes, of a parameter that is not an array's size."""
         return n.evaluate(self.sizes) if is_symbolic_dim(n) else n
 
     def length(self, n: Any) -> Any:
-        """How many elements along a dimension are valid: an int, or a scalar of the program."""
+        """The number of valid elements along a dimension: an int or a traced scalar."""
         return n.evaluate(self.lengths, _operations) if is_symbolic_dim(n) else n
 
     def shape(self, sizes: Sequence[Any]) -> tuple[int, ...]:
-        """The shape of the array that holds a value with these dimensions."""
+        """The shape of the padded array of a value with these dimensions."""
         return tuple(map(self.size, sizes))
 
     def always(self, n: Any, holds: Callable[[int], bool]) -> bool:
         """Whether a property of a dimension's value holds for all lengths of this bucket.
 
-        It counts as not holding if there are too many combinations of lengths to try.
+        False if there are too many combinations of lengths to try.
         """
         if not is_symbolic_dim(n):
             return holds(n)
@@ -149,8 +149,8 @@ class Extents:
             return True
         return self.always(n, lambda value: value >= 0)
 
-    def described(self, *avals: object) -> str:
-        """The padding that values of these types have, and the arguments that it comes from."""
+    def describe(self, *avals: object) -> str:
+        """Describe the arguments from which the padding of values of these types comes."""
         dims = [n for aval in avals for n in getattr(aval, "shape", ()) if is_symbolic_dim(n)]
         names = sorted(set().union(*(n.variables() for n in dims)))
         return "; ".join(f"{name} is {self.origins[name]}" for name in names)
@@ -160,7 +160,7 @@ class Extents:
         return broadcasted_iota(np.int32, tuple(shape), axis)
 
     def mask(self, aval: ShapedArray, axes: Sequence[int]) -> Array | None:
-        """Where elements are valid along these dimensions; ``None`` if they all are."""
+        """The mask of valid elements along these dimensions; ``None`` if all are valid."""
         mask = None
         shape = self.shape(aval.shape)
         for axis in axes:
@@ -172,10 +172,10 @@ class Extents:
 
 
 def _grows(n: SymbolicDimension) -> bool:
-    """Whether a dimension surely grows with its variables and is not negative; seen from its form.
+    """Whether a dimension provably grows with its variables and is not negative, by its form.
 
-    It does if it is a sum of products of variables with positive factors, and quotients of such
-    by positive constants; a constant part may be negative, where the scope knows the sum is not.
+    It does if it is a sum of products of variables with positive factors, and quotients of these
+    by positive constants; a constant term may be negative if the scope bounds the sum below by 0.
     """
     for monomial, coefficient in n.terms:
         if monomial and coefficient < 0:

@@ -1,9 +1,9 @@
-"""Rules of operations whose positions are values.
+"""Padding rules of operations with computed positions: dynamic slices, gather and scatter.
 
-What happens at a position out of bounds is decided by the length of the array that the function
-has, not by the size of the padded one. So positions along padded dimensions are brought into
-bounds, or out of all bounds, before they are used. Updates at positions that are padding themselves
-go out of bounds, where they are dropped.
+Whether a position is out of bounds depends on the length of the function's array, not on the size
+of the padded one. So positions along padded dimensions are clamped into
+bounds, or moved out of all bounds, before they are used. Updates at positions that are padding
+themselves are moved out of bounds, where they are dropped.
 """
 
 from typing import Any
@@ -40,35 +40,35 @@ from ricci_lax import (
 from ricci_lax import slice as lax_slice
 from ricci_lax.authoring import highest, lowest
 
+from ._dynamic_moves import index
 from ._extents import is_padded
-from ._placing import index
-from ._walk import PaddingRule, Site
+from ._interpreter import PaddingRule, Site
 
 __all__ = ["indexing_rules"]
 
 # A position that is outside of every array.
-_NOWHERE = np.int32(np.iinfo(np.int32).max)
+_OUT_OF_BOUNDS = np.int32(np.iinfo(np.int32).max)
 
 
-def _starts(site: Site, aval: ShapedArray, sizes: Any, starts: Any) -> list[Any]:
-    """The positions of one slice of an array, moved into the bounds that the function has."""
-    found = []
+def _clamped_starts(site: Site, aval: ShapedArray, sizes: Any, starts: Any) -> list[Any]:
+    """Clamp the start of a slice to the lengths of the function's array."""
+    clamped = []
     for n, size, start in zip(aval.shape, sizes, starts, strict=True):
         if is_symbolic_dim(n) or is_symbolic_dim(size):
             start = _int32(start)
             last = sub(index(site.extents.length(n)), index(site.extents.length(size)))
             start = clamp(np.int32(0), start, last)
-        found.append(start)
+        clamped.append(start)
     # The positions of one slice have one dtype.
-    return [_int32(start) for start in found]
+    return [_int32(start) for start in clamped]
 
 
 def _int32(x: Array) -> Array:
     return convert_element_type(x, np.dtype(np.int32))
 
 
-def _longer(x: Any, aval: ShapedArray, sizes: Any, site: Site) -> Array:
-    """An array with room for a slice whose size is a length, at any position."""
+def _extend(x: Any, aval: ShapedArray, sizes: Any, site: Site) -> Array:
+    """Extend an array so that a slice of a symbolic size fits at any position."""
     more = [
         site.extents.size(size) if is_symbolic_dim(size) and size is not n else 0
         for n, size in zip(aval.shape, sizes, strict=True)
@@ -78,30 +78,30 @@ def _longer(x: Any, aval: ShapedArray, sizes: Any, site: Site) -> Array:
 
 def _dynamic_slice(site: Site, x: Array, *starts: ArrayLike) -> Array:
     aval, sizes = site.ins[0], site.params["slice_sizes"]
-    found = _starts(site, aval, sizes, starts)
-    return dynamic_slice(_longer(x, aval, sizes, site), found, site.extents.shape(sizes))
+    clamped = _clamped_starts(site, aval, sizes, starts)
+    return dynamic_slice(_extend(x, aval, sizes, site), clamped, site.extents.shape(sizes))
 
 
 def _dynamic_update_slice(site: Site, x: Array, update: Array, *starts: ArrayLike) -> Array:
     aval, part = site.ins[0], site.ins[1]
-    found = _starts(site, aval, part.shape, starts)
-    longer = _longer(x, aval, part.shape, site)
+    clamped = _clamped_starts(site, aval, part.shape, starts)
+    longer = _extend(x, aval, part.shape, site)
     mask = site.extents.mask(part, range(len(part.shape)))
-    if mask is not None:  # the padding of the update leaves what is there
-        update = select(mask, update, dynamic_slice(longer, found, update.shape))
-    written = dynamic_update_slice(longer, update, found)
+    if mask is not None:  # the padding of the update must not change the operand
+        update = select(mask, update, dynamic_slice(longer, clamped, update.shape))
+    written = dynamic_update_slice(longer, update, clamped)
     return lax_slice(written, [0] * len(x.shape), x.shape) if longer is not x else written
 
 
-def _bounded(
+def _bound_positions(
     site: Site, indices: Any, operand: ShapedArray, axes: Any, sizes: Any, mode: object, drop: bool
 ) -> Array:
-    """Positions along axes of an operand, judged by the lengths of its dimensions.
+    """Clamp or drop positions along axes of an operand, by the lengths of its dimensions.
 
     Args:
       indices: an array whose last dimension has a position for each of ``axes``.
-      sizes: how much is read or written along each dimension of the operand.
-      drop: whether all positions out of bounds are to be dropped.
+      sizes: the sizes of slices along each dimension of the operand.
+      drop: whether all positions out of bounds are dropped.
     """
     padded = [is_symbolic_dim(operand.shape[a]) or is_symbolic_dim(sizes[a]) for a in axes]
     if not axes or not (drop or any(padded)):
@@ -115,19 +115,19 @@ def _bounded(
     if mode is GatherScatterMode.CLIP:
         return clamp(zero, indices, last)
     outside = bitwise_or(lt(indices, zero), gt(indices, last))
-    return select(outside, full(indices.shape, _NOWHERE, np.dtype(np.int32)), indices)
+    return select(outside, full(indices.shape, _OUT_OF_BOUNDS, np.dtype(np.int32)), indices)
 
 
 def _as_int32(indices: Any) -> Array:
-    """Positions as 32-bit integers; those that these cannot hold become out of bounds."""
+    """Convert positions to int32; those beyond its range stay out of bounds."""
     if indices.dtype == np.int32:
         return indices
     if indices.dtype.itemsize < 4:
         return _int32(indices)
-    most = full(indices.shape, int(_NOWHERE), indices.dtype)
+    most = full(indices.shape, int(_OUT_OF_BOUNDS), indices.dtype)
     if indices.dtype.kind == "u":
         return _int32(select(gt(indices, most), most, indices))
-    least = full(indices.shape, -int(_NOWHERE), indices.dtype)
+    least = full(indices.shape, -int(_OUT_OF_BOUNDS), indices.dtype)
     return _int32(clamp(least, indices, most))
 
 
@@ -136,12 +136,12 @@ def _gather(site: Site, x: Array, indices: Array) -> Array:
     sizes, axes = params["slice_sizes"], params["dimension_numbers"].start_index_map
     mode = params["mode"]
     if mode is GatherScatterMode.PROMISE_IN_BOUNDS:
-        mode = GatherScatterMode.CLIP  # what the compiler does where the promise does not hold
-    indices = _bounded(site, indices, aval, axes, sizes, mode, False)
-    return site.bind(_longer(x, aval, sizes, site), indices)
+        mode = GatherScatterMode.CLIP  # as the compiler does if the promise is broken
+    indices = _bound_positions(site, indices, aval, axes, sizes, mode, False)
+    return site.bind(_extend(x, aval, sizes, site), indices)
 
 
-# What an update leaves as it was, by operation; a plain scatter has no such value.
+# The update that changes nothing, by operation; a plain scatter has none.
 _identities = {
     scatter_add_p: lambda dtype: 0,
     scatter_sub_p: lambda dtype: 0,
@@ -161,12 +161,14 @@ def _scatter(site: Site, x: Array, indices: Array, updates: Array) -> Array:
     scattered = site.ins[1].shape[:-1]
     mask = site.extents.mask(site.ins[1], range(len(scattered)))
     if axes:
-        indices = _bounded(site, indices, aval, axes, sizes, params["mode"], mask is not None)
-    longer = _longer(x, aval, sizes, site)
+        indices = _bound_positions(
+            site, indices, aval, axes, sizes, params["mode"], mask is not None
+        )
+    longer = _extend(x, aval, sizes, site)
     if longer is not x:
-        updates = _without_padding(site, longer, indices, updates, sizes)
+        updates = _mask_windows(site, longer, indices, updates, sizes)
     if axes and mask is not None:
-        indices = select(mask, indices, full(indices.shape, _NOWHERE, np.dtype(np.int32)))
+        indices = select(mask, indices, full(indices.shape, _OUT_OF_BOUNDS, np.dtype(np.int32)))
     changed = axes and (mask is not None or is_padded(aval))
     result = site.bind(
         longer,
@@ -179,8 +181,8 @@ def _scatter(site: Site, x: Array, indices: Array, updates: Array) -> Array:
     return lax_slice(result, [0] * len(x.shape), x.shape) if longer is not x else result
 
 
-def _without_padding(site: Site, x: Array, indices: Array, updates: Array, sizes: Any) -> Array:
-    """Updates whose padding, inside of their windows, changes nothing."""
+def _mask_windows(site: Site, x: Array, indices: Array, updates: Array, sizes: Any) -> Array:
+    """Mask the padding inside the windows of updates, so that it changes nothing."""
     numbers, update = site.params["dimension_numbers"], site.ins[2]
     windows = numbers.update_window_dims
     identity = _identities.get(site.eqn.primitive)
@@ -188,7 +190,7 @@ def _without_padding(site: Site, x: Array, indices: Array, updates: Array, sizes
         return site.masked(updates, update, identity(update.dtype), windows)
     if len(site.ins[1].shape) != 1 or numbers.inserted_window_dims:
         site.refuse(
-            "several slices whose size is a length are written at once",
+            "several slices of a symbolic size are written at once",
             "write one slice, with .at[start:].set or dynamic_update_slice",
         )
     starts: list[Any] = [np.int32(0)] * len(sizes)

@@ -1,10 +1,10 @@
-"""Applying a traced program with symbolic sizes to padded arrays.
+"""Evaluate a jaxpr with symbolic sizes on padded arrays.
 
-The types in the program say all there is to know of padding: a dimension is padded if its size is
-symbolic. The invariant is one sentence: *the elements of a value's array at positions below its
-lengths are those that the function has; the others may be anything.* Each equation is computed so
-that it holds of the results if it holds of the operands; an equation for which no rule says how is
-refused. So the program needs no proof but its own types.
+The types in the jaxpr determine the padding: a dimension is padded if its size is
+symbolic. The invariant: *the elements of a value's array at positions below its
+lengths are those of the unpadded function; the others are undefined.* Each equation is computed so
+that it holds for the results if it holds for the operands; an equation without a rule that does so
+is refused. So the types alone prove that padding reaches no result.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,11 +35,11 @@ __all__ = ["Site", "run_padded"]
 
 
 class Site:
-    """One equation, as a rule sees it.
+    """An equation and its context, as passed to padding rules.
 
     Args:
       eqn: the equation.
-      where: the place in the user's code.
+      where: the source line in the user's code.
 
     Attributes:
       params: the equation's parameters; sizes among them may be symbolic.
@@ -58,7 +58,7 @@ class Site:
         self.outs: list[Any] = [v.aval for v in eqn.outvars]
 
     def bind(self, *operands: object, **changes: object) -> Any:
-        """Apply the equation's primitive, with sizes of this bucket for symbolic ones."""
+        """Apply the equation's primitive, with this bucket's sizes in place of symbolic ones."""
         params = {name: self.concrete(value) for name, value in self.params.items()}
         return self.eqn.primitive.bind(*operands, **{**params, **changes})
 
@@ -90,24 +90,24 @@ class Site:
         return broadcast_in_dim(fill, tuple(shape), ())
 
     def run(self, jaxpr: Jaxpr, *operands: object) -> list[Any]:
-        """The results of a program inside of the equation, on padded operands."""
+        """Evaluate a jaxpr of the equation's parameters on padded operands."""
         return run_padded(jaxpr, operands, self.extents, self.where)
 
     def refuse(self, reason: str, remedy: str) -> NoReturn:
-        """Raise what says that padding cannot be kept out here."""
+        """Raise the error that padding may reach a result of this equation."""
         raise Unprovable(reason, remedy)
 
 
 type PaddingRule = Callable[..., Any]
 
 
-def run_padded(jaxpr: Jaxpr, args: Sequence[Any], extents: Extents, where: Source) -> list[Any]:
-    """Apply a program to padded arrays, in the current trace.
+def run_padded(jaxpr: Jaxpr, args: Sequence[Any], extents: Extents, source: Source) -> list[Any]:
+    """Evaluate a jaxpr on padded arrays, in the current trace.
 
     Args:
-      jaxpr: a program whose types have symbolic sizes.
+      jaxpr: a jaxpr whose types have symbolic sizes.
       args: the operands of ``jaxpr.invars``.
-      where: the place that is named where an equation has none.
+      source: the source of equations that have none.
 
     Raises:
       PaddingError: if padding may reach a result of an equation.
@@ -124,7 +124,7 @@ def run_padded(jaxpr: Jaxpr, args: Sequence[Any], extents: Extents, where: Sourc
                 context.name_stack = outer + names if names else outer
                 context.origin = (code, offset) if code is not None else origin or no_origin
                 operands = [v.operand() if type(v) is Literal else env[v] for v in eqn.invars]
-                site = Site(eqn, extents, Source(code, offset) if code is not None else where)
+                site = Site(eqn, extents, Source(code, offset) if code is not None else source)
                 result = _apply(site, operands)
                 if not eqn.primitive.multiple_results:
                     result = (result,)
@@ -143,22 +143,22 @@ def _apply(site: Site, operands: Sequence[Any]) -> Any:
         rule = padding_rules.get(primitive)
         if rule is not None:
             return rule(site, *operands)
-        program = program_rules.get(primitive)
-        if program is not None:
-            jaxpr, _ = program(**site.params)
+        inner_jaxpr = program_rules.get(primitive)
+        if inner_jaxpr is not None:
+            jaxpr, _ = inner_jaxpr(**site.params)
             return site.run(jaxpr, *operands)
         padded = [i for i, aval in enumerate(site.ins) if is_padded(aval)]
         if not padded and not is_padded(*site.outs):
             return site.bind(*operands)
         if site.eqn.effects:
             site.refuse(
-                f"{primitive.name} shows arrays with padding to the outside",
+                f"{primitive.name} has side effects that would see the padding",
                 "give it values without the padded dimension, such as sums",
             )
         if follow_rules.get(primitive) == 0:
             return site.bind(*operands)
         site.refuse(
-            f"it is not known how {primitive.name} treats padding",
+            f"{primitive.name} has no rule for padding",
             "apply it to values without a padded dimension, or outside of the bucketed function",
         )
     except Unprovable as error:
@@ -168,11 +168,11 @@ def _apply(site: Site, operands: Sequence[Any]) -> Any:
 def _message(site: Site, error: Unprovable) -> str:
     types = ", ".join(aval.str_short() for aval in site.ins)
     results = ", ".join(aval.str_short() for aval in site.outs)
-    where = f", at {site.where}" if site.where.code is not None else ""
+    location = f", at {site.where}" if site.where.code is not None else ""
     name = site.eqn.primitive.name
     return (
-        f"bucketed: padding may reach the results of {name}{where}: {error.reason}.\n"
+        f"bucketed: padding may reach the results of {name}{location}: {error.reason}.\n"
         f"  the operation: {name}, {types or 'no operands'} -> {results}\n"
-        f"  the padding: {site.extents.described(*site.ins, *site.outs)}\n"
+        f"  the padding: {site.extents.describe(*site.ins, *site.outs)}\n"
         f"  what to do: {error.remedy}."
     )

@@ -1,6 +1,6 @@
-"""Rules of decompositions and solutions: the last two dimensions of an operand are a matrix.
+"""Padding rules of matrix decompositions and solves.
 
-A square matrix that is padded becomes the block matrix of itself and an identity. Its Cholesky and
+A padded square matrix becomes the block-diagonal matrix of itself and an identity. Its Cholesky and
 LU factors are those of the two blocks, and so is the solution of a triangular system.
 """
 
@@ -23,7 +23,7 @@ from ricci_lax.linalg import (
     tridiagonal_solve_p,
 )
 
-from ._walk import PaddingRule, Site
+from ._interpreter import PaddingRule, Site
 
 __all__ = ["matrix_rules"]
 
@@ -32,17 +32,17 @@ def _is_padded(aval: ShapedArray) -> bool:
     return any(map(is_symbolic_dim, aval.shape[-2:]))
 
 
-def _refused(site: Site, aval: ShapedArray) -> None:
+def _refuse_matrix(site: Site, aval: ShapedArray) -> None:
     site.refuse(
-        f"a matrix of type {aval.str_short()} is decomposed or solved with its padding",
+        f"a matrix of type {aval.str_short()} would be decomposed or solved with its padding",
         "pad along a batch dimension, or call it outside of the bucketed function",
     )
 
 
 def _with_identity(site: Site, x: Array, aval: ShapedArray) -> Array:
-    """Matrices whose padding is a block of its own, an identity."""
+    """Replace the padding of matrices by an identity block on the diagonal."""
     if aval.shape[-2] is not aval.shape[-1]:
-        _refused(site, aval)
+        _refuse_matrix(site, aval)
     rows, columns = len(aval.shape) - 2, len(aval.shape) - 1
     mask: Any = site.extents.mask(aval, (rows, columns))
     positions = site.extents.positions
@@ -64,10 +64,10 @@ def _triangular_solve(site: Site, matrix: Array, b: Array) -> Array:
     return site.bind(matrix, b)
 
 
-def _in_batches(site: Site, *operands: object) -> Any:
+def _batches_only(site: Site, *operands: object) -> Any:
     for aval in site.ins:
         if _is_padded(aval):
-            _refused(site, aval)
+            _refuse_matrix(site, aval)
     return site.bind(*operands)
 
 
@@ -77,6 +77,6 @@ matrix_rules: dict[Primitive, PaddingRule] = {
     triangular_solve_p: _triangular_solve,
     **dict.fromkeys(
         (eig_p, eigh_p, householder_product_p, qr_p, schur_p, svd_p, tridiagonal_solve_p),
-        _in_batches,
+        _batches_only,
     ),
 }

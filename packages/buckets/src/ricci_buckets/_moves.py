@@ -1,4 +1,4 @@
-"""Rules of operations that move elements to places that are known while a program is traced."""
+"""Padding rules of operations that move elements to static positions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,14 +37,14 @@ from ricci_lax import (
 from ricci_lax import slice as lax_slice
 from ricci_lax.authoring import padding_stays
 
-from ._placing import index, placed, regrouped, shifted, taken
-from ._walk import PaddingRule, Site
+from ._dynamic_moves import index, reshape_padded, slice_at, take, write_at
+from ._interpreter import PaddingRule, Site
 
-__all__ = ["at_offset", "move_rules"]
+__all__ = ["move_rules", "pad_in_front"]
 
 
 def _size(site: Site) -> Any:
-    """The length of a dimension, as the number that the function computes with."""
+    """The length of a dimension as a traced number, in place of its size."""
     length = index(site.extents.length(site.params["dim"]))
     out = site.outs[0]
     return convert_element_type_p.bind(length, new_dtype=out.dtype, weak_type=True, sharding=None)
@@ -59,7 +59,7 @@ def _slice(site: Site, x: Array) -> Array:
         count = site.extents.size(out.shape[axis])
         span = (count - 1) * steps[axis] + 1 if count else 0
         if is_symbolic_dim(start):
-            x = shifted(x, axis, site.extents.length(start), span)
+            x = slice_at(x, axis, site.extents.length(start), span)
             start = 0
         starts.append(start)
         limits.append(start + span)
@@ -72,7 +72,7 @@ def _split(site: Site, x: Array) -> Any:
         return site.bind(x)
     parts, start = [], 0
     for size in site.params["sizes"]:
-        parts.append(shifted(x, axis, site.extents.length(start), site.extents.size(size)))
+        parts.append(slice_at(x, axis, site.extents.length(start), site.extents.size(size)))
         start = start + size
     return parts
 
@@ -81,37 +81,37 @@ def _pad(site: Site, x: Array, fill: Array) -> Array:
     aval, out = site.ins[0], site.outs[0]
     x = site.masked(x, aval, fill)
     for axis, (low, _, interior) in enumerate(site.params["padding_config"]):
-        wanted = site.extents.size(out.shape[axis])
+        padded_size = site.extents.size(out.shape[axis])
         if is_symbolic_dim(low):
-            x = at_offset(site, x, axis, low, interior, wanted, fill)
+            x = pad_in_front(site, x, axis, low, interior, padded_size, fill)
             continue
         size = x.shape[axis] + max(x.shape[axis] - 1, 0) * interior
-        edge = (low, wanted - size - low, interior)
+        edge = (low, padded_size - size - low, interior)
         if edge != (0, 0, 0):
             x = pad(x, fill, [edge if i == axis else (0, 0, 0) for i in range(len(x.shape))])
     return x
 
 
-def at_offset(
-    site: Site, x: Any, axis: int, low: object, interior: int, wanted: int, fill: Array
+def pad_in_front(
+    site: Site, x: Any, axis: int, low: object, interior: int, padded_size: int, fill: Array
 ) -> Array:
-    """An array with as many fill values in front as a symbolic dimension says.
+    """Pad an array with a symbolic number of fill values in front.
 
     Args:
       x: an array whose padding is the fill value.
-      interior: how many fill values come between two elements.
-      wanted: the size of the result.
+      interior: the number of fill values between two elements.
+      padded_size: the size of the result.
     """
     if not site.extents.never_negative(low):
         site.refuse(
             f"whether elements are added or removed in front, {low}, depends on the lengths",
-            "say in constraints= which it is",
+            "decide it by constraints=",
         )
     if interior:
         edges = [(0, 0, interior if i == axis else 0) for i in range(len(x.shape))]
         x = pad(x, fill, edges)
-    shape = [wanted if i == axis else n for i, n in enumerate(x.shape)]
-    return placed(x, site.filled(fill, shape, site.ins[0]), axis, site.extents.length(low))
+    shape = [padded_size if i == axis else n for i, n in enumerate(x.shape)]
+    return write_at(x, site.filled(fill, shape, site.ins[0]), axis, site.extents.length(low))
 
 
 def _concatenate(site: Site, *xs: Array) -> Array:
@@ -121,9 +121,9 @@ def _concatenate(site: Site, *xs: Array) -> Array:
     shape = site.extents.shape(site.outs[0].shape)
     result: Any = site.filled(0, shape, site.outs[0])
     start: Any = np.int32(0)
-    # Each array is written where the one before ends, over its padding.
+    # Each array is written behind the valid elements of the previous one, over its padding.
     for x, aval in zip(xs, site.ins, strict=True):
-        result = placed(x, result, axis, start)
+        result = write_at(x, result, axis, start)
         start = add(start, index(site.extents.length(aval.shape[axis])))
     return result
 
@@ -132,9 +132,9 @@ def _rev(site: Site, x: Array) -> Array:
     x = rev(x, site.params["dimensions"])
     for axis in site.params["dimensions"]:
         n = site.ins[0].shape[axis]
-        if is_symbolic_dim(n):  # the padding has come to the front
+        if is_symbolic_dim(n):  # the padding is in front now
             size = site.extents.size(n)
-            x = shifted(x, axis, sub(np.int32(size), site.extents.length(n)), size)
+            x = slice_at(x, axis, sub(np.int32(size), site.extents.length(n)), size)
     return x
 
 
@@ -146,7 +146,7 @@ def _tile(site: Site, x: Array) -> Array:
             size = site.extents.size(n * count)
             positions: Any = broadcasted_iota(np.int32, (size,), 0)
             length = site.filled(site.extents.length(n), (size,), positions)
-            x = taken(x, rem(positions, length), axis)
+            x = take(x, rem(positions, length), axis)
             reps = (*reps[:axis], 1, *reps[axis + 1 :])
     return site.bind(x, reps=tuple(map(site.concrete, reps)))
 
@@ -157,7 +157,7 @@ def _reshape(site: Site, x: Array) -> Array:
     if order is not None and tuple(order) != tuple(range(len(old))):
         x = transpose_p.bind(x, permutation=tuple(order))
         old = tuple(old[i] for i in order)
-    return regrouped(site.extents, x, old, new)
+    return reshape_padded(site.extents, x, old, new)
 
 
 move_rules: dict[Primitive, PaddingRule] = {

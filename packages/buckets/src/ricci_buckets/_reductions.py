@@ -1,7 +1,7 @@
-"""Rules of operations along a dimension: reductions, cumulative operations, sorting.
+"""Padding rules of operations along a dimension: reductions, cumulative operations, sorting.
 
-Padding along the dimension is replaced by the operation's identity, or by what comes last. Padding
-along other dimensions stays where it is.
+Padding along the dimension is replaced by the operation's identity, or by the last value in order.
+Padding along other dimensions stays unchanged.
 """
 
 from collections.abc import Callable
@@ -31,13 +31,13 @@ from ricci_lax import (
 )
 from ricci_lax.authoring import highest, lowest
 
-from ._walk import PaddingRule, Site
+from ._interpreter import PaddingRule, Site
 
 __all__ = ["reduction_rules"]
 
 
 def _last_when_sorted(dtype: np.dtype) -> ArrayLike:
-    """What a sort in increasing order puts behind everything else, or beside its equals."""
+    """The greatest value of a dtype in sorting order."""
     if issubdtype(dtype, np.complexfloating):
         return complex(np.nan, np.nan)
     return highest(dtype) if dtype.kind == "b" or issubdtype(dtype, np.integer) else np.nan
@@ -66,7 +66,7 @@ def _reduction(identity: Callable[[np.dtype], Any]) -> PaddingRule:
 def _cumulative(identity: Callable[[np.dtype], Any]) -> PaddingRule:
     def rule(site: Site, x: Array) -> Any:
         aval = site.ins[0]
-        if site.params["reverse"]:  # else padding comes last, and reaches nothing before it
+        if site.params["reverse"]:  # forwards, padding comes last and reaches no element before it
             x = site.masked(x, aval, identity(aval.dtype), (site.params["axis"],))
         return site.bind(x)
 
@@ -74,7 +74,7 @@ def _cumulative(identity: Callable[[np.dtype], Any]) -> PaddingRule:
 
 
 def _reduce(site: Site, *operands: object) -> Any:
-    # An initial value is an identity: the compiler may use it any number of times.
+    # An initial value must be an identity, as the compiler may use it any number of times.
     count = len(operands) // 2
     axes = site.params["dimensions"]
     arrays = [
@@ -102,8 +102,8 @@ def _top_k(site: Site, x: Array) -> Any:
     if is_symbolic_dim(n):
         if not site.extents.never_negative(n - k):
             site.refuse(
-                f"the {k} greatest of {n} elements are padding where {n} is less than {k}",
-                f'say constraints=["{n} >= {k}"], and pass no less',
+                f"the {k} greatest of {n} elements include padding if {n} is less than {k}",
+                f'add constraints=["{n} >= {k}"], and pass at least as many',
             )
         x = site.masked(x, aval, lowest(aval.dtype), (axis,))
     return site.bind(x)

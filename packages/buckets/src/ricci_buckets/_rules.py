@@ -1,9 +1,9 @@
-"""Every rule of this package, in the table of the kind ``padding``."""
+"""Registration of this package's rules in the table ``padding``."""
 
 from ricci_lax.authoring import padding_rules
 
 from ._contractions import contraction_rules
-from ._control import control_rules
+from ._control_flow import control_rules
 from ._indexing import indexing_rules
 from ._matrices import matrix_rules
 from ._moves import move_rules

@@ -39,26 +39,26 @@ class Sizes:
 
 
 def read_sizes(sizes: object) -> Mapping[str, Sizes] | Sizes:
-    """The argument ``sizes`` of ``bucketed``: for all variables, or for each by its name.
+    """Parse the argument ``sizes`` of ``bucketed``: for all variables, or for each by its name.
 
     Raises:
       ValueError: if it is neither positive ints nor ``"powers of two"``, nor a mapping to these.
     """
     if isinstance(sizes, Mapping):
-        return {str(name): _one(value) for name, value in sizes.items()}
-    return _one(sizes)
+        return {str(name): _parse_one(value) for name, value in sizes.items()}
+    return _parse_one(sizes)
 
 
-def _one(sizes: object) -> Sizes:
+def _parse_one(sizes: object) -> Sizes:
     if sizes == POWERS_OF_TWO:
         return Sizes(None)
     if isinstance(sizes, Sequence) and not isinstance(sizes, str) and sizes:
         try:
-            found = tuple(sorted({index(size) for size in sizes}))
+            ascending = tuple(sorted({index(size) for size in sizes}))
         except TypeError:
-            found = (0,)
-        if found[0] >= 1:
-            return Sizes(found)
+            ascending = (0,)
+        if ascending[0] >= 1:
+            return Sizes(ascending)
     raise ValueError(
         f"bucketed: sizes must be a sequence of positive ints, {POWERS_OF_TWO!r}, or a dict of "
         f"such for each length by its name; found {sizes!r:.80}."
