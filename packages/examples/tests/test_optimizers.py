@@ -1,4 +1,4 @@
-"""Optimizers: each finds a minimum, schedules, states as pytrees, and what is refused."""
+"""Optimizers: convergence, schedules, states as pytrees, and errors."""
 
 import pickle
 
@@ -35,7 +35,7 @@ def _pairs(params):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_finds_the_minimum(name):
+def test_optimizer_converges_to_the_minimum(name):
     init, update, params = METHODS[name]
     step = ricci_xla.jit(lambda i, state: update(i, grad(loss)(params(state)), state))
     state = init(tree_map(np.zeros_like, TARGET))
@@ -72,19 +72,19 @@ def test_a_state_is_unpacked_and_packed():
     np.testing.assert_array_equal(tree_flatten(again)[0][1], tree_flatten(state)[0][1])
 
 
-def test_gradients_of_another_structure():
+def test_gradients_of_another_structure_raise():
     init, update, _ = optimizers.sgd(0.1)
     with pytest.raises(TypeError, match=r"update_fn: gradients must have the structure"):
         update(0, [1.0], init((1.0,)))
 
 
-def test_an_update_that_returns_another_structure():
+def test_an_update_that_changes_the_structure_raises():
     @optimizers.optimizer
     def forgetful():
         return lambda x: (x,), lambda i, g, state: state[0], lambda state: state[0]
 
     init, update, _ = forgetful()
-    with pytest.raises(TypeError, match="must return a state of the structure"):
+    with pytest.raises(TypeError, match="must not change the structure of the state"):
         update(0, 1.0, init(1.0))
 
 
@@ -95,7 +95,7 @@ def test_an_optimizer_keeps_its_name_and_parameters():
 
 
 @pytest.mark.parametrize("step_size", [np.ones(2), [0.1]])
-def test_a_step_size_that_is_no_number(step_size):
+def test_invalid_step_sizes_raise(step_size):
     with pytest.raises(TypeError, match="step_size must be a number or a function"):
         optimizers.sgd(step_size)
 
@@ -104,12 +104,12 @@ def test_a_step_size_that_is_no_number(step_size):
     ("boundaries", "values", "message"),
     [([[1]], [1.0, 2.0], "one-dimensional"), ([1], [1.0], "1 values and 1 boundaries")],
 )
-def test_boundaries_that_do_not_fit(boundaries, values, message):
+def test_invalid_boundaries_raise(boundaries, values, message):
     with pytest.raises(ValueError, match=message):
         optimizers.piecewise_constant(boundaries, values)
 
 
-def test_gradients_within_the_norm_stay():
+def test_clip_grads_does_not_change_smaller_gradients():
     grads = {"a": jnp.array([3.0, 0.0]), "b": jnp.array(4.0)}
     np.testing.assert_array_equal(optimizers.clip_grads(grads, 6.0)["a"], grads["a"])
     assert abs(float(optimizers.l2_norm(optimizers.clip_grads(grads, 2.0))) - 2.0) < 1e-6

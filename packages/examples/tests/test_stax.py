@@ -1,4 +1,4 @@
-"""Layers: the shapes that they promise, keys, and networks that are trained."""
+"""Layers: output shapes, keys, and trained networks."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def filled(shape):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_outputs_have_the_shape_that_init_says(name):
+def test_outputs_have_the_shape_of_init(name):
     (init, apply), shape = SHAPES[name]
     out_shape, params = init(KEY, shape)
     assert out_shape[0] == -1
@@ -51,7 +51,7 @@ def test_outputs_have_the_shape_that_init_says(name):
     assert np.isfinite(found).all()
 
 
-def test_serial_is_one_layer_after_the_other():
+def test_serial_composes_layers():
     init, apply = stax.serial(stax.Dense(4), stax.Relu, stax.Dense(2))
     _, params = init(KEY, (-1, 3))
     (W1, b1), relu, (W2, b2) = params
@@ -62,7 +62,7 @@ def test_serial_is_one_layer_after_the_other():
     )
 
 
-def test_branches_are_added():
+def test_parallel_branches_are_summed():
     init, apply = stax.serial(
         stax.FanOut(2), stax.parallel(stax.Dense(3), stax.Identity), stax.FanInSum
     )
@@ -88,19 +88,19 @@ def test_dropout_inside_of_layers_gets_different_keys():
     assert (a != b).any()
 
 
-def test_dropout_without_a_key():
+def test_dropout_without_a_key_raises():
     _, apply = stax.serial(stax.Dropout(0.5))
     with pytest.raises(ValueError, match=r"Dropout: apply_fun needs a random key"):
         apply([()], jnp.ones(3))
 
 
-def test_mean_of_windows_leaves_padding_out():
+def test_avg_pool_ignores_padding():
     _, apply = stax.AvgPool((3,), padding="SAME")
     np.testing.assert_allclose(apply((), jnp.ones((1, 5, 1))), np.ones((1, 5, 1)))
 
 
-def test_a_network_of_images_learns():
-    """Bright halves of images, from convolutions to classes."""
+def test_a_convolutional_network_learns():
+    """Classify images by their bright half."""
     init, apply = stax.serial(
         stax.Conv(4, (3, 3), padding="SAME"),
         stax.Relu,

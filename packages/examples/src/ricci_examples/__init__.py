@@ -1,6 +1,6 @@
 """Small libraries that show how models and optimizers are written with transformations.
 
-They are loaded when they are first asked for.
+They are imported on first access.
 """
 
 import typing as _typing
@@ -13,5 +13,5 @@ if _typing.TYPE_CHECKING:
 
 __all__ = ["optimizers", "stax"]
 
-if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+if not _typing.TYPE_CHECKING:  # type checkers would accept every name
     __getattr__, __dir__ = _lazy_names(globals(), {name: f".{name}" for name in __all__})

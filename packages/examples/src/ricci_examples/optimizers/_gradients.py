@@ -1,4 +1,4 @@
-"""The norm of a pytree of gradients, and gradients of bounded norm."""
+"""The norm of a pytree of gradients, and clipping by the norm."""
 
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, PyTree
@@ -11,7 +11,7 @@ __all__ = [
 
 
 def l2_norm(tree: PyTree) -> Array:
-    """The Euclidean norm of all arrays of a pytree together.
+    """The Euclidean norm over all arrays of a pytree.
 
     Args:
       tree: a pytree of arrays.
@@ -29,11 +29,11 @@ def l2_norm(tree: PyTree) -> Array:
 
 
 def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
-    """Gradients scaled down to a norm, if theirs is larger.
+    """Scale gradients down to a maximum norm.
 
     Args:
       grad_tree: a pytree of arrays.
-      max_norm: the largest norm of all of them together.
+      max_norm: the maximum of their Euclidean norm.
 
     Returns:
       A pytree of the structure of ``grad_tree``.

@@ -1,6 +1,6 @@
 """The optimizers, each written for a single array.
 
-The state of all but ``sgd`` begins with the array; behind it are what the method accumulates.
+The state of all but ``sgd`` is the array followed by the accumulators.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def _accumulating(number: int, step: Callable[..., Any]) -> _Functions:
     """A method with accumulators of the array's shape, all zero at first.
 
     Args:
-      number: how many accumulators there are.
+      number: the number of accumulators.
       step: ``step(i, gradient, x, *accumulators)`` returns the next ``x`` and accumulators.
     """
 
@@ -56,12 +56,12 @@ def _inverse_root(x: Any) -> Any:
     return jnp.where(x > 0, 1.0 / jnp.sqrt(x), 0.0)
 
 
-def _part_seen(kept: float, i: Any, like: Any) -> Any:
-    """What part of a running mean that began with zeros the first ``i + 1`` values make up.
+def _bias_correction(decay: float, i: Any, like: Any) -> Any:
+    """The weight of ``i + 1`` values in a running mean that began with zeros.
 
-    The exponent is an array: as a number of Python's it would be compiled in, for each step anew.
+    The exponent is an array: a Python number would be a constant, compiled again for each step.
     """
-    return 1 - jnp.asarray(kept, like.dtype) ** jnp.asarray(i + 1)
+    return 1 - jnp.asarray(decay, like.dtype) ** jnp.asarray(i + 1)
 
 
 @optimizer
@@ -90,7 +90,7 @@ def momentum(step_size: Schedule, mass: float) -> _Functions:
 
     Args:
       step_size: a number, or a function of the step's number.
-      mass: the part of the velocity that is kept.
+      mass: the decay factor of the velocity.
 
     Returns:
       An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
@@ -118,7 +118,7 @@ def nesterov(step_size: Schedule, mass: float) -> _Functions:
 
     Args:
       step_size: a number, or a function of the step's number.
-      mass: the part of the velocity that is kept.
+      mass: the decay factor of the velocity.
 
     Returns:
       An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
@@ -143,11 +143,11 @@ def nesterov(step_size: Schedule, mass: float) -> _Functions:
 
 @optimizer
 def adagrad(step_size: _StepSize, momentum: float = 0.9) -> _Functions:
-    """Gradients divided by the root of the sum of their squares so far, with momentum.
+    """AdaGrad: gradients over the root of the sum of past squares, with momentum.
 
     Args:
       step_size: a number, or a function of the step's number.
-      momentum: the part of the velocity that is kept.
+      momentum: the decay factor of the velocity.
 
     Returns:
       An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
@@ -172,12 +172,12 @@ def adagrad(step_size: _StepSize, momentum: float = 0.9) -> _Functions:
 
 @optimizer
 def rmsprop(step_size: _StepSize, gamma: float = 0.9, eps: float = 1e-8) -> _Functions:
-    """Gradients divided by the root of a running mean of their squares.
+    """RMSProp: gradients over the root of a running mean of their squares.
 
     Args:
       step_size: a number, or a function of the step's number.
-      gamma: the part of the mean that is kept.
-      eps: is added to the mean.
+      gamma: the decay factor of the mean.
+      eps: added to the mean.
 
     Returns:
       An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
@@ -203,11 +203,11 @@ def rmsprop(step_size: _StepSize, gamma: float = 0.9, eps: float = 1e-8) -> _Fun
 def rmsprop_momentum(
     step_size: _StepSize, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> _Functions:
-    """``rmsprop`` along a velocity that decays, of which step sizes are part.
+    """``rmsprop`` with momentum; the velocity includes the step sizes.
 
     Args:
       step_size, gamma, eps: as for ``rmsprop``.
-      momentum: the part of the velocity that is kept.
+      momentum: the decay factor of the velocity.
 
     Returns:
       An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
@@ -230,11 +230,11 @@ def rmsprop_momentum(
 
 @optimizer
 def adam(step_size: _StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> _Functions:
-    """Running means of gradients and of their squares, each without its bias towards 0.
+    """Adam: running means of gradients and of their squares, with bias correction.
 
     Args:
       step_size: a number, or a function of the step's number.
-      b1, b2: the parts of the two means that are kept.
+      b1, b2: the decay factors of the two means.
       eps: is added to the root of the second mean.
 
     Returns:
@@ -253,8 +253,8 @@ def adam(step_size: _StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 
     def step(i: Any, g: Any, x: Any, mean: Any, squares: Any) -> Any:
         mean = (1 - b1) * g + b1 * mean
         squares = (1 - b2) * jnp.square(g) + b2 * squares
-        unbiased = mean / _part_seen(b1, i, mean)
-        spread = squares / _part_seen(b2, i, mean)
+        unbiased = mean / _bias_correction(b1, i, mean)
+        spread = squares / _bias_correction(b2, i, mean)
         return x - size(i) * unbiased / (jnp.sqrt(spread) + eps), mean, squares
 
     return _accumulating(2, step)
@@ -264,7 +264,7 @@ def adam(step_size: _StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 
 def adamax(
     step_size: _StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> _Functions:
-    """``adam`` with a decaying maximum of gradients' sizes in the place of the mean of squares.
+    """``adam`` with a decaying maximum of absolute gradients in place of the mean of squares.
 
     Args:
       step_size, b1, b2: as for ``adam``.
@@ -286,7 +286,7 @@ def adamax(
     def step(i: Any, g: Any, x: Any, mean: Any, largest: Any) -> Any:
         mean = (1 - b1) * g + b1 * mean
         largest = jnp.maximum(b2 * largest, jnp.abs(g))
-        unbiased = size(i) / _part_seen(b1, i, mean) * mean
+        unbiased = size(i) / _bias_correction(b1, i, mean) * mean
         return x - unbiased / (largest + eps), mean, largest
 
     return _accumulating(2, step)
@@ -294,14 +294,14 @@ def adamax(
 
 @optimizer
 def sm3(step_size: _StepSize, momentum: float = 0.9) -> _Functions:
-    """``adagrad`` whose sums of squares are kept by row and column, not by element.
+    """SM3: ``adagrad`` with accumulators for each row and column, not each element.
 
-    For an array of shape ``(m, n)`` it keeps ``m + n`` sums; that of an element is at most the
-    smaller of the two that its row and its column have.
+    For an array of shape ``(m, n)`` it stores ``m + n`` bounds; an element's sum of squares is at
+    most the smaller of the two bounds of its row and its column.
 
     Args:
       step_size: a number, or a function of the step's number.
-      momentum: the part of the velocity that is kept.
+      momentum: the decay factor of the velocity.
 
     Returns:
       An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
@@ -323,7 +323,7 @@ def sm3(step_size: _StepSize, momentum: float = 0.9) -> _Functions:
     def init(x: Any) -> Any:
         if np.ndim(x) == 0:
             raise TypeError("sm3: each parameter must have at least one dimension, got a scalar.")
-        # The shape is part of the state, as in JAX, whose saved states then fit.
+        # The shape is part of the state, so that states saved by JAX can be loaded.
         return x, jnp.zeros_like(x), [jnp.zeros(n, x.dtype) for n in x.shape], x.shape
 
     def update(i: Any, g: Any, state: Any) -> Any:

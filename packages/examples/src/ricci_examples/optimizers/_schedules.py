@@ -19,7 +19,7 @@ __all__ = [
 
 
 def constant(step_size: float) -> Schedule:
-    """The same step size always.
+    """A constant step size.
 
     Args:
       step_size: the step size.
@@ -44,7 +44,7 @@ def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -
 
     Args:
       step_size: the first step size.
-      decay_steps: how many steps there are between two factors.
+      decay_steps: the number of steps between two factors.
       decay_rate: the factor.
 
     Returns:
@@ -98,7 +98,7 @@ def polynomial_decay(
 
     Args:
       step_size, final_step_size: the first and the last step size.
-      decay_steps: how many steps there are between.
+      decay_steps: the number of steps between them.
       power: the power; 1 is a line.
 
     Returns:
@@ -112,14 +112,14 @@ def polynomial_decay(
     """
 
     def schedule(i: Any) -> Any:
-        left = (1 - jnp.minimum(i, decay_steps) / decay_steps) ** power
-        return left * (step_size - final_step_size) + final_step_size
+        fraction = (1 - jnp.minimum(i, decay_steps) / decay_steps) ** power
+        return fraction * (step_size - final_step_size) + final_step_size
 
     return schedule
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """``values[k]``, where ``k`` is how many of the boundaries lie below the number of the step.
+    """``values[k]``, where ``k`` is the number of boundaries below the number of the step.
 
     Args:
       boundaries: numbers of steps, in increasing order.
@@ -129,7 +129,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
       A function from the number of a step to its size.
 
     Raises:
-      ValueError: if either is not one-dimensional, or their numbers do not fit.
+      ValueError: if either is not one-dimensional, or their numbers do not match.
 
     Example:
       >>> from ricci.example_libraries import optimizers
@@ -156,7 +156,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
-    """A schedule as it is, or the constant one of a number.
+    """Return a schedule unchanged, or the constant schedule of a number.
 
     Args:
       scalar_or_schedule: a number, or a function from the number of a step to its size.
@@ -165,7 +165,7 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
       A function from the number of a step to its size.
 
     Raises:
-      TypeError: for an array that is no scalar.
+      TypeError: for an array that is not a scalar.
 
     Example:
       >>> from ricci.example_libraries import optimizers

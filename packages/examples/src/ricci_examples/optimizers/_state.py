@@ -1,4 +1,4 @@
-"""Optimizers of single arrays, lifted to pytrees; and their states as pytrees to be saved."""
+"""Lift optimizers of single arrays to pytrees; pack and unpack their states for saving."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -60,50 +60,50 @@ def optimizer[**P](opt_maker: Callable[P, _OneArray]) -> Callable[P, Optimizer]:
 
         def init_fn(params: Params) -> OptimizerState:
             leaves, tree = tree_flatten(params)
-            return _joined([init(x) for x in leaves], tree)
+            return _pack([init(x) for x in leaves], tree)
 
         def update_fn(i: Step, updates: Updates, state: OptimizerState) -> OptimizerState:
             gradients, tree = tree_flatten(updates)
             if tree != state.tree_def:
                 raise TypeError(
-                    "update_fn: gradients must have the structure of the parameters that init_fn "
-                    f"was given, {state.tree_def}; got {tree}."
+                    "update_fn: gradients must have the structure of the parameters of init_fn, "
+                    f"{state.tree_def}; got {tree}."
                 )
-            new = _joined(
-                [update(i, g, s) for g, s in zip(gradients, _states(state), strict=True)], tree
+            new = _pack(
+                [update(i, g, s) for g, s in zip(gradients, _unpack(state), strict=True)], tree
             )
             for before, after in zip(state.subtree_defs, new.subtree_defs, strict=True):
                 if before != after:
                     raise TypeError(
-                        "update_fn: the optimizer's update must return a state of the structure "
-                        f"that it was given, {before}; it returned {after}."
+                        "update_fn: the optimizer's update must not change the structure of the "
+                        f"state, {before}; it returned {after}."
                     )
             return new
 
         def params_fn(state: OptimizerState) -> Params:
-            return state.tree_def.unflatten([get_params(s) for s in _states(state)])
+            return state.tree_def.unflatten([get_params(s) for s in _unpack(state)])
 
         return Optimizer(init_fn, update_fn, params_fn)
 
     return tree_opt_maker
 
 
-def _joined(states: list[State], tree: PyTreeDef) -> OptimizerState:
-    """The state for a pytree, from the states of its arrays."""
+def _pack(states: list[State], tree: PyTreeDef) -> OptimizerState:
+    """Pack the states of arrays into the state for a pytree."""
     flat = [tree_flatten(state) for state in states]
     return OptimizerState(
         tuple(leaves for leaves, _ in flat), tree, tuple(inner for _, inner in flat)
     )
 
 
-def _states(state: OptimizerState) -> list[State]:
-    """The states of the arrays."""
+def _unpack(state: OptimizerState) -> list[State]:
+    """Unpack the states of the arrays."""
     packed, _, inner = state
     return [tree.unflatten(leaves) for tree, leaves in zip(inner, packed, strict=True)]
 
 
 class JoinPoint:
-    """Where the state of one array begins, in a pytree that ``unpack_optimizer_state`` made.
+    """Leaf that holds the state of one array in a pytree of ``unpack_optimizer_state``.
 
     It is a leaf to functions of pytrees, so that the outer structure is that of the parameters.
 
@@ -129,10 +129,10 @@ class JoinPoint:
 def unpack_optimizer_state(opt_state: OptimizerState) -> Params:
     """The state as a pytree of the parameters' structure, whose leaves are ``JoinPoint`` objects.
 
-    Unlike an ``OptimizerState`` it needs no class of this library, so it can be saved.
+    Unlike an ``OptimizerState`` it has the structure of the parameters, so it can be saved.
 
     Args:
-      opt_state: what an optimizer's ``init`` or ``update`` returned.
+      opt_state: the result of an optimizer's ``init`` or ``update``.
 
     Returns:
       A pytree of ``JoinPoint`` objects.
@@ -143,11 +143,11 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Params:
       >>> optimizers.unpack_optimizer_state(state)["w"].subtree
       (1.0, 0.0)
     """
-    return opt_state.tree_def.unflatten([JoinPoint(state) for state in _states(opt_state)])
+    return opt_state.tree_def.unflatten([JoinPoint(state) for state in _unpack(opt_state)])
 
 
 def pack_optimizer_state(marked_pytree: Params) -> OptimizerState:
-    """The state that ``unpack_optimizer_state`` made a pytree of.
+    """Restore the state from a pytree of ``unpack_optimizer_state``.
 
     Args:
       marked_pytree: a pytree whose leaves are all ``JoinPoint`` objects.
@@ -169,6 +169,6 @@ def pack_optimizer_state(marked_pytree: Params) -> OptimizerState:
     if other is not None:
         raise AssertionError(
             "pack_optimizer_state: each leaf must be a JoinPoint around the state of an array, as "
-            f"unpack_optimizer_state makes them; found a {type(other).__name__}."
+            f"unpack_optimizer_state returns them; found a {type(other).__name__}."
         )
-    return _joined([leaf.subtree for leaf in leaves], tree)
+    return _pack([leaf.subtree for leaf in leaves], tree)

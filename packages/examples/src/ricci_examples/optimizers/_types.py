@@ -1,4 +1,4 @@
-"""The types of an optimizer's functions, and of what they take and return."""
+"""The types of an optimizer's functions, their arguments and results."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ Params = Any
 """Parameters: any pytree of arrays."""
 
 State = Any
-"""What an optimizer keeps for one array: any pytree of arrays."""
+"""The state of an optimizer for one array: any pytree of arrays."""
 
 Updates = Any
 """Gradients: a pytree of the structure of the parameters."""
@@ -57,7 +57,7 @@ class Optimizer(NamedTuple):
     """An optimizer.
 
     Attributes:
-      init_fn: makes a state of the first parameters.
+      init_fn: returns the state for the initial parameters.
       update_fn: ``update_fn(i, gradients, state)`` returns the state after step ``i``.
       params_fn: reads the parameters from a state.
     """

@@ -1,4 +1,4 @@
-"""Networks as pairs of functions: one makes the parameters, one applies them.
+"""Networks as pairs of functions: one initializes the parameters, one applies them.
 
 A layer is ``(init_fun, apply_fun)``. ``init_fun(key, input_shape)`` returns the shape of the
 outputs and the parameters; ``apply_fun(params, inputs, rng=None)`` returns the outputs. The size of

@@ -1,4 +1,4 @@
-"""Layers made of layers, and those that divide and join what flows between them."""
+"""Layer combinators: serial, parallel, and layers that duplicate, add or concatenate inputs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,12 +19,12 @@ __all__ = [
 
 
 def _keys(rng: Any, number: int) -> Any:
-    """A key for each of some layers; ``None`` for each if there is no key."""
+    """Split a key for several layers; ``None`` for each layer without a key."""
     return (None,) * number if rng is None else random.split(rng, number)
 
 
 def serial(*layers: Layer) -> Layer:
-    """Layers one after the other; the parameters are a list of theirs.
+    """Compose layers; the parameters are the list of the layers' parameters.
 
     Args:
       *layers: the layers, each a pair ``(init, apply)``.
@@ -49,21 +49,21 @@ def serial(*layers: Layer) -> Layer:
         params = []
         for init in init_funs:
             rng, key = random.split(rng)
-            input_shape, own = init(key, input_shape)
-            params.append(own)
+            input_shape, layer_params = init(key, input_shape)
+            params.append(layer_params)
         return input_shape, params
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         keys = _keys(kwargs.pop("rng", None), len(layers))
-        for apply, own, key in zip(apply_funs, params, keys, strict=True):
-            inputs = apply(own, inputs, rng=key, **kwargs)
+        for apply, layer_params, key in zip(apply_funs, params, keys, strict=True):
+            inputs = apply(layer_params, inputs, rng=key, **kwargs)
         return inputs
 
     return init_fun, apply_fun
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Layers side by side, each with its own input, such as ``FanOut`` gives.
+    """Apply layers to separate inputs, such as those of ``FanOut``.
 
     Inputs, outputs and their shapes are sequences with an entry for each layer.
 
@@ -86,15 +86,17 @@ def parallel(*layers: Layer) -> Layer:
 
     def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
         keys = random.split(rng, len(layers))
-        made = [
+        shapes_and_params = [
             init(key, shape) for init, key, shape in zip(init_funs, keys, input_shape, strict=True)
         ]
-        return tuple(shape for shape, _ in made), tuple(params for _, params in made)
+        return tuple(shape for shape, _ in shapes_and_params), tuple(
+            params for _, params in shapes_and_params
+        )
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         keys = _keys(kwargs.pop("rng", None), len(layers))
         rows = zip(apply_funs, params, inputs, keys, strict=True)
-        return [apply(own, x, rng=key, **kwargs) for apply, own, x, key in rows]
+        return [apply(layer_params, x, rng=key, **kwargs) for apply, layer_params, x, key in rows]
 
     return init_fun, apply_fun
 
@@ -127,10 +129,10 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
 
 
 def FanOut(num: int) -> Layer:
-    """Gives its input ``num`` times.
+    """Duplicate the input ``num`` times.
 
     Args:
-      num: how many times.
+      num: the number of copies.
 
     Returns:
       A pair ``(init, apply)``.
@@ -165,7 +167,7 @@ FanInSum: Layer = _fan_in_sum()
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """Joins its inputs along an axis.
+    """Concatenate the inputs along an axis.
 
     Args:
       axis: the axis.

@@ -36,7 +36,7 @@ def _convolution(
     W_init: Initializer | None,
     b_init: Initializer,
 ) -> Layer:
-    """A layer of a kind of convolution, given by its function and that of its shape."""
+    """A layer of a convolution function and its shape function."""
     inputs_spec, filter_spec, outputs_spec = numbers
     steps = strides or (1,) * len(filter_shape)
     make_W = W_init or glorot_normal(filter_spec.index("I"), filter_spec.index("O"))
@@ -75,7 +75,7 @@ def GeneralConv(
       filter_shape: the sizes of the filter in space.
       strides: the steps of the filter, 1 by default.
       padding: ``"SAME"``, ``"VALID"``, or the low and high padding of each dimension of space.
-      W_init, b_init: make the filter and the biases.
+      W_init, b_init: the initializers of the filter and the biases.
 
     Returns:
       A pair ``(init, apply)``.

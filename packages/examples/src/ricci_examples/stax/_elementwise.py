@@ -28,11 +28,11 @@ logsoftmax: Callable[..., Any] = nn.log_softmax
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """A layer that applies a function of an array which keeps its shape.
+    """A layer that applies a function that preserves the shape.
 
     Args:
       fun: called with the inputs.
-      **fun_kwargs: passed on to it.
+      **fun_kwargs: passed to it.
 
     Returns:
       A pair ``(init, apply)``.

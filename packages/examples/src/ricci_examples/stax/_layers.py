@@ -1,4 +1,4 @@
-"""Layers of one input: dense, batch normalization, dropout, and those that only arrange."""
+"""Layers of one input: dense, batch normalization, dropout, flatten and identity."""
 
 from collections.abc import Sequence
 from math import prod
@@ -31,7 +31,7 @@ def Dense(out_dim: int, W_init: Initializer = _weights, b_init: Initializer = _b
 
     Args:
       out_dim: the number of outputs.
-      W_init, b_init: make the weights of shape ``(in_dim, out_dim)`` and the biases.
+      W_init, b_init: the initializers of the weights ``(in_dim, out_dim)`` and the biases.
 
     Returns:
       A pair ``(init, apply)``.
@@ -65,16 +65,16 @@ def BatchNorm(
     beta_init: Initializer = zeros,
     gamma_init: Initializer = ones,
 ) -> Layer:
-    """Inputs shifted and scaled to mean 0 and variance 1 over a batch, then by parameters.
+    """Normalize inputs to mean 0 and variance 1 over a batch, then scale and shift by parameters.
 
     Mean and variance are those of the batch, in training and otherwise.
 
     Args:
       axis: the axes over which mean and variance are taken; the others have parameters.
-      epsilon: is added to the variance.
+      epsilon: added to the variance.
       center, scale: whether there are parameters ``beta``, which is added, and ``gamma``, which is
         a factor; one that is left out is ``()`` among the parameters ``(beta, gamma)``.
-      beta_init, gamma_init: make them.
+      beta_init, gamma_init: their initializers.
 
     Returns:
       A pair ``(init, apply)``.
@@ -111,17 +111,17 @@ def BatchNorm(
 
 
 def Dropout(rate: float, mode: Literal["train"] | str = "train") -> Layer:
-    """Inputs kept at random, and divided by the probability with which they are.
+    """Set random inputs to zero, and scale the others by the inverse of their probability.
 
     Args:
-      rate: the probability that an input is kept.
-      mode: ``"train"``; with any other the inputs pass as they are.
+      rate: the probability that an input is not set to zero.
+      mode: ``"train"``; with any other the inputs are returned unchanged.
 
     Returns:
       A pair ``(init, apply)``.
 
     Raises:
-      ValueError: if ``apply_fun`` gets no key as ``rng``.
+      ValueError: if ``apply_fun`` is called without a key as ``rng``.
 
     Example:
       >>> import ricci
@@ -139,8 +139,8 @@ def Dropout(rate: float, mode: Literal["train"] | str = "train") -> Layer:
         rng = kwargs.get("rng")
         if rng is None:
             raise ValueError(
-                "Dropout: apply_fun needs a random key to choose what is kept: call "
-                "apply_fun(params, inputs, rng=key), of the layer or of that which it is part of."
+                "Dropout: apply_fun needs a random key to choose the inputs: call "
+                "apply_fun(params, inputs, rng=key), of the layer or of the network around it."
             )
         if mode != "train":
             return inputs

@@ -33,7 +33,7 @@ def _pooling(
     Args:
       reducer, initial: the reduction, as for ``reduce_window``.
       window_shape, strides, padding, spec: as for ``MaxPool``.
-      mean: whether to divide by the number of inputs in each window, padding left out.
+      mean: whether to divide by the number of inputs in each window, without padding.
     """
     rank = len(window_shape) + 2
     beside = (0, rank - 1) if spec is None else tuple(sorted(map(spec.index, "NC")))
@@ -59,12 +59,12 @@ def _pooling(
     return init_fun, apply_fun
 
 
-def _with_ones(sizes: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:
-    """Sizes with 1 put in at some places, given in increasing order."""
-    found = list(sizes)
-    for place in places:
-        found.insert(place, 1)
-    return tuple(found)
+def _with_ones(sizes: Sequence[int], positions: Sequence[int]) -> tuple[int, ...]:
+    """Insert the size 1 at positions, given in increasing order."""
+    padded = list(sizes)
+    for position in positions:
+        padded.insert(position, 1)
+    return tuple(padded)
 
 
 def _pads(
@@ -134,7 +134,7 @@ def AvgPool(
     padding: _Padding = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The mean of each window; padding does not count.
+    """The mean of each window, without its padding.
 
     Args:
       window_shape, strides, padding, spec: as for ``MaxPool``.

@@ -1,4 +1,4 @@
-"""What a layer is made of."""
+"""The types of a layer's functions."""
 
 from collections.abc import Callable
 from typing import Any
