@@ -50,7 +50,7 @@ def product():
     return exported_of(lambda x, y: jnp.sin(x) * y, X, X)
 
 
-def test_fields(product):
+def test_fields_describe_the_exported_function(product):
     assert {f.name: getattr(product, f.name) for f in dataclasses.fields(Exported)} == {
         "fun_name": "<lambda>",
         "in_tree": product.in_tree,
@@ -83,7 +83,7 @@ def test_fields(product):
 
 
 @pytest.mark.parametrize("order", ["eager first", "compiled first"])
-def test_calls_are_the_functions(product, order):
+def test_calls_agree_with_the_function_under_jit_checkpoint_and_scan(product, order):
     clear_caches()
     ways = [product.call, jit(product.call), checkpoint(product.call)]
     for call in ways if order == "eager first" else ways[::-1]:
@@ -94,7 +94,7 @@ def test_calls_are_the_functions(product, order):
     np.testing.assert_allclose(looped, np.sin(once) * once, rtol=1e-6)
 
 
-def test_derivatives_of_all_orders(product):
+def test_exports_have_derivatives_of_all_orders(product):
     total = lambda x: product.call(x, x).sum()
     np.testing.assert_allclose(grad(total)(X), X * np.cos(X) + np.sin(X), rtol=1e-5)
     second = jit(grad(lambda x: grad(total)(x).sum()))(X)
@@ -103,7 +103,7 @@ def test_derivatives_of_all_orders(product):
     assert str(product.vjp().out_avals) == "(ShapedArray(float32[3]), ShapedArray(float32[3]))"
 
 
-def test_derivatives_pass_over_integers_and_keys():
+def test_derivatives_skip_integers_and_keys():
     exported = exported_of(
         lambda x, i, k: (x * i + uniform(k), i + 1), X, np.int32([1, 2, 3]), key(0)
     )
@@ -114,7 +114,7 @@ def test_derivatives_pass_over_integers_and_keys():
     ]
 
 
-def test_what_has_no_rule_says_so(product):
+def test_transformations_without_a_rule_raise(product):
     with pytest.raises(TypeError, match="reverse mode only"):
         jvp(product.call, (X, X), (X, X))
     with pytest.raises(NotImplementedError, match=r"batch of call_exported: .* fixed shapes"):
@@ -156,7 +156,7 @@ def test_structures_statics_scalars_and_unused_arguments():
     assert exported_of(lambda x: x * 2, jnp.zeros((0, 3))).call(jnp.zeros((0, 3))).shape == (0, 3)
 
 
-def test_constants_are_inside():
+def test_constants_are_part_of_the_module():
     weights = device_put(np.arange(3, dtype=np.float32), devices()[-1])
     k = key(7)
     exported = exported_of(lambda x: (x @ weights, uniform(k), k), X)
@@ -169,7 +169,7 @@ def test_constants_are_inside():
 @pytest.mark.parametrize(
     "dtype", ["float32", "bfloat16", "float16", "int8", "uint32", "int4", "bool", "complex64"]
 )
-def test_large_constants(dtype):
+def test_large_constants_are_serialized(dtype):
     some = np.random.default_rng(0).normal(size=(70, 70)) * 4
     large = jnp.asarray(some).astype(dtype)
     on_two = ["cpu", "cuda"] if dtype == "float32" else None
@@ -182,7 +182,7 @@ def test_large_constants(dtype):
             np.testing.assert_array_equal(mine, expected)
 
 
-def test_with_wide_types():
+def test_64_bit_exports_need_x64_at_the_call():
     with enable_x64(True):
         exported = exported_of(lambda x, n: (x * n, jnp.arange(3)), np.float64([1, 2]), 3)
         value, counted = exported.call(np.float64([1, 2]), 3)
@@ -198,7 +198,7 @@ def test_with_wide_types():
     assert (value.dtype, counted.dtype) == (np.float64, np.int64)
 
 
-def test_platforms():
+def test_one_module_serves_several_platforms():
     by_platform = lambda x: platform_dependent(x, cpu=lambda x: x + 1, tpu=lambda x: x + 2)
     exported = exported_of(by_platform, X, platforms=["tpu", "cpu"])
     assert (exported.platforms, exported.uses_global_constants) == (("tpu", "cpu"), True)
@@ -243,7 +243,7 @@ def test_other_platforms_are_refused_unless_the_check_is_disabled():
         ),
     ],
 )
-def test_what_cannot_be_exported(make, error, words):
+def test_invalid_exports_raise(make, error, words):
     with pytest.raises(error, match=words):
         make()
 
@@ -281,7 +281,7 @@ def line():
     return Mesh(np.array(devices()[:8]), ("i",))
 
 
-def test_over_several_devices(line):
+def test_exports_of_several_devices_keep_shardings(line):
     there = NamedSharding(line, P("i"))
     exported = exported_of(lambda x: x * 2, ShapeDtypeStruct((8,), np.float32, sharding=there))
     x = np.arange(8, dtype=np.float32)
@@ -306,7 +306,7 @@ def test_over_several_devices(line):
     np.testing.assert_array_equal(jit(single.call)(device_put(x, there)), 2 * x)
 
 
-def test_symbolic_sizes():
+def test_symbolic_sizes_are_solved_at_the_call():
     b, _ = symbolic_shape("b, 3", constraints=["b >= 2"])
     f = lambda x: (x.reshape(-1), x.sum(0), x.shape[0] * jnp.ones(2))
     exported = exported_of(f, ShapeDtypeStruct((b, 3), np.float32), platforms=["cpu", "tpu"])
@@ -367,7 +367,7 @@ tick_p = define(
 
 
 @pytest.mark.parametrize("platforms", [None, ["cpu", "tpu", "cuda", "rocm"]])
-def test_effects(platforms):
+def test_ordered_effects_stay_ordered(platforms):
     exported = exported_of(lambda x: tick_p.bind(tick_p.bind(x)[0] + 1)[0], X, platforms=platforms)
     assert (exported.ordered_effects, exported.unordered_effects) == ((Ticks(),), ())
     assert "stablehlo.token" in exported.mlir_module()
@@ -384,7 +384,7 @@ def test_effects(platforms):
         exported.serialize(format="jax")
 
 
-def test_explicit_axes(line):
+def test_explicit_axes_survive_export(line):
     explicit = Mesh(line.devices.reshape(4, 2), ("i", "j"), (AxisType.Explicit,) * 2)
     with set_mesh(explicit):
         x = device_put(np.ones((8, 4), np.float32), NamedSharding(explicit, P("i", "j")))
@@ -397,7 +397,7 @@ def test_explicit_axes(line):
             assert jit(read.call)(x).sharding.spec == P("j", "i")
 
 
-def test_a_function_is_exported_while_another_is_traced():
+def test_a_function_can_be_exported_during_tracing():
     inner = lambda x: exported_of(jnp.cos, x).call(x)
     np.testing.assert_allclose(jit(inner)(X), np.cos(X), rtol=1e-6)
 
@@ -409,7 +409,7 @@ def test_an_export_can_be_exported(product):
     assert "call_exported[exported=Exported(fun_name=<lambda>, ...)]" in program
 
 
-def test_options():
+def test_calling_convention_version_is_an_option():
     newest = config.update
     newest("jax_export_calling_convention_version", 9)
     try:

@@ -1,4 +1,4 @@
-"""Calling an exported function: a primitive whose program is the exported module."""
+"""Calls of exported functions: a primitive that is lowered to the exported module."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -38,11 +38,11 @@ __all__ = [
 
 
 class Callee:
-    """What the primitive knows of an exported function; equal to itself alone.
+    """Properties of an exported function, a parameter of the primitive; compared by identity.
 
     Attributes:
       in_avals, out_avals: the types of arguments and results.
-      in_shardings, out_shardings: how they are divided, where that is given.
+      in_shardings, out_shardings: their shardings, or None.
       any_platform: whether it may be called on platforms that it was not exported for.
     """
 
@@ -53,7 +53,7 @@ class Callee:
         "fun_name",
         "in_avals",
         "in_shardings",
-        "kept",
+        "kept_arguments",
         "nr_devices",
         "out_avals",
         "out_shardings",
@@ -66,7 +66,7 @@ class Callee:
     fun_name: str
     in_avals: tuple[Any, ...]
     in_shardings: tuple[NamedSharding | None, ...]
-    kept: tuple[int, ...]
+    kept_arguments: tuple[int, ...]
     nr_devices: int
     out_avals: tuple[Any, ...]
     out_shardings: tuple[NamedSharding | None, ...]
@@ -101,7 +101,7 @@ def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
         raise ValueError(
             f"{name} was exported for the platforms {', '.join(exported.platforms)}, and is called "
             f"on {platform}. Export it with platforms={(*exported.platforms, platform)!r}, "
-            "or, if its program does the same there, with disabled_checks=["
+            "or, if its module runs there unchanged, with disabled_checks=["
             "DisabledSafetyCheck.platform()]."
         )
     count = ctx.module.num_partitions
@@ -115,34 +115,33 @@ def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
     arrays = operands[len(tokens) :]
     index = None
     if len(exported.platforms) > 1:
-        here = platform in exported.platforms
-        index = exported.platforms.index(platform) if here else 0
-    # Over several devices no tokens are passed: calls of such programs wait for each other.
+        index = exported.platforms.index(platform) if platform in exported.platforms else 0
+    # Over several devices no tokens are passed: such executables run one after the other.
     passed = tokens if exported.nr_devices == 1 else []
-    found = call_exported_main(
+    results = call_exported_main(
         ctx,
         exported.artifact,
         passed,
-        [arrays[i] for i in exported.kept],
-        [exported.in_avals[i] for i in exported.kept],
+        [arrays[i] for i in exported.kept_arguments],
+        [exported.in_avals[i] for i in exported.kept_arguments],
         exported.out_avals,
         ctx.outs[len(ctx.outs) - len(exported.out_avals) :],
-        [exported.in_shardings[i] for i in exported.kept],
+        [exported.in_shardings[i] for i in exported.kept_arguments],
         exported.out_shardings,
         index,
     )
-    return found if passed else [*tokens, *found]
+    return results if passed else [*tokens, *results]
 
 
 def _memory(on_host: Sequence[bool], *, exported: Callee) -> tuple[bool, ...]:
-    """The memory rule: results are where the file says, by default in the device's memory."""
+    """The memory rule: the results' exported memory kinds, by default device memory."""
     tokens = (False,) * (len(on_host) - len(exported.in_avals))
     kinds = [None if s is None else s.memory_kind for s in exported.out_shardings]
     return (*tokens, *(kind == HOST_MEMORY for kind in kinds))
 
 
 _no_derivative = unsupported(
-    "an exported program has no derivative of its own; Exported.call has one, if vjp_order says so"
+    "an exported module has no derivative; Exported.call has one, if serialized with vjp_order"
 )
 
 call_exported_p: Primitive = define(
@@ -156,13 +155,13 @@ call_exported_p: Primitive = define(
     linearize=_no_derivative,
     transpose=_no_derivative,
     batch=unsupported(
-        "the exported program computes with arrays of fixed shapes. Export the mapped function, or "
+        "the exported module is for arrays of fixed shapes. Export the mapped function, or "
         "call it in a loop such as lax.map"
     ),
     lower=_lower,
     order=tokens_at(0),
     memory=_memory,
-    examples=no_examples("its programs are read from files"),
+    examples=no_examples("its modules are read from files"),
 )
 
 
@@ -171,7 +170,7 @@ def _bind(callee: Callee, *args: object) -> list[Any]:
 
 
 class Calls(NamedTuple):
-    """The functions that an exported function is called by.
+    """The functions that call an exported function.
 
     Attributes:
       plain: takes and returns flat lists.
@@ -183,18 +182,18 @@ class Calls(NamedTuple):
 
 
 def calls_of(callee: Callee, vjp: Callable[[], Any]) -> Calls:
-    """The functions that call an exported function, whose derivative is given by ``vjp()``."""
+    """The functions that call an exported function, with the derivative ``vjp()``."""
     plain = partial(_bind, callee)
     plain.__name__ = callee.fun_name  # pyright: ignore[reportAttributeAccessIssue]
     call = custom_vjp(plain)
 
     def forward(*args: object) -> tuple[list[Any], tuple[Any, ...]]:
-        return call(*args), args  # differentiable, too: for derivatives of derivatives
+        return call(*args), args  # the differentiable call, for higher derivatives
 
     def backward(args: tuple[Any, ...], cotangents: Sequence[Any]) -> tuple[Any, ...]:
-        found = vjp().call(*args, *cotangents)
-        kinds: list[Any] = [get_aval(ct) for ct in found]
-        pairs = zip(found, kinds, strict=True)
+        input_cotangents = vjp().call(*args, *cotangents)
+        kinds: list[Any] = [get_aval(ct) for ct in input_cotangents]
+        pairs = zip(input_cotangents, kinds, strict=True)
         return tuple(None if kind.dtype == float0 else ct for ct, kind in pairs)
 
     call.defvjp(forward, backward)
@@ -213,7 +212,7 @@ def call_flat(
     """Call an exported function with pytrees.
 
     Raises:
-      TypeError: if an argument is no array.
+      TypeError: if an argument is not an array.
       ValueError: if the arguments have another structure, shape or dtype than those of the export.
     """
     leaves, tree = tree_flatten((args, kwargs))
@@ -233,8 +232,8 @@ def call_flat(
                 f"{x!r:.60} of type {type(x).__name__}."
             ) from error
     for i, (aval, expected) in enumerate(zip(avals, in_avals, strict=True)):
-        known = is_static_shape(expected.shape)
-        if aval.dtype != expected.dtype or (known and aval.shape != expected.shape):
+        static = is_static_shape(expected.shape)
+        if aval.dtype != expected.dtype or (static and aval.shape != expected.shape):
             name = argument_names(in_tree)[i]
             raise ValueError(
                 f"{name} of {fun_name} was exported as {expected.str_short()}, and the call has "
@@ -246,7 +245,7 @@ def call_flat(
 
 
 def _advice(x: object, expected: ShapedArray) -> str:
-    """What to do about an argument of another type."""
-    if getattr(x, "dtype", None) == expected.dtype:  # the type of the call has been narrowed
+    """The suggested fix for an argument of another type."""
+    if getattr(x, "dtype", None) == expected.dtype:  # the argument's type was narrowed to 32 bits
         return "64-bit types are off: call it inside `with enable_x64(True):`."
     return "Convert it, or export the function for this type."

@@ -1,4 +1,4 @@
-"""What is checked when a function is exported and called, and which custom calls may be in it."""
+"""Safety checks of exported functions: platforms, and custom calls that are guaranteed stable."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ _CUSTOM_CALL = "custom_call:"
 
 
 class DisabledSafetyCheck:
-    """A check that is left out: of the platform of a call, or of a custom call in a program.
+    """A disabled check: of the platform of a call, or of a custom call in a module.
 
     Example:
       >>> from ricci import export
@@ -34,7 +34,7 @@ class DisabledSafetyCheck:
 
     @classmethod
     def custom_call(cls, target_name: str) -> "DisabledSafetyCheck":
-        """Allow custom calls of a target, which the user answers for.
+        """Allow custom calls of a target, whose stability the user guarantees.
 
         Args:
           target_name: the target.
@@ -61,8 +61,8 @@ def _kernels(prefixes: Iterable[str], names: str) -> set[str]:
     return {prefix + name for prefix in prefixes for name in names.split()}
 
 
-# The custom calls whose meaning XLA and jaxlib keep from version to version, so that other programs
-# than the one that exports them may be given them.
+# The custom calls whose meaning XLA and jaxlib preserve between versions: a module with them
+# may be loaded by other versions.
 _GUARANTEED = frozenset(
     {
         *_kernels(
@@ -94,13 +94,13 @@ _GUARANTEED = frozenset(
 def check_custom_calls(
     name: str, targets: Iterable[str], disabled: Sequence[DisabledSafetyCheck]
 ) -> None:
-    """Raise ``ValueError`` if a program calls a target that other programs may not know."""
+    """Raise ``ValueError`` if a module has custom calls that are not guaranteed stable."""
     allowed = {check.is_custom_call() for check in disabled}
     unknown = sorted(set(targets) - _GUARANTEED - allowed)
     if unknown:
         raise ValueError(
             f"{name} cannot be exported: it has custom calls of {', '.join(map(repr, unknown))}, "
-            "whose meaning nobody guarantees to programs that load the file. If those that will "
-            "load it have these targets, pass disabled_checks=["
+            "which are not guaranteed to be stable between versions. If the processes that will "
+            "load the file have these targets, pass disabled_checks=["
             f"DisabledSafetyCheck.custom_call({unknown[0]!r})]."
         )

@@ -1,4 +1,4 @@
-"""``export``: tracing a jitted function, and lowering it for other machines."""
+"""``export``: trace a jitted function and lower it to a portable module."""
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
@@ -37,7 +37,7 @@ __all__ = [
     "minimum_supported_calling_convention_version",
 ]
 
-# The calling conventions that can be written and read; JAX calls them by these numbers.
+# The calling conventions that can be written and read, by JAX's numbers.
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
 
@@ -63,24 +63,24 @@ def export(
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
     _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None,
 ) -> Callable[..., Exported]:
-    """Make a function that exports a jitted function for given types of arguments.
+    """Return a function that exports a jitted function for given types of arguments.
 
     Args:
-      fun_jit: the function, which ``jit`` returned. Static arguments become part of what is
-        exported.
+      fun_jit: the function, which ``jit`` returned. Static arguments become part of the exported
+        module.
       platforms: the platforms to export for, among ``"cpu"``, ``"cuda"``, ``"rocm"`` and ``"tpu"``,
-        which need not be here; by default that of the default device.
-      disabled_checks: checks that are left out.
+        of any machine; by default that of the default device.
+      disabled_checks: checks to disable.
 
     Returns:
       A function of the same arguments, or descriptions of them, that returns an ``Exported``.
 
     Raises:
-      TypeError: if an argument is no array, or ``disabled_checks`` holds something else than
-        checks.
-      ValueError: if ``fun_jit`` is no jitted function, a platform is unknown, or the program has
-        custom calls whose meaning may change.
-      NotImplementedError: if the program calls Python.
+      TypeError: if an argument is not an array, or an entry of ``disabled_checks`` is not a
+        check.
+      ValueError: if ``fun_jit`` is not a jitted function, a platform is unknown, or the module has
+        custom calls that are not guaranteed stable.
+      NotImplementedError: if the module calls Python.
 
     Example:
       A function of batches of any size, written to bytes and read again, as another process would:
@@ -98,11 +98,11 @@ def export(
       [3.0, 3.0]
 
     Notes:
-      What the function closes over becomes part of the file. To call it under ``grad`` later,
+      Values that the function closes over become part of the file. To call it under ``grad`` later,
       serialize it with ``vjp_order=1``.
 
     See also:
-      ``deserialize``; ``serialize_executable``, for compiled code of one machine; ``warm_start``.
+      ``deserialize``; ``serialize_executable``, for executables of one machine; ``warm_start``.
     """
     if not (callable(fun_jit) and hasattr(fun_jit, "trace")):
         raise ValueError(
@@ -110,7 +110,7 @@ def export(
         )
     if _override_lowering_rules:
         raise NotImplementedError(
-            "export: _override_lowering_rules is not supported. Give the primitives their lowering "
+            "export: _override_lowering_rules is not supported. Register the primitives' lowering "
             "rules for the platform before the export."
         )
     disabled = tuple(disabled_checks)
@@ -120,12 +120,12 @@ def export(
                 f"disabled_checks holds {check!r} of type {type(check).__name__}; it takes "
                 "DisabledSafetyCheck.platform() and DisabledSafetyCheck.custom_call(target)."
             )
-    wanted = None if platforms is None else _checked_platforms(platforms)
+    checked_platforms = None if platforms is None else _checked_platforms(platforms)
 
     @api_boundary
     def export_for(*args: object, **kwargs: object) -> Exported:
         traced = fun_jit.trace(*args, **kwargs)  # pyright: ignore[reportFunctionMemberAccess]
-        return _export_traced(traced, wanted or (default_export_platform(),), disabled)
+        return _export_traced(traced, checked_platforms or (default_export_platform(),), disabled)
 
     return update_wrapper(export_for, fun_jit)
 
@@ -184,30 +184,32 @@ def _export_traced(
 
 
 def _export_vjp(primal: Exported, traced: Traced, lowered: ExportedModule) -> Exported:
-    """Export the function of arguments and cotangents that gives the arguments' cotangents."""
-    program = traced.jaxpr
+    """Export the vjp: a function of arguments and output cotangents."""
+    jaxpr = traced.jaxpr
     count = len(lowered.in_avals)
 
     def fun_vjp(*flat: object) -> tuple[Any, ...]:
         args, cotangents = flat[:count], flat[count:]
-        _, pull = vjp(lambda *xs: list(eval_jaxpr(program, program.consts, *xs)), *args)
+        _, pull = vjp(lambda *xs: list(eval_jaxpr(jaxpr, jaxpr.consts, *xs)), *args)
         return tuple(pull([_cotangent(ct) for ct in cotangents]))
 
     fun_vjp.__name__ = f"{primal.fun_name}_vjp"
     avals: list[Any] = [*lowered.in_avals, *map(tangent_aval, lowered.out_avals)]
     ins, outs = lowered.placed
-    described = [
+    structs = [
         ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
         for aval, sharding in zip(avals, (*ins, *outs), strict=True)
     ]
-    # The gradient with respect to an argument is divided as the argument is.
-    fixed = tuple(s if isinstance(s, NamedSharding) else None for s in ins)
-    divided = any(s is not None for s in fixed)
+    # The cotangent of an argument has the argument's sharding.
+    grad_shardings = tuple(s if isinstance(s, NamedSharding) else None for s in ins)
+    sharded = any(s is not None for s in grad_shardings)
     disabled = tuple(primal.disabled_safety_checks)
-    if divided and any(s is not None and isinstance(s.mesh, AbstractMesh) for s in fixed):
-        return _export_traced(jit(fun_vjp).trace(*described), primal.platforms, disabled, fixed)
-    of_vjp = (jit(fun_vjp, out_shardings=fixed) if divided else jit(fun_vjp)).trace(*described)
-    return _export_traced(of_vjp, primal.platforms, disabled)
+    if any(s is not None and isinstance(s.mesh, AbstractMesh) for s in grad_shardings):
+        return _export_traced(
+            jit(fun_vjp).trace(*structs), primal.platforms, disabled, grad_shardings
+        )
+    jitted = jit(fun_vjp, out_shardings=grad_shardings) if sharded else jit(fun_vjp)
+    return _export_traced(jitted.trace(*structs), primal.platforms, disabled)
 
 
 def _cotangent(x: object) -> Any:

@@ -1,4 +1,4 @@
-"""``Exported``: a function that was traced and lowered, with all that a call needs to know."""
+"""``Exported``: a lowered function with its types, shardings and calling convention."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ class Exported:
       nr_devices: the number of devices that it runs on.
       platforms: the platforms that it can be called on.
       ordered_effects, unordered_effects: its side effects.
-      disabled_safety_checks: the checks that are left out.
-      mlir_module_serialized: the program, as portable StableHLO.
-      calling_convention_version: how the program's ``@main`` takes its arguments.
-      module_kept_var_idx: the positions of the arguments that it takes.
-      uses_global_constants: whether it takes the index of the platform.
+      disabled_safety_checks: the disabled checks.
+      mlir_module_serialized: the module, as portable StableHLO.
+      calling_convention_version: the calling convention of the module's ``@main``.
+      module_kept_var_idx: the positions of the arguments that ``@main`` takes.
+      uses_global_constants: whether ``@main`` takes the index of the platform.
 
     Example:
       >>> import ricci
@@ -74,10 +74,10 @@ class Exported:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     def mlir_module(self, serialized: bool = True) -> Any:
-        """The text of the program, in StableHLO.
+        """The StableHLO text of the module.
 
         Args:
-          serialized: whether to return text; else an MLIR module of jaxlib's.
+          serialized: whether to return text; else jaxlib's MLIR module.
         """
         return module_text(self.mlir_module_serialized, parsed=not serialized)
 
@@ -85,11 +85,11 @@ class Exported:
     def call(self, *args: object, **kwargs: object) -> Any:
         """Call the exported function.
 
-        It can be called inside of other functions, under ``jit``, loops, and under ``grad`` if
+        It can be called inside other functions, under ``jit``, in loops, and under ``grad`` if
         ``has_vjp()``.
 
         Raises:
-          TypeError: if an argument is no array.
+          TypeError: if an argument is not an array.
           ValueError: if arguments have another structure, shape or dtype than the function was
             exported for, or the call runs on another platform or number of devices.
 
@@ -113,7 +113,7 @@ class Exported:
             fun_name=self.fun_name,
             in_avals=self.in_avals,
             in_shardings=self._in_named_shardings,
-            kept=self.module_kept_var_idx,
+            kept_arguments=self.module_kept_var_idx,
             nr_devices=self.nr_devices,
             out_avals=self.out_avals,
             out_shardings=self._out_named_shardings,
@@ -122,7 +122,7 @@ class Exported:
         return calls_of(callee, self.vjp)
 
     def has_vjp(self) -> bool:
-        """Whether the function's derivative is known, so that it can be called under ``grad``."""
+        """Whether the function has a derivative, so that it can be called under ``grad``."""
         return self._get_vjp is not None
 
     def vjp(self) -> "Exported":
@@ -131,7 +131,7 @@ class Exported:
         All arguments and results are flat. Cotangents of integers have the dtype ``float0``.
 
         Raises:
-          ValueError: if it is not known.
+          ValueError: if it has none.
         """
         if self._get_vjp is None:
             raise ValueError(
@@ -151,14 +151,14 @@ class Exported:
         """Write the exported function to bytes, for ``deserialize``.
 
         Args:
-          vjp_order: how many times the function that is read can be differentiated.
-          format: ``"ricci"``, or ``"jax"`` for a file that JAX reads. That keeps no weak types,
+          vjp_order: how many times the loaded function can be differentiated.
+          format: ``"ricci"``, or ``"jax"`` for a file that JAX reads. That has no weak types,
             and takes dicts and mesh axes with strings as names only.
 
         Raises:
           TypeError: if an argument or result has a node of a class that is not registered for it
-            with ``register_pytree_node_serialization``, or if the format has nothing for a part.
-          ValueError: if there are not so many derivatives.
+            with ``register_pytree_node_serialization``, or if the format cannot represent a part.
+          ValueError: if the function has fewer derivatives.
 
         Example:
           >>> import numpy as np
@@ -183,28 +183,31 @@ class Exported:
             are over a mesh without devices.
 
         Returns:
-          A sharding for each leaf of the arguments; ``None`` where it is open.
+          A sharding for each leaf of the arguments; ``None`` where it is unspecified.
 
         Raises:
           ValueError: if the mesh has other axes.
         """
-        return tuple(self._over(s, mesh) for s in self._in_named_shardings)
+        return tuple(self._on_mesh(s, mesh) for s in self._in_named_shardings)
 
     def out_shardings_jax(
         self, mesh: Mesh | AbstractMesh | None = None
     ) -> Sequence[Sharding | None]:
         """The shardings of the results, as ``in_shardings_jax`` gives those of the arguments."""
-        return tuple(self._over(s, mesh) for s in self._out_named_shardings)
+        return tuple(self._on_mesh(s, mesh) for s in self._out_named_shardings)
 
-    def _over(
+    def _on_mesh(
         self, sharding: NamedSharding | None, mesh: Mesh | AbstractMesh | None
     ) -> NamedSharding | None:
         if sharding is None or mesh is None:
             return sharding
-        own = sharding.mesh
-        if (own.shape_tuple, own.axis_types) != (mesh.shape_tuple, mesh.axis_types):
+        exported_mesh = sharding.mesh
+        if (exported_mesh.shape_tuple, exported_mesh.axis_types) != (
+            mesh.shape_tuple,
+            mesh.axis_types,
+        ):
             raise ValueError(
                 f"{self.fun_name} was exported over a mesh with other axes:\n"
-                f"  exported with {own}\n  called with   {mesh}"
+                f"  exported with {exported_mesh}\n  called with   {mesh}"
             )
         return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)

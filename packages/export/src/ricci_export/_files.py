@@ -1,4 +1,4 @@
-"""Reading exported functions from files."""
+"""Deserialization of exported functions."""
 
 from ricci_ir import Effect
 from ricci_xla.exported import (
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def deserialize(blob: bytes | bytearray | memoryview) -> Exported:
-    """Read what ``Exported.serialize`` wrote, in Ricci's format or in JAX's.
+    """Read a function that ``Exported.serialize`` wrote, in Ricci's format or in JAX's.
 
     Args:
       blob: the bytes.
@@ -28,7 +28,7 @@ def deserialize(blob: bytes | bytearray | memoryview) -> Exported:
       The function.
 
     Raises:
-      FileError: if they are neither, are damaged, or of a version that is not read here.
+      FileError: if they are neither, are damaged, or of an unsupported version.
 
     Example:
       >>> import numpy as np
@@ -38,19 +38,19 @@ def deserialize(blob: bytes | bytearray | memoryview) -> Exported:
       >>> export.deserialize(data).call(np.float32(2))
       Array(3., dtype=float32)
     """
-    where = "the bytes given to deserialize"
-    record = read_export(blob, where)
+    source = "the bytes given to deserialize"
+    record = read_export(blob, source)
     try:
         return exported_of(record)
     except FileError as error:
-        raise FileError(f"{where}: {error}") from error
+        raise FileError(f"{source}: {error}") from error
 
 
 def exported_of(record: ExportedRecord) -> Exported:
     """The exported function that a record describes.
 
     Raises:
-      FileError: if the record has something that is unknown here.
+      FileError: if the record has an unknown entry.
     """
     vjp = None if record.vjp is None else exported_of(record.vjp)
     signature = signature_of(record)
@@ -78,7 +78,7 @@ def exported_of(record: ExportedRecord) -> Exported:
 
 
 def _effect(name: str) -> Effect:
-    """An effect of the class of a name, which the program must have defined."""
+    """An effect of the class of a name, whose module must be imported."""
     todo: list[type[Effect]] = [Effect]
     while todo:
         kind = todo.pop()
@@ -88,6 +88,6 @@ def _effect(name: str) -> Effect:
             assert effect_name(effect) == name
             return effect
     raise FileError(
-        f"the exported function has the effect {name}, of which there is no class here. Import the "
+        f"the exported function has the effect {name}, whose class is not imported. Import the "
         "module that defines it, and read the file again."
     )

@@ -1,4 +1,4 @@
-"""What messages say of how structures of arguments differ."""
+"""Error messages for arguments of another structure."""
 
 from typing import Any
 
@@ -6,18 +6,21 @@ from ricci_pytree import PyTreeDef, tree_flatten_with_path
 from ricci_xla.exported import argument_names, leaf_name
 
 
-def differences(in_tree: PyTreeDef, given: tuple[tuple[Any, ...], dict[str, Any]]) -> str:
-    """Which arguments a call has too many and too few, in a few lines."""
+def differences(in_tree: PyTreeDef, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> str:
+    """Describe the missing and unexpected arguments of a call, in a few lines."""
     expected = set(argument_names(in_tree))
-    found = {leaf_name(path) for path, _ in tree_flatten_with_path(given)[0]}
+    names_of_call = {leaf_name(path) for path, _ in tree_flatten_with_path(arguments)[0]}
     lines = [
         f"  {what}: {', '.join(sorted(names)[:4])}{', ...' if len(names) > 4 else ''}"
-        for what, names in (("missing", expected - found), ("unexpected", found - expected))
+        for what, names in (
+            ("missing", expected - names_of_call),
+            ("unexpected", names_of_call - expected),
+        )
         if names
     ]
     if not lines:
-        own = in_tree.unflatten(range(in_tree.num_leaves))
-        lines = [f"  expected: {_short(own)}", f"  found:    {_short(given)}"]
+        example = in_tree.unflatten(range(in_tree.num_leaves))
+        lines = [f"  expected: {_short(example)}", f"  found:    {_short(arguments)}"]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Registration of classes of pytree nodes, so that exports with such arguments can be written."""
+"""Registration of pytree node classes for serialization."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,23 +21,23 @@ def register_pytree_node_serialization[T](
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
 ) -> type[T]:
-    """Let exports whose arguments or results have nodes of a class be written and read.
+    """Register a pytree node class for the serialization of exports.
 
-    The program that writes and the one that reads both register the class, under the same name.
+    The process that writes and the one that reads both register the class, under the same name.
 
     Args:
       nodetype: the class, which is registered as a pytree node.
       serialized_name: the name of the class in files.
       serialize_auxdata: writes the node's static data.
       deserialize_auxdata: reads it.
-      from_children: makes a node from static data and children, for a class that is no pytree node
-        yet.
+      from_children: builds a node from static data and children, for a class that is not yet a
+        pytree node.
 
     Returns:
       The class.
 
     Raises:
-      ValueError: if the class is no pytree node, or the class or the name is registered already.
+      ValueError: if the class is not a pytree node, or the class or the name is registered already.
 
     Example:
       >>> from ricci import export, tree_util
@@ -60,17 +60,17 @@ def register_pytree_node_serialization[T](
     if nodetype not in registered_nodes:
         if from_children is None:
             raise ValueError(
-                f"{nodetype.__qualname__} is no pytree node, so that no export can have one. "
+                f"{nodetype.__qualname__} is not a pytree node, so that no export can have one. "
                 "Register it first with tree_util.register_pytree_node."
             )
-        register_pytree_node(nodetype, _no_children(nodetype), from_children)
+        register_pytree_node(nodetype, _refuse_flattening(nodetype), from_children)
     write = lambda data: bytes(serialize_auxdata(data))
     _add(NodeForm(nodetype, serialized_name, write, deserialize_auxdata))
     return nodetype
 
 
 def register_namedtuple_serialization[T](nodetype: type[T], *, serialized_name: str) -> type[T]:
-    """Let exports whose arguments or results have a named tuple be written and read.
+    """Register a class of named tuples for the serialization of exports.
 
     Args:
       nodetype: the class of named tuples.
@@ -80,7 +80,7 @@ def register_namedtuple_serialization[T](nodetype: type[T], *, serialized_name: 
       The class.
 
     Raises:
-      ValueError: if it is no class of named tuples, or the class or the name is registered already.
+      ValueError: if it is not a named tuple, or the class or the name is registered already.
 
     Example:
       >>> from typing import NamedTuple
@@ -92,7 +92,7 @@ def register_namedtuple_serialization[T](nodetype: type[T], *, serialized_name: 
     """
     if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
         raise ValueError(
-            f"{nodetype!r} is no class of named tuples, which register_namedtuple_serialization "
+            f"{nodetype!r} is not a class of named tuples, which register_namedtuple_serialization "
             "takes. Use register_pytree_node_serialization for other classes."
         )
     _add(named_tuple_form(nodetype, serialized_name))
@@ -100,20 +100,20 @@ def register_namedtuple_serialization[T](nodetype: type[T], *, serialized_name: 
 
 
 def _add(form: NodeForm) -> None:
-    known = node_forms.of_kind(form.kind) or node_forms.of_name(form.name)
-    if known is not None:
+    entry = node_forms.of_kind(form.kind) or node_forms.of_name(form.name)
+    if entry is not None:
         raise ValueError(
             f"{form.kind.__qualname__} cannot be registered as {form.name!r}, since "
-            f"{known.kind.__module__}.{known.kind.__qualname__} is registered as {known.name!r}."
+            f"{entry.kind.__module__}.{entry.kind.__qualname__} is registered as {entry.name!r}."
         )
     node_forms.add(form)
 
 
-def _no_children(nodetype: type) -> Callable[[Any], Any]:
+def _refuse_flattening(nodetype: type) -> Callable[[Any], Any]:
     def refuse(node: object) -> Any:
         raise TypeError(
             f"{nodetype.__qualname__} was registered by from_children alone, so that its nodes can "
-            "be made but not be taken apart. Register it with tree_util.register_pytree_node."
+            "be built but not flattened. Register it with tree_util.register_pytree_node."
         )
 
     return refuse

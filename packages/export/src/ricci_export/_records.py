@@ -1,4 +1,4 @@
-"""Exported functions as records of files."""
+"""Conversion of exported functions to file records."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ def record_of(exported: Any, vjp_order: int) -> ExportedRecord:
 
     Raises:
       TypeError: if its trees have nodes that cannot be written.
-      ValueError: if it has not so many derivatives.
+      ValueError: if it has fewer derivatives.
     """
     if vjp_order > 0 and not exported.has_vjp():
         raise ValueError(
             f"{exported.fun_name} cannot be serialized with vjp_order={vjp_order}: it was read "
-            "from a file without a derivative of that order. Export it anew."
+            "from a file without a derivative of that order. Export it again."
         )
     return ExportedRecord(
         fun_name=exported.fun_name,
@@ -42,14 +42,14 @@ def record_of(exported: Any, vjp_order: int) -> ExportedRecord:
 
 
 def _constraints(exported: Any) -> list[str]:
-    """What holds of the symbolic sizes of an exported function."""
+    """The constraints on the symbolic sizes of an exported function."""
     sizes = (n for aval in exported.in_avals for n in aval.shape if is_symbolic_dim(n))
     scope = next((n.scope for n in sizes), None)
     return [] if scope is None else [constraint.text for constraint in scope.constraints]
 
 
 def _effect(exported: Any, effect: object) -> str:
-    """The name of an effect, of which the program that reads it makes an equal one."""
+    """The name of an effect's class, after checking that its instances are equal."""
     try:
         if type(effect)() == effect:
             return effect_name(effect)
@@ -57,7 +57,7 @@ def _effect(exported: Any, effect: object) -> str:
         pass
     raise ValueError(
         f"{exported.fun_name} cannot be serialized: its effect {effect!r} differs from "
-        f"{type(effect).__qualname__}(), which a program that reads the file would make. Give the "
+        f"{type(effect).__qualname__}(), which a reader of the file would create. Give the "
         "class __eq__ and __hash__ without arguments, or keep the effect out of the function."
     )
 
