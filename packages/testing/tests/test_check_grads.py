@@ -84,7 +84,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("case", RULES)
-def test_a_rule_of_ones_own_is_checked(case):
+def test_check_jvp_and_check_vjp_check_a_given_rule(case):
     slope, error = RULES[case]
     push = lambda primals, tangents: (
         {"y": lax.sin(*primals)},
@@ -108,8 +108,8 @@ def test_a_rule_that_returns_another_value_is_refused():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("modes", ["fwd", "rev"])
 @pytest.mark.parametrize("side", [-1, 1])
-def test_a_jump_beside_the_point_is_no_error(dtype, modes, side):
-    """A step may cross it: then a shorter one decides, and a wrong rule fails at both."""
+def test_a_jump_beside_the_point_does_not_fail(dtype, modes, side):
+    """A step may cross it: then a shorter one is tried, and a wrong rule fails at both."""
     near = {"float32": 5e-4, "float64": 2e-7}[dtype]
     with enable_x64(dtype == "float64"):
         x = np.asarray([1.0, 1.0], dtype)

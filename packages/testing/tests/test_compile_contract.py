@@ -1,4 +1,4 @@
-"""Contracts: what is written, what is compared, and what a failure says."""
+"""Contracts: the file, the comparison, and the messages of failures."""
 
 import json
 import warnings
@@ -63,7 +63,7 @@ def test_the_first_run_writes(file):
     ]
 
 
-def test_the_same_again_passes_in_any_order(file):
+def test_the_same_compilations_pass_in_any_order(file):
     held(file, calls((THREE, 0.5), (FOUR, 0.5)))
     written = file.read_text()
     with warnings.catch_warnings():
@@ -72,7 +72,7 @@ def test_the_same_again_passes_in_any_order(file):
     assert file.read_text() == written
 
 
-def test_what_ran_before_makes_no_difference(file):
+def test_earlier_compilations_do_not_count(file):
     compiled = jit(step)
     run = lambda: compiled(THREE, 0.5)
     run()
@@ -96,11 +96,11 @@ def test_what_ran_before_makes_no_difference(file):
         ),
         (
             calls(({"a": THREE},), fun=lambda p: p["a"]),
-            "for (p['a']: float32[3]); no compilation of it was agreed",
+            "for (p['a']: float32[3]); no compilation of it was recorded",
         ),
         (
             lambda: [calls((THREE, 0.5), fun=lambda x, rate: step(x, rate))() for _ in range(2)],
-            "no compilation of it was agreed",
+            "no compilation of it was recorded",
         ),
     ],
 )
@@ -112,7 +112,7 @@ def test_new_signatures_fail(file, now, message):
     assert "RICCI_UPDATE_CONTRACTS=1" in str(caught.value)
 
 
-def define_anew(times):
+def define_repeatedly(times):
     def run():
         for _ in range(times):
             jit(lambda x: add(x, x))(THREE)
@@ -121,9 +121,9 @@ def define_anew(times):
 
 
 def test_compiling_more_often_fails(file):
-    held(file, define_anew(1))
-    with pytest.raises(CompileContractError, match="is compiled 3 times, where once was agreed"):
-        held(file, define_anew(3))
+    held(file, define_repeatedly(1))
+    with pytest.raises(CompileContractError, match="is compiled 3 times, once was recorded"):
+        held(file, define_repeatedly(3))
 
 
 def growing(count):
@@ -144,7 +144,7 @@ def test_equations_may_grow_by_the_tolerance(file, count, options, error):
     if error is None:
         held(file, growing(count), **options)
     else:
-        with pytest.raises(error, match="has 23 equations, where 20 were agreed"):
+        with pytest.raises(error, match="has 23 equations, 20 were recorded"):
             held(file, growing(count), **options)
 
 
@@ -152,19 +152,19 @@ def test_equations_may_grow_by_the_tolerance(file, count, options, error):
     ("before", "now", "message"),
     [
         (calls((THREE, 0.5), (FOUR, 0.5)), calls((THREE, 0.5)), "is not compiled for"),
-        (growing(20), growing(10), "has 10 equations, where 20 were agreed"),
+        (growing(20), growing(10), "has 10 equations, 20 were recorded"),
         (calls((THREE, 0.5)), lambda: None, "step is not compiled any more"),
-        (define_anew(3), define_anew(1), "compiled once, where 3 times was agreed"),
+        (define_repeatedly(3), define_repeatedly(1), "compiled once, 3 times was recorded"),
     ],
 )
-def test_shrinking_is_said_and_passes(file, before, now, message):
+def test_shrinking_warns_and_passes(file, before, now, message):
     held(file, before)
     with pytest.warns(CompileContractWarning, match=message):
         held(file, now)
 
 
 @pytest.mark.parametrize("how", ["argument", "variable"])
-def test_updating_writes_what_is_compiled_now(file, how, monkeypatch):
+def test_updating_rewrites_the_contract(file, how, monkeypatch):
     held(file, calls((THREE, 0.5)))
     if how == "variable":
         monkeypatch.setenv("RICCI_UPDATE_CONTRACTS", "1")
@@ -175,7 +175,7 @@ def test_updating_writes_what_is_compiled_now(file, how, monkeypatch):
 
 def test_a_missing_contract_fails_on_a_build_server(file, monkeypatch):
     monkeypatch.setenv("CI", "1")
-    with pytest.raises(CompileContractError, match="there is no contract"):
+    with pytest.raises(CompileContractError, match="is missing, and is not written"):
         held(file, calls((THREE, 0.5)))
     assert not file.exists()
 
@@ -190,7 +190,7 @@ def test_an_exception_in_the_block_writes_nothing(file):
     assert not file.exists()
 
 
-def test_of_nested_functions_the_outermost_counts(file):
+def test_only_the_outermost_of_nested_functions_counts(file):
     inner = jit(step)
     held(file, calls((THREE,), fun=lambda x: inner(inner(x, 2.0), 3.0)))
     functions = json.loads(file.read_text())["functions"]
@@ -207,7 +207,7 @@ def test_the_fixture_names_the_file_by_the_test(compile_contract):
     assert (made.tolerance, made.update) == (0.5, False)
 
 
-def test_types_are_told_apart_by_weakness(file):
+def test_weak_types_are_distinguished(file):
     held(file, calls((THREE, 0.5), (THREE, get_aval(0.5).dtype.type(0.5))))
     (signatures,) = json.loads(file.read_text())["functions"].values()
     assert len(signatures) == 2

@@ -1,4 +1,4 @@
-"""The table of examples leaves nothing out: no primitive, dtype family, shape or mode."""
+"""The table of examples covers every primitive, dtype family, shape and mode."""
 
 from pathlib import Path
 from typing import get_args
@@ -56,7 +56,7 @@ def test_the_cases_have_a_scalar(name):
     assert any(map(is_scalar, cases(name))) != ("scalars" in exempt(primitives[name]))
 
 
-def test_what_is_left_out_has_a_topic_and_a_reason():
+def test_exemptions_have_a_topic_and_a_reason():
     topics = set(get_args(Topic))
     for primitive, reasons in exempt_rules.items():
         assert set(reasons) <= topics, primitive
@@ -66,7 +66,7 @@ def test_what_is_left_out_has_a_topic_and_a_reason():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_linear_in_all_examples_has_a_transpose(name):
+def test_primitives_linear_in_all_examples_have_a_transpose(name):
     with use_backend(reference_backend):
         found = [e for e in examples()[name] if e.differentiable()]
         if is_always_linear(primitives[name], found):

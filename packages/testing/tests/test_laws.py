@@ -28,8 +28,8 @@ def test_law(law, name):
 
 
 @pytest.mark.parametrize(("name", "rule"), [("sin", linear_in_all), ("div", linear_in_each)])
-def test_what_is_not_linear_may_not_say_so(monkeypatch, name, rule):
+def test_sums_rules_of_nonlinear_primitives_fail(monkeypatch, name, rule):
     monkeypatch.setitem(sum_rules, primitives[name], rule)
-    laws = ["what may be applied to terms of sums is linear"]
+    laws = ["operations on unreduced operands are linear"]
     with use_backend(reference_backend), pytest.raises(AssertionError, match="results of terms"):
         check_laws(primitives[name], laws=laws)

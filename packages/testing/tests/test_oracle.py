@@ -1,4 +1,4 @@
-"""The oracle's process: what it answers, and that it outlives crashes and slow questions."""
+"""The oracle: results of evaluations, and recovery from crashes and timeouts."""
 
 import ml_dtypes
 import numpy as np
@@ -64,12 +64,12 @@ def test_printing_does_not_disturb_the_pipe(oracle):
     assert oracle.run("print('noise')\n1").value == 1
 
 
-def test_many_keep_their_order(oracle):
+def test_run_many_returns_results_in_order(oracle):
     results = oracle.run_many(Request("n * jnp.ones(())", {"n": n}) for n in range(20))
     assert [float(result.value) for result in results] == list(range(20))
 
 
-def test_one_failure_leaves_the_others(oracle):
+def test_one_failed_request_does_not_affect_the_others(oracle):
     results = oracle.run_many([Request("1", {}), Request("1 / 0", {}), Request("3", {})])
     assert [result.error and result.error.name for result in results] == [
         None,
@@ -96,7 +96,7 @@ def test_text_without_a_result_is_refused(oracle):
         oracle.run("x = 1")
 
 
-def test_crash_is_told_and_survived(oracle):
+def test_crash_is_reported_and_the_process_restarted(oracle):
     with Oracle() as own:
         with pytest.raises(OracleError, match="(?s)exit status 3.*last words"):
             own.run(
@@ -105,7 +105,7 @@ def test_crash_is_told_and_survived(oracle):
         assert own.run("jnp.int32(5)").value == 5
 
 
-def test_slow_question_is_given_up(oracle):
+def test_slow_request_times_out(oracle):
     with Oracle() as own:
         assert own.run("1").value == 1
         with pytest.raises(OracleError, match="took too long"):
@@ -113,7 +113,7 @@ def test_slow_question_is_given_up(oracle):
         assert own.run("2").value == 2
 
 
-def test_missing_interpreter_is_told(monkeypatch, tmp_path):
+def test_missing_interpreter_raises(monkeypatch, tmp_path):
     monkeypatch.delenv("RICCI_ORACLE_PYTHON", raising=False)
     monkeypatch.chdir(tmp_path)
     assert not Oracle.available()
@@ -121,13 +121,13 @@ def test_missing_interpreter_is_told(monkeypatch, tmp_path):
         Oracle().run("1")
 
 
-def test_misnamed_interpreter_is_told(monkeypatch, tmp_path):
+def test_misnamed_interpreter_raises(monkeypatch, tmp_path):
     monkeypatch.setenv("RICCI_ORACLE_PYTHON", str(tmp_path / "python"))
     with pytest.raises(OracleError, match="RICCI_ORACLE_PYTHON"):
         find_interpreter()
 
 
-def test_interpreter_is_found_upwards(monkeypatch, tmp_path):
+def test_interpreter_is_found_in_parent_folders(monkeypatch, tmp_path):
     python = tmp_path / ".nox" / "oracle" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.touch()

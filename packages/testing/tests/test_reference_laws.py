@@ -16,14 +16,14 @@ def _reference():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_programs_do_what_they_do_to_arrays(seed):
+def test_random_programs_have_the_same_effect_on_references_and_arrays(seed):
     check_references(seed)
 
 
-def test_a_lost_write_is_found(monkeypatch):
+def test_a_lost_write_fails_the_law(monkeypatch):
     run = laws.run_on_references
     monkeypatch.setattr(laws, "run_on_references", lambda steps, *rest: run(steps[:-1], *rest))
-    with pytest.raises(AssertionError, match="program 1, at once"):
+    with pytest.raises(AssertionError, match="program 1, eager"):
         check_references(1)
 
 

@@ -1,4 +1,4 @@
-"""The examples that a block brings, and what is said where they are missing or do not fit."""
+"""The examples of a primitive's block, and the errors for missing or invalid ones."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def _reference():
 
 @pytest.fixture
 def block(request):
-    """Defines an elementwise primitive, for the length of a test."""
+    """Define an elementwise primitive during a test."""
     name = request.node.name
     yield lambda *args, **rules: nary(name, *args, **rules)
     primitives.pop(name, None)
@@ -40,7 +40,7 @@ def test_operands_are_of_all_dtypes_that_are_accepted(block):
     assert not {"complex64", "bool"} & found
 
 
-def test_domains_are_where_operands_are_taken_from(block):
+def test_operands_lie_in_their_domains(block):
     p = block(traced(lax.mul), FLOATS, None, None, examples=samples(POSITIVE, UNIT))
     x, y = examples()[p.name][0].args
     assert (x > 0).all() and (abs(y) < 1).all() and (y < 0).any()
@@ -57,7 +57,7 @@ def test_each_dictionary_of_parameters_is_tried(block):
     assert {e.params["n"] for e in examples()[power.name]} == {2, 3}
 
 
-def test_a_function_gives_operands_and_parameters_itself(block):
+def test_a_function_can_return_operands_and_parameters(block):
     given = lambda: [((np.arange(3, dtype=F32),), {}), (([1.0, 2.0],), {})]
     p = block(traced(lax.sin), FLOATS, lambda t, x: lax.mul(t, lax.cos(x)), examples=given)
     assert _types(p)[:2] == [("float32[3]",), ("float64[2]",)]
@@ -84,6 +84,6 @@ def test_missing_examples_are_explained(block):
         cases(p.name)
 
 
-def test_a_primitive_may_say_that_it_has_none(block):
+def test_a_primitive_can_declare_that_it_has_no_examples(block):
     p = block("stablehlo.floor", FLOATS, examples=no_examples("it is made for this test"))
     assert p.name not in examples()

@@ -17,12 +17,12 @@ from .laws._derivatives import check_derivatives as check_derivatives
 from .laws._derivatives import check_linear_transpose as check_linear_transpose
 from .laws._derivatives import check_linearize as check_linearize
 from .laws._derivatives import check_second_order as check_second_order
+from .laws._jaxprs import check_compiled as check_compiled
+from .laws._jaxprs import check_programs as check_programs
+from .laws._jaxprs import check_well_formed as check_well_formed
 from .laws._jets import check_jets as check_jets
 from .laws._laws import LAWS as LAWS
 from .laws._laws import check_laws as check_laws
-from .laws._programs import check_compiled as check_compiled
-from .laws._programs import check_programs as check_programs
-from .laws._programs import check_well_formed as check_well_formed
 from .laws._references import check_references as check_references
 from .laws._types import Law as Law
 from .laws._types import assert_results_close as assert_results_close
@@ -65,8 +65,8 @@ __all__ = [
     "check_compiled",
     "check_derivatives",
     "check_grads",
-    "check_jvp",
     "check_jets",
+    "check_jvp",
     "check_laws",
     "check_linear_transpose",
     "check_linearize",

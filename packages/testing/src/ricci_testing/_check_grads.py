@@ -14,7 +14,7 @@ from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 # the rounding error, and the error that is allowed.
 _STEPS = {16: 1e-1, 32: 5e-3, 64: 3e-6}
 _TOLERANCES = {16: 2e-1, 32: 1e-2, 64: 1e-6}
-# A second step, taken where the first does not agree: it may have crossed a jump of the function.
+# A second step, tried if the first disagrees: it may have crossed a jump of the function.
 _SHORT_STEPS = {32: 1e-4, 64: 3e-8}
 
 
@@ -42,7 +42,7 @@ def check_grads(
       ValueError: if ``modes`` has another entry.
 
     Example:
-      A rule with a mistake is found, up to the second order:
+      A correct function passes up to the second order; a wrong rule raises an error:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -84,12 +84,12 @@ def _check(
     if order == 0:
         return
     if "fwd" in modes:
-        check_flat_jvp(fun, primals, *tolerances, where=f"{path}jvp")
+        check_flat_jvp(fun, primals, *tolerances, label=f"{path}jvp")
         tangents = directions(primals, 1)
         push = lambda *xs: jvp(fun, xs, tangents)[1]
         _check(_inexact_only(push), primals, order - 1, modes, tolerances, f"{path}jvp of ")
     if "rev" in modes:
-        check_flat_vjp(fun, primals, *tolerances, where=f"{path}vjp")
+        check_flat_vjp(fun, primals, *tolerances, label=f"{path}vjp")
         cotangents = _cotangents(fun(*primals), 2)
         pull = lambda *xs: list(vjp(fun, *xs)[1](cotangents))
         _check(_inexact_only(pull), primals, order - 1, modes, tolerances, f"{path}vjp of ")
@@ -106,16 +106,16 @@ def is_inexact(x: ArrayLike) -> bool:
 
 
 def directions(values: Sequence[Any], seed: int) -> list[np.ndarray]:
-    """Random arrays of the types of ``values``, between -1 and 1; the same for the same seed."""
+    """Random arrays of the types of ``values``, between -1 and 1, determined by the seed."""
     random = np.random.default_rng(seed)
-    found = []
+    tangents = []
     for value in values:
         aval: Any = get_aval(value)
         direction = random.uniform(-1, 1, aval.shape)
         if issubdtype(aval.dtype, np.complexfloating):
             direction = direction + 1j * random.uniform(-1, 1, aval.shape)
-        found.append(np.asarray(direction).astype(aval.dtype))
-    return found
+        tangents.append(np.asarray(direction).astype(aval.dtype))
+    return tangents
 
 
 def _cotangents(results: Sequence[Any], seed: int) -> list[np.ndarray]:
@@ -126,8 +126,8 @@ def _cotangents(results: Sequence[Any], seed: int) -> list[np.ndarray]:
 
 
 def _directions_or_none(results: Sequence[Any], seed: int) -> list[Any]:
-    found = iter(directions([r for r in results if is_inexact(r)], seed))
-    return [next(found) if is_inexact(r) else None for r in results]
+    remaining = iter(directions([r for r in results if is_inexact(r)], seed))
+    return [next(remaining) if is_inexact(r) else None for r in results]
 
 
 def pairing(xs: Sequence[Any], ys: Sequence[Any]) -> float:
@@ -158,7 +158,7 @@ def _bits(values: Sequence[Any]) -> int:
 def _settings(
     values: Sequence[Any], atol: float | None, rtol: float | None, eps: float | None
 ) -> tuple[float, float, list[float]]:
-    """The tolerances, and the steps to try in turn."""
+    """The absolute and relative tolerances, and the steps to try."""
     bits = _bits(values)
     tolerance = _TOLERANCES[bits]
     steps = [table[bits] for table in (_STEPS, _SHORT_STEPS) if bits in table]
@@ -169,8 +169,8 @@ def _settings(
     )
 
 
-def _agrees_at_one(check: Callable[[float], None], steps: Sequence[float]) -> None:
-    """Run a check with one step after the other until it passes; else raise the first's error."""
+def _passes_at_any_step(check: Callable[[float], None], steps: Sequence[float]) -> None:
+    """Run a check with each step until one passes; else raise the error of the first."""
     first = None
     for step in steps:
         try:
@@ -213,7 +213,7 @@ def check_jvp(
       args: the arguments.
       atol, rtol: the absolute and relative error allowed, by default as the dtypes suggest.
       eps: the step of the finite differences.
-      err_msg: what the message of an error begins with.
+      err_msg: the prefix of error messages.
 
     Raises:
       AssertionError: if the results or the tangents differ.
@@ -233,8 +233,8 @@ def check_jvp(
         results, pushed = (tree_flatten(part)[0] for part in pairs)
         return results, pushed
 
-    where = f"{err_msg}: jvp" if err_msg else "jvp"
-    check_flat_jvp(_flat(f, tree), leaves, atol, rtol, eps, where=where, push=push)
+    label = f"{err_msg}: jvp" if err_msg else "jvp"
+    check_flat_jvp(_flat(f, tree), leaves, atol, rtol, eps, label=label, push=push)
 
 
 def check_vjp(
@@ -254,7 +254,7 @@ def check_vjp(
       args: the arguments.
       atol, rtol: the absolute and relative error allowed, by default as the dtypes suggest.
       eps: the step of the finite differences.
-      err_msg: what the message of an error begins with.
+      err_msg: the prefix of error messages.
 
     Raises:
       AssertionError: if ⟨Jᵀw, v⟩ differs from ⟨w, Jv⟩, or the results from those of ``f``.
@@ -272,8 +272,8 @@ def check_vjp(
         values, out_tree = tree_flatten(result)
         return values, lambda cts: tree_flatten(tuple(back(tree_unflatten(out_tree, cts))))[0]
 
-    where = f"{err_msg}: vjp" if err_msg else "vjp"
-    check_flat_vjp(_flat(f, tree), leaves, atol, rtol, eps, where=where, pull=pull)
+    label = f"{err_msg}: vjp" if err_msg else "vjp"
+    check_flat_vjp(_flat(f, tree), leaves, atol, rtol, eps, label=label, pull=pull)
 
 
 def _flat(f: Callable[..., Any], tree: PyTreeDef) -> Callable[..., list[Any]]:
@@ -287,7 +287,7 @@ def check_flat_jvp(
     rtol: float | None = None,
     eps: float | None = None,
     *,
-    where: str = "jvp",
+    label: str = "jvp",
     push: Callable[..., tuple[Any, Any]] | None = None,
 ) -> None:
     """Check the jvp of a flat function, or ``push(primals, tangents)``, by finite differences.
@@ -306,18 +306,18 @@ def check_flat_jvp(
         expected = numerical_jvp(fun, primals, tangents, step)
         for i, value in enumerate(values):
             if is_inexact(value):
-                what = f"{where}: tangent of result {i}"
+                what = f"{label}: tangent of result {i}"
                 assert_close(pushed[i], expected[i], absolute, relative, what)
 
     for i, value in enumerate(values):
-        what = f"{where}: result {i} of the jvp itself"
+        what = f"{label}: result {i} of the jvp itself"
         assert_close(results[i], value, absolute, relative, what)
         if not is_inexact(value) and get_aval(pushed[i]).dtype != float0:  # pyright: ignore[reportAttributeAccessIssue]
             raise AssertionError(
-                f"{where}: the tangent of result {i}, which is discrete, must have dtype float0, "
+                f"{label}: the tangent of result {i}, which is discrete, must have dtype float0, "
                 f"got {get_aval(pushed[i])}"
             )
-    _agrees_at_one(check_tangents, steps)
+    _passes_at_any_step(check_tangents, steps)
 
 
 def check_flat_vjp(
@@ -327,28 +327,28 @@ def check_flat_vjp(
     rtol: float | None = None,
     eps: float | None = None,
     *,
-    where: str = "vjp",
+    label: str = "vjp",
     pull: Callable[..., tuple[Any, Callable[[Any], Any]]] | None = None,
 ) -> None:
     """Check the vjp of a flat function, or ``pull(*primals)``, by finite differences.
 
     Raises:
-      AssertionError: if they differ, or a cotangent's type is not that of its argument.
+      AssertionError: if they differ, or a cotangent does not have its argument's type.
     """
     primals = [x if hasattr(x, "dtype") else np.asarray(x) for x in primals]
     values, back = vjp(fun, *primals) if pull is None else pull(*primals)
     absolute, relative, steps = _settings([*primals, *values], atol, rtol, eps)
     if pull is not None:
         for i, (value, expected) in enumerate(zip(values, fun(*primals), strict=True)):
-            what = f"{where}: result {i} of the vjp itself"
+            what = f"{label}: result {i} of the vjp itself"
             assert_close(value, expected, absolute, relative, what)
     cotangents = _cotangents(values, 3)
     pulled = back(cotangents)
     for i, (primal, cotangent) in enumerate(zip(primals, pulled, strict=True)):
-        found, expected = get_aval(cotangent), get_aval(primal)
-        if (found.shape, found.dtype) != (expected.shape, expected.dtype):  # pyright: ignore
+        actual, expected = get_aval(cotangent), get_aval(primal)
+        if (actual.shape, actual.dtype) != (expected.shape, expected.dtype):  # pyright: ignore
             raise AssertionError(
-                f"{where}: the cotangent of argument {i} has type {found}, expected {expected}"
+                f"{label}: the cotangent of argument {i} has type {actual}, expected {expected}"
             )
     tangents = directions(primals, 0)
     backward = pairing(pulled, tangents)
@@ -356,24 +356,24 @@ def check_flat_vjp(
 
     def check_pairing(step: float) -> None:
         forward = pairing(cotangents, numerical_jvp(fun, primals, tangents, step))
-        what = f"{where}: ⟨Jᵀw, v⟩ and ⟨w, Jv⟩"
+        what = f"{label}: ⟨Jᵀw, v⟩ and ⟨w, Jv⟩"
         assert_close(backward, forward, absolute * size, relative * size, what)
 
-    _agrees_at_one(check_pairing, steps)
+    _passes_at_any_step(check_pairing, steps)
 
 
 def assert_close(
-    found: npt.ArrayLike, expected: npt.ArrayLike, atol: float, rtol: float, what: str
+    actual: npt.ArrayLike, expected: npt.ArrayLike, atol: float, rtol: float, what: str
 ) -> None:
     """Assert that two arrays are close; the error message names the worst element."""
-    found, expected = np.asarray(found), np.asarray(expected)
-    if found.shape != expected.shape:
-        raise AssertionError(f"{what}: shape {found.shape}, expected {expected.shape}")
-    found, expected = _comparable(found), _comparable(expected)
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    if actual.shape != expected.shape:
+        raise AssertionError(f"{what}: shape {actual.shape}, expected {expected.shape}")
+    actual, expected = _comparable(actual), _comparable(expected)
     with np.errstate(invalid="ignore"):
-        gap = np.abs(found - expected)
-        fits = (gap <= atol + rtol * np.abs(expected)) | (found == expected)
-    wrong = ~(fits | (np.isnan(found) & np.isnan(expected)))
+        gap = np.abs(actual - expected)
+        fits = (gap <= atol + rtol * np.abs(expected)) | (actual == expected)
+    wrong = ~(fits | (np.isnan(actual) & np.isnan(expected)))
     if np.any(wrong):
         worst = np.unravel_index(
             np.argmax(np.where(wrong, np.nan_to_num(gap, nan=np.inf), -1)), gap.shape
@@ -381,7 +381,7 @@ def assert_close(
         place = tuple(map(int, worst))
         raise AssertionError(
             f"{what}: {int(np.sum(wrong))} of {wrong.size} values differ, the most at {place}: "
-            f"{found[place]}, expected {expected[place]} (atol {atol:.1e}, rtol {rtol:.1e})"
+            f"{actual[place]}, expected {expected[place]} (atol {atol:.1e}, rtol {rtol:.1e})"
         )
 
 

@@ -1,6 +1,6 @@
-"""Contracts on what a test compiles: which functions, for which types, in how many equations.
+"""Contracts on the compilations of a test: functions, argument types, numbers of equations.
 
-The first run of a test records its compilations in a file that is kept under version control. A
+The first run of a test records its compilations in a file to be put under version control. A
 later run fails if it compiles more: a function for new types, more often, or in more equations.
 """
 
@@ -27,11 +27,11 @@ _MOST_LINES = 12
 
 
 class CompileContractError(AssertionError):
-    """More was compiled than the contract says."""
+    """A test compiled more than its contract allows."""
 
 
 class CompileContractWarning(UserWarning):
-    """Less was compiled than the contract says, so the contract can be updated."""
+    """A test compiled less than its contract, which can be updated."""
 
 
 class Signature(NamedTuple):
@@ -47,7 +47,7 @@ class Signature(NamedTuple):
 
 
 class Compilations(NamedTuple):
-    """The number of compilations for one signature, and of the equations of the program."""
+    """The number of compilations for one signature, and of the equations of the jaxpr."""
 
     times: int
     equations: int
@@ -64,15 +64,15 @@ class compile_contract:
         unless the environment variable ``CI`` is set.
       update: whether to write the file instead of comparing with it; by default whether
         ``RICCI_UPDATE_CONTRACTS`` is set to something else than ``0``.
-      tolerance: the fraction by which the equations of a program may grow.
+      tolerance: the fraction by which the number of equations may grow.
 
     Only functions called on this thread count, and of nested jitted functions only the outermost.
-    All compiled programs are dropped on entry, so that earlier code makes no difference.
+    All compiled functions are cleared on entry, so that earlier code makes no difference.
 
     Raises:
       CompileContractError: on leaving the block, if a function was compiled that is not in the
-        contract, or for other types, more often, or in more equations. If fewer are compiled,
-        there is a ``CompileContractWarning``.
+        contract, or for other types, more often, or in more equations. If less is compiled,
+        a ``CompileContractWarning`` is issued.
 
     Example:
       >>> from tempfile import TemporaryDirectory
@@ -88,7 +88,7 @@ class compile_contract:
         self, file: str | os.PathLike[str], *, update: bool | None = None, tolerance: float = 0.1
     ):
         self.file = Path(file)
-        self.update = _update_is_wanted() if update is None else update
+        self.update = _update_requested() if update is None else update
         self.tolerance = tolerance
         self.record: Record = {}
         self._observing = observing(self._note)
@@ -110,7 +110,7 @@ class compile_contract:
         if is_internal_module(event.function):
             return
         signature = Signature(
-            tuple((name, _described(aval)) for name, aval in event.arguments), event.static
+            tuple((name, _describe_type(aval)) for name, aval in event.arguments), event.static
         )
         entry = self.record.setdefault(event.function, {})
         times = entry[signature].times if signature in entry else 0
@@ -121,48 +121,48 @@ class compile_contract:
         if self.update or not self.file.exists():
             if not self.update and os.environ.get("CI"):
                 raise CompileContractError(
-                    f"there is no contract {self.file}, and on a build server (CI is set) none is "
-                    "written. Run the test elsewhere, and commit the file."
+                    f"the contract {self.file} is missing, and is not written on a build server "
+                    "(CI is set). Run the test elsewhere, and commit the file."
                 )
             self.file.parent.mkdir(parents=True, exist_ok=True)
             self.file.write_text(to_json(self.record), encoding="utf-8")
             return
-        agreed = from_json(self.file.read_text(encoding="utf-8"))
-        grown, shrunk = compare(agreed, self.record, self.tolerance)
-        advice = f"If this is meant, write {self.file} anew with {UPDATE_VARIABLE}=1."
+        recorded = from_json(self.file.read_text(encoding="utf-8"))
+        grown, shrunk = compare(recorded, self.record, self.tolerance)
+        advice = f"If this is intended, rewrite {self.file} with {UPDATE_VARIABLE}=1."
         if grown:
-            lines = ["more is compiled than agreed:", *_cut(grown)]
+            lines = ["more is compiled than recorded:", *_truncate(grown)]
             raise CompileContractError("\n".join([*lines, advice]))
         if shrunk:
-            lines = ["less is compiled than agreed:", *_cut(shrunk)]
+            lines = ["less is compiled than recorded:", *_truncate(shrunk)]
             warnings.warn("\n".join([*lines, advice]), CompileContractWarning, stacklevel=3)
 
 
-def _update_is_wanted() -> bool:
+def _update_requested() -> bool:
     return os.environ.get(UPDATE_VARIABLE, "0") not in ("", "0")
 
 
-def _cut(lines: Sequence[str]) -> list[str]:
+def _truncate(lines: Sequence[str]) -> list[str]:
     most = _MOST_LINES - 3
     more = [f"- and {len(lines) - most} more"] if len(lines) > most else []
     return [*(f"- {line}" for line in lines[:most]), *more]
 
 
-def _described(aval: AbstractValue) -> str:
+def _describe_type(aval: AbstractValue) -> str:
     weak = " (weakly typed)" if getattr(aval, "weak_type", False) else ""
     return f"{aval.str_short()}{weak}"
 
 
 def count_equations(jaxpr: Jaxpr) -> int:
-    """The number of equations of a program and of the programs in it, each counted once."""
-    found = {id(jaxpr): jaxpr}
-    waiting = [jaxpr]
-    while waiting:
-        for inner in subjaxprs(waiting.pop()):
-            if id(inner) not in found:
-                found[id(inner)] = inner
-                waiting.append(inner)
-    return sum(len(each.eqns) for each in found.values())
+    """The number of equations of a jaxpr and of all nested jaxprs, each counted once."""
+    jaxprs = {id(jaxpr): jaxpr}
+    stack = [jaxpr]
+    while stack:
+        for inner in subjaxprs(stack.pop()):
+            if id(inner) not in jaxprs:
+                jaxprs[id(inner)] = inner
+                stack.append(inner)
+    return sum(len(each.eqns) for each in jaxprs.values())
 
 
 # The file
@@ -199,8 +199,8 @@ def from_json(text: str) -> Record:
     }
 
 
-def _pairs(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(given.items()))
+def _pairs(mapping: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(mapping.items()))
 
 
 def _normal(entry: Mapping[Signature, Compilations]) -> dict[Signature, Compilations]:
@@ -213,12 +213,12 @@ def _normal(entry: Mapping[Signature, Compilations]) -> dict[Signature, Compilat
 # Comparing
 
 
-def compare(agreed: Record, found: Record, tolerance: float) -> tuple[list[str], list[str]]:
-    """The compilations that are more, and those that are less, than agreed, as lines of text."""
+def compare(recorded: Record, current: Record, tolerance: float) -> tuple[list[str], list[str]]:
+    """Describe the compilations that exceed, and those that fall short of, the recorded ones."""
     grown: list[str] = []
     shrunk: list[str] = []
-    for function in sorted({*agreed, *found}):
-        before, now = (_normal(record.get(function, {})) for record in (agreed, found))
+    for function in sorted({*recorded, *current}):
+        before, now = (_normal(record.get(function, {})) for record in (recorded, current))
         if not now:
             shrunk.append(f"{function} is not compiled any more")
             continue
@@ -229,17 +229,15 @@ def compare(agreed: Record, found: Record, tolerance: float) -> tuple[list[str],
             was = before[signature]
             kind = f"{function} for {_shown(signature)}"
             if done.times != was.times:
-                line = (
-                    f"{kind} is compiled {_times(done.times)}, where {_times(was.times)} was agreed"
-                )
+                line = f"{kind} is compiled {_times(done.times)}, {_times(was.times)} was recorded"
                 (grown if done.times > was.times else shrunk).append(line)
-            line = f"{kind} has {done.equations} equations, where {was.equations} were agreed"
+            line = f"{kind} has {done.equations} equations, {was.equations} were recorded"
             if done.equations > was.equations * (1 + tolerance):
                 grown.append(line)
             elif done.equations < was.equations * (1 - tolerance):
                 shrunk.append(line)
-        gone = [s for s in before if s not in now]
-        shrunk += [f"{function} is not compiled for {_shown(s)} any more" for s in sorted(gone)]
+        missing = [s for s in before if s not in now]
+        shrunk += [f"{function} is not compiled for {_shown(s)} any more" for s in sorted(missing)]
     return grown, shrunk
 
 
@@ -253,12 +251,12 @@ def _shown(signature: Signature) -> str:
     return f"({text})" if len(text) < 200 else f"({text[:197]}...)"
 
 
-def _difference(signature: Signature, agreed: Mapping[Signature, Compilations]) -> str:
-    """How a signature differs from the most similar one that was agreed."""
-    if not agreed:
-        return f"for {_shown(signature)}; no compilation of it was agreed"
-    nearest = min(agreed, key=lambda other: len(_changes(other, signature)))
-    return f"anew: {'; '.join(_changes(nearest, signature)[:5])}"
+def _difference(signature: Signature, recorded: Mapping[Signature, Compilations]) -> str:
+    """Describe how a signature differs from the most similar recorded one."""
+    if not recorded:
+        return f"for {_shown(signature)}; no compilation of it was recorded"
+    nearest = min(recorded, key=lambda other: len(_changes(other, signature)))
+    return f"again: {'; '.join(_changes(nearest, signature)[:5])}"
 
 
 def _changes(before: Signature, now: Signature) -> list[str]:

@@ -18,7 +18,7 @@ _MISSING = "oracle environment missing: run nox -s oracle"
 
 @pytest.fixture(scope="session")
 def oracle() -> Oracle:
-    """The oracle that this process shares; its tests are skipped where there is none.
+    """The oracle that this process shares; tests are skipped if it is not installed.
 
     On a build server (`CI` set) a missing oracle fails the test instead: there it must run.
     """
@@ -30,11 +30,11 @@ def oracle() -> Oracle:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that writes contracts anew."""
+    """Add the option that rewrites contracts."""
     parser.addoption(
         "--update-contracts",
         action="store_true",
-        help="write what tests compile to their contracts, instead of comparing",
+        help="rewrite the contracts of tests from their compilations, instead of comparing",
     )
 
 

@@ -122,7 +122,7 @@ def _reductions() -> dict[str, list[Call]]:
         ]
     for name in ("argmax", "argmin"):
         fun = getattr(lax, name)
-        # Among equal elements the first one counts; a NaN is greater and less than all others.
+        # Of equal elements the first counts; a NaN is both the maximum and the minimum.
         ties = np.array([[1, 3, 3], [np.nan, 2, 5], [4, np.nan, np.nan]], F32)
         table[name] = [
             (lambda x, fun=fun: fun(x, 1, np.int32), (array_of(3, 4),)),
@@ -178,21 +178,21 @@ def _products() -> dict[str, list[Call]]:
 
 def _example_of(name: str, fun: Callable[..., Any], args: tuple[Any, ...]) -> Example:
     example = captured(name, fun, *args)
-    # Products over windows that may overlap have no derivative, and neither has a NaN.
+    # Products over windows that may overlap have no derivative, nor do NaNs.
     repeated = name == "scatter-mul" and not example.params["unique_indices"]
     undefined = any(np.any(np.isnan(x)) for x in args if x.dtype.kind == "f")
     # Nothing is read from an empty array, but its transpose would write to it.
-    nothing = name == "gather" and not args[0].size
-    return replace(example, smooth=not (repeated or undefined or nothing))
+    empty = name == "gather" and not args[0].size
+    return replace(example, smooth=not (repeated or undefined or empty))
 
 
 def array_examples() -> dict[str, list[Example]]:
-    """The examples of all primitives on whole arrays that are defined."""
+    """The examples of all defined primitives on whole arrays."""
     calls: dict[str, list[Call]] = {**_STRUCTURE, **_reductions(), **_products()}
     calls |= {**indexing_calls(), **window_calls()}
     table = {
-        name: [_example_of(name, fun, args) for fun, args in found]
-        for name, found in calls.items()
+        name: [_example_of(name, fun, args) for fun, args in rows]
+        for name, rows in calls.items()
         if name in primitives
     }
     return {**table, **fold_examples(), **window_selection_examples()}

@@ -93,7 +93,7 @@ def _scaled_examples() -> list[Example]:
 
 
 def _search_examples() -> list[Example]:
-    found = []
+    examples = []
     for fun in (lax.approx_max_k, lax.approx_min_k):
         for args, options in (
             (array_of(3, 7), {"k": 2}),
@@ -103,8 +103,8 @@ def _search_examples() -> list[Example]:
             (array_of(6), {"k": 1, "recall_target": 0.5, "reduction_input_size_override": 9}),
         ):
             call = lambda x, f=fun, o=options: f(x, **o)
-            found.append(captured("approx_top_k", call, args))
-    return found
+            examples.append(captured("approx_top_k", call, args))
+    return examples
 
 
 def _composite_examples() -> list[Example]:
@@ -149,7 +149,7 @@ def _windows() -> list[Example]:
 
 
 def contraction_examples() -> dict[str, list[Example]]:
-    """The examples of contractions of a special form, and of operations of few arguments."""
+    """The examples of ragged, scaled and windowed contractions, and of a few other primitives."""
     x = array_of(2, 3)
     table = {
         "ragged_dot_general": _ragged_examples(),

@@ -1,4 +1,4 @@
-"""Examples of elementwise primitives that need more than a row in their block.
+"""Examples of elementwise primitives that need more than samples in their block.
 
 Their parameters follow from the operands, or they are not elementwise in every operand.
 """
@@ -61,22 +61,22 @@ def _integer_pow() -> list[Example]:
 def _pow() -> list[Example]:
     # The exponent may have an integer dtype as well.
     whole = np.array([[2, -1, 0], [3, 1, 2]], I32)
-    given = examples_of(lax.pow_p)
-    return [*given, captured("pow", lax.pow, POSITIVE.astype(F32), whole)]
+    sampled = examples_of(lax.pow_p)
+    return [*sampled, captured("pow", lax.pow, POSITIVE.astype(F32), whole)]
 
 
 def _round() -> list[Example]:
     halves = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, -0.2], F32)
-    found = []
+    examples = []
     for method in (lax.RoundingMethod.AWAY_FROM_ZERO, lax.RoundingMethod.TO_NEAREST_EVEN):
         fun = lambda x, method=method: lax.round(x, method)
-        found += _each("round", fun, (ANY.astype(F32), ANY[0].astype(BF16)))
-        found += [captured("round", fun, x, smooth=False) for x in (halves, SPECIAL.astype(F32))]
-    return found
+        examples += _each("round", fun, (ANY.astype(F32), ANY[0].astype(BF16)))
+        examples += [captured("round", fun, x, smooth=False) for x in (halves, SPECIAL.astype(F32))]
+    return examples
 
 
 def _convert() -> list[Example]:
-    found = []
+    examples = []
     pairs = (
         (ANY, F32, I32),
         (ANY, F32, BF16),
@@ -95,8 +95,8 @@ def _convert() -> list[Example]:
     )
     for values, old, new in pairs:
         fun = lambda x, new=new: lax.convert_element_type(x, new)
-        found.append(captured("convert_element_type", fun, values.astype(old)))
-    return found
+        examples.append(captured("convert_element_type", fun, values.astype(old)))
+    return examples
 
 
 def _bitcast() -> list[Example]:
@@ -133,35 +133,35 @@ def _select_n() -> list[Example]:
     which = np.array([[True, False, True], [False, False, True]])
     numbers = np.array([[0, 2, 1], [2, 1, 0]], I32)
     x, y = ANY.astype(F32), OTHER.astype(F32)
-    made = lambda *args: captured("select_n", lax.select_n, *args)
+    example = lambda *args: captured("select_n", lax.select_n, *args)
     return [
-        made(which, x, y),
-        made(np.asarray(True), x, y),
-        made(numbers, x, y, x * y),
-        made(np.asarray(I32(1)), x, y),
-        made(which, _complex(ANY), _complex(OTHER)),
-        made(which, INTEGERS.astype(I8), DIVISORS.astype(I8)),
-        made(which, ANY.astype(BF16), OTHER.astype(BF16)),
-        made(which, which, ~which),
-        made(np.asarray(False), np.asarray(F32(1)), np.asarray(F32(2))),
+        example(which, x, y),
+        example(np.asarray(True), x, y),
+        example(numbers, x, y, x * y),
+        example(np.asarray(I32(1)), x, y),
+        example(which, _complex(ANY), _complex(OTHER)),
+        example(which, INTEGERS.astype(I8), DIVISORS.astype(I8)),
+        example(which, ANY.astype(BF16), OTHER.astype(BF16)),
+        example(which, which, ~which),
+        example(np.asarray(False), np.asarray(F32(1)), np.asarray(F32(2))),
     ]
 
 
 def _clamp() -> list[Example]:
     low, x, high = (ANY - 0.5).astype(F32), OTHER.astype(F32), (ANY + 0.5).astype(F32)
-    made = lambda *args: captured("clamp", lax.clamp, *args)
+    example = lambda *args: captured("clamp", lax.clamp, *args)
     return [
-        made(low, x, high),
-        made(np.asarray(F32(-1)), x, np.asarray(F32(1))),
-        made(low, x, np.asarray(F32(3))),
-        made(np.asarray(F32(-1)), np.asarray(F32(3)), np.asarray(F32(1))),
-        made(np.asarray(I32(-5)), INTEGERS.astype(I32), np.asarray(I32(5))),
-        made(np.asarray(BF16(-1)), ANY.astype(BF16), np.asarray(BF16(1))),
+        example(low, x, high),
+        example(np.asarray(F32(-1)), x, np.asarray(F32(1))),
+        example(low, x, np.asarray(F32(3))),
+        example(np.asarray(F32(-1)), np.asarray(F32(3)), np.asarray(F32(1))),
+        example(np.asarray(I32(-5)), INTEGERS.astype(I32), np.asarray(I32(5))),
+        example(np.asarray(BF16(-1)), ANY.astype(BF16), np.asarray(BF16(1))),
     ]
 
 
 def _conj() -> list[Example]:
-    # The conjugate of a real number is complex, too.
+    # The conjugate of a real number is complex as well.
     return _each("conj", lax.conj, (_complex(ANY), ANY.astype(F32), np.asarray(F32(2))))
 
 

@@ -41,7 +41,7 @@ class Example:
       params: the parameters.
       smooth: whether the result is differentiable at these operands; if not, derivatives are not
         compared with finite differences.
-      fixed: positions of operands that are not differentiated by and not varied in a batch, such
+      fixed: positions of operands that are neither differentiated by nor batched, such
         as an order that must be an integer, or an initial value.
       order: how many times it can be differentiated, 1 or 2.
       modes: the modes of differentiation that exist, of ``"fwd"`` and ``"rev"``.
@@ -72,7 +72,7 @@ class Example:
 
     @property
     def wide(self) -> bool:
-        """Whether it is used with ``enable_x64``: it says so, or has a 64-bit dtype."""
+        """Whether it needs ``enable_x64``: by its flag ``x64``, or for a 64-bit dtype."""
         if self.x64:
             return True
         dtypes = [*(x.dtype for x in self.args), *self.dtype_params().values()]
@@ -83,7 +83,7 @@ class Example:
         return enable_x64(True) if self.wide else nullcontext()
 
     def with_wide_types(self) -> "Example":
-        """The same where 64-bit dtypes are enabled: programs among its parameters are made there.
+        """The example with 64-bit dtypes enabled, under which its jaxprs are traced again.
 
         Raises:
           ValueError: if the parameters hold jaxprs and the example has no ``make``.
@@ -119,20 +119,20 @@ class Example:
             raise ValueError(f"operands lack the leading dimensions {sizes} of {self.axes}")
         members = tuple(a.update(shape=a.shape[rank:]) if sizes else a for a in avals)
         with extend_axes(self.axes):
-            found = primitive.result_avals(members, self.params)
-        found = found if primitive.multiple_results else [found]
-        return [a.update(shape=(*sizes, *a.shape)) if sizes else a for a in found]
+            avals_of_results = primitive.result_avals(members, self.params)
+        avals_of_results = avals_of_results if primitive.multiple_results else [avals_of_results]
+        return [a.update(shape=(*sizes, *a.shape)) if sizes else a for a in avals_of_results]
 
     def differentiable(self) -> list[int]:
         """The positions of the operands that derivatives are taken by."""
         return [i for i, x in enumerate(self.args) if i not in self.fixed and is_inexact(x)]
 
     def in_double(self) -> "Example":
-        """The same in double precision; ``enable_x64`` must be set."""
+        """The example in double precision; ``enable_x64`` must be set."""
         return self.converted(lambda x: cast(x, _DOUBLES.get(x.dtype, x.dtype)), _DOUBLES)
 
     def in_dtype(self, old: npt.DTypeLike, new: npt.DTypeLike) -> "Example":
-        """The same with one dtype replaced by another, in operands and parameters.
+        """The example with one dtype replaced by another, in operands and parameters.
 
         Args:
           old: the dtype that the operands to convert have.
@@ -146,7 +146,7 @@ class Example:
         convert: Callable[[np.ndarray], np.ndarray],
         dtypes: Mapping[np.dtype, np.dtype] | None = None,
     ) -> "Example":
-        """The same with converted operands.
+        """The example with converted operands.
 
         Args:
           convert: applied to each operand.
@@ -155,10 +155,10 @@ class Example:
         Raises:
           ValueError: if the parameters hold jaxprs and the example has no ``make``.
         """
-        if self._has_programs():
+        if self._has_jaxprs():
             make = self.make
             if make is None:
-                raise ValueError("the parameters hold programs, and the example has no `make`.")
+                raise ValueError("the parameters hold jaxprs, and the example has no `make`.")
             again = lambda further: make(lambda x: further(convert(x)))
             args, params = make(convert)
             return replace(self, args=args, params=params, make=again)
@@ -167,7 +167,7 @@ class Example:
         changed = {k: table[v] for k, v in self.dtype_params().items() if v in table}
         return replace(self, args=args, params={**self.params, **changed})
 
-    def _has_programs(self) -> bool:
+    def _has_jaxprs(self) -> bool:
         return next(jaxprs_in_params(self.params), None) is not None
 
     def __str__(self) -> str:
@@ -179,10 +179,10 @@ class Example:
 
 
 def cast(x: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
-    """An array like ``x`` with values that make good examples in another dtype.
+    """Convert an array to values that are suitable examples in another dtype.
 
-    Unlike ``astype``, it scales fractions before rounding them to integers, makes Booleans of
-    signs, and gives real numbers an imaginary part.
+    Unlike ``astype``, it scales fractions before rounding them to integers, converts signs to
+    Booleans, and gives real numbers an imaginary part.
 
     Example:
       >>> import numpy as np
@@ -215,7 +215,7 @@ def captured(
     *args: Any,
     **options: Any,
 ) -> Example:
-    """The example whose operands and parameters a public function gives to a primitive.
+    """Capture the operands and parameters with which a public function binds a primitive.
 
     Args:
       name: the primitive.
@@ -230,18 +230,18 @@ def captured(
 
     def equation(*args: np.ndarray) -> tuple[tuple[np.ndarray, ...], dict[str, Any]]:
         jaxpr = trace_to_jaxpr(lambda *xs: _as_list(fun(*xs)), list(map(get_aval, args)))
-        found = [eqn for eqn in jaxpr.eqns if eqn.primitive is primitives[name]]
-        if len(found) != 1:
-            raise ValueError(f"the program has {len(found)} equations of {name!r}:\n{jaxpr}")
-        known = {id(v): x for v, x in zip(jaxpr.invars, args, strict=True)}
-        known.update((id(v), x) for v, x in zip(jaxpr.constvars, jaxpr.consts, strict=True))
+        equations = [eqn for eqn in jaxpr.eqns if eqn.primitive is primitives[name]]
+        if len(equations) != 1:
+            raise ValueError(f"the jaxpr has {len(equations)} equations of {name!r}:\n{jaxpr}")
+        values = {id(v): x for v, x in zip(jaxpr.invars, args, strict=True)}
+        values.update((id(v), x) for v, x in zip(jaxpr.constvars, jaxpr.consts, strict=True))
         operands = []
-        for atom in found[0].invars:
-            value = atom.val if type(atom) is Literal else known.get(id(atom))
+        for atom in equations[0].invars:
+            value = atom.val if type(atom) is Literal else values.get(id(atom))
             if value is None:
-                raise ValueError(f"an operand of {name!r} is computed by the program:\n{jaxpr}")
+                raise ValueError(f"an operand of {name!r} is an intermediate result:\n{jaxpr}")
             operands.append(np.asarray(value, atom.aval.dtype))
-        return tuple(operands), found[0].params
+        return tuple(operands), equations[0].params
 
     operands, params = equation(*args)
     options["make"] = lambda convert: equation(*map(convert, args))

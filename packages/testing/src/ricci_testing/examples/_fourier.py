@@ -39,11 +39,11 @@ def _example(shape: Shape, dtype: npt.DTypeLike, kind: lax.FftType, lengths: Sha
 
 def fourier_examples() -> dict[str, list[Example]]:
     """The examples of Fourier transforms, if they are defined."""
-    found = [
+    transforms = [
         *(_example(s, C64, kind, n) for kind in (_KINDS.FFT, _KINDS.IFFT) for s, n in _COMPLEX),
         *(_example(s, F32, _KINDS.RFFT, n) for s, n in _REAL),
         *(_example(_halved(s), C64, _KINDS.IRFFT, n) for s, n in _REAL),
         _example((2, 4), np.complex128, _KINDS.FFT, (4,)),
         _example((2, 5), np.float64, _KINDS.RFFT, (5,)),
     ]
-    return {name: examples for name, examples in {"fft": found}.items() if name in primitives}
+    return {name: examples for name, examples in {"fft": transforms}.items() if name in primitives}

@@ -1,4 +1,4 @@
-"""Examples of primitives that hold programs."""
+"""Examples of primitives with jaxprs as parameters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -61,7 +61,7 @@ def _sums_system(b):
     reversed_differences = lambda vecmat, y: lax.slice_in_dim(
         lax.sub(padded(y, 1), padded(y, 0)), 1, None
     )
-    # Of complex numbers too, the sign of the size is constant around them.
+    # For complex numbers as well, the sign of the absolute value is locally constant.
     with_sign = lambda solve: lambda matvec, y: (solve(matvec, y), lax.sign(lax.abs(y)))
     x, sign = lax.custom_linear_solve(
         lambda x: lax.cumsum(x),
@@ -101,8 +101,8 @@ def _sine_of_product_batch(axis_size, in_batched, x, y):
     return lax.sin(lax.mul(*grown)), True
 
 
-def program_examples() -> dict[str, list[Example]]:
-    """The examples of all primitives that hold programs and are defined."""
+def jaxpr_examples() -> dict[str, list[Example]]:
+    """The examples of all defined primitives with jaxprs as parameters."""
     rows = X, X[::-1].copy()
     complex_rows = tuple((x + 0.5j * X).astype(np.complex64) for x in rows)
     table = {

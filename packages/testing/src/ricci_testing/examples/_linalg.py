@@ -68,14 +68,14 @@ def _triangular_solve_examples() -> list[Example]:
         dict(zip(names, flags, strict=True)) for flags in product((False, True), repeat=5)
     ]
     rows, columns = array_of(2, 3, seed=1), array_of(3, 2, seed=1)
-    found = []
+    flag_examples = []
     for params in corners:
         dtype = C64 if params["conjugate_a"] else F32
         b = columns if params["left_side"] else rows
-        found.append(Example((_dominant(3, 3, dtype=dtype), b.astype(dtype)), params))
+        flag_examples.append(Example((_dominant(3, 3, dtype=dtype), b.astype(dtype)), params))
     left = {**usual, "left_side": True}
     return [
-        *found,
+        *flag_examples,
         Example((_dominant(3, 3), array_of(3, 5)), left),
         Example((_dominant(2, 3, 3), array_of(2, 3, 2)), left),
         *(

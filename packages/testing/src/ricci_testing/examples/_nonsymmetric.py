@@ -48,7 +48,7 @@ def _matrices(x: npt.ArrayLike, dtype: npt.DTypeLike) -> Example:
 
 
 def nonsymmetric_examples() -> dict[str, list[Example]]:
-    """The examples of these primitives, as far as they are defined."""
+    """The examples of those primitives that are defined."""
     table = {
         "eig": [
             _eig(_REAL, F32, False, False),

@@ -1,4 +1,4 @@
-"""Examples made from a primitive's block: operands from its domains, in all accepted dtypes."""
+"""Examples of a primitive's block: operands from its domains, in all accepted dtypes."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -44,21 +44,21 @@ def with_imaginary_part(values: np.ndarray) -> np.ndarray:
 
 
 def block_examples() -> dict[str, list[Example]]:
-    """The examples that blocks give, for each primitive by name.
+    """The examples of primitives' blocks, by the primitive's name.
 
     A primitive whose examples are ``unsupported`` has none.
     """
-    found = {}
+    table = {}
     for name, primitive in primitives.items():
         rule = example_rules.get(primitive)
         if rule is not None and not isinstance(rule, unsupported):
-            found[name] = examples_of(primitive)
-    return found
+            table[name] = examples_of(primitive)
+    return table
 
 
 @cache
 def examples_of(primitive: Primitive) -> list[Example]:
-    """The examples that the block of a primitive gives.
+    """The examples of a primitive's block.
 
     Raises:
       ValueError: if the primitive accepts none of them.
@@ -77,37 +77,37 @@ def examples_of(primitive: Primitive) -> list[Example]:
         ]
     if not isinstance(rule, Samples):
         return [Example(tuple(map(np.asarray, args)), dict(params)) for args, params in rule()]
-    found = [e for e in _candidates(primitive, rule) if accepts(primitive, e)]
-    if not found:
+    accepted = [e for e in _candidates(primitive, rule) if accepts(primitive, e)]
+    if not accepted:
         count = len(rule.domains)
         raise ValueError(
             f"the primitive {primitive.name!r} accepts no example of {count} operand(s). Give its "
             "block examples=samples(...) with a domain for each operand, and params= if it has any."
         )
-    return found
+    return accepted
 
 
 def _candidates(primitive: Primitive, rule: Samples) -> Iterator[Example]:
-    values = [VALUES[d][place % 3] for place, d in enumerate(rule.domains)]
+    values = [VALUES[d][position % 3] for position, d in enumerate(rule.domains)]
     exempt = exempt_rules.get(primitive, {})
     options: dict[str, Any] = {"fixed": rule.fixed, "order": rule.order}
     for params in rule.params:
 
-        def made(*args: Any, smooth: bool = True, params: dict[str, Any] = params) -> Example:
+        def example(*args: Any, smooth: bool = True, params: dict[str, Any] = params) -> Example:
             return Example(tuple(map(np.asarray, args)), params, smooth=smooth, **options)
 
-        yield from (made(*args) for args in _floats(values))
+        yield from (example(*args) for args in _floats(values))
         specials = len(values) == 1 if rule.specials is None else rule.specials
         if specials:
             grids = np.meshgrid(*[SPECIAL.astype(F32)] * len(values))
-            yield made(*grids, smooth=False)
+            yield example(*grids, smooth=False)
         smooth = "complex derivatives" not in exempt
-        yield made(*map(with_imaginary_part, values), smooth=smooth)
-        yield from (made(*args) for args in _discrete(len(values)))
+        yield example(*map(with_imaginary_part, values), smooth=smooth)
+        yield from (example(*args) for args in _discrete(len(values)))
 
 
 def _floats(values: Sequence[np.ndarray]) -> Iterator[list[Any]]:
-    """Operands of floats: arrays, with scalars and dimensions of size 1 that are broadcast."""
+    """Floating-point operands: arrays, and scalars and dimensions of size 1 to broadcast."""
     single = [x.astype(F32) for x in values]
     yield single
     if len(values) == 1:
@@ -115,8 +115,8 @@ def _floats(values: Sequence[np.ndarray]) -> Iterator[list[Any]]:
     else:
         yield [single[0][:, :1], *(x[:1] for x in single[1:])]
         scalars = [x[0, 0] if i else x[0, 1] for i, x in enumerate(single)]
-        for place, x in enumerate(single):
-            yield [x if i == place else scalar for i, scalar in enumerate(scalars)]
+        for position, x in enumerate(single):
+            yield [x if i == position else scalar for i, scalar in enumerate(scalars)]
         yield [x[1, 1] if i else x[0, 1] for i, x in enumerate(single)]
     yield [x[0].astype(BF16) for x in values]
     yield [x[-1 if len(values) == 1 else 0].astype(F16) for x in values]
@@ -124,7 +124,7 @@ def _floats(values: Sequence[np.ndarray]) -> Iterator[list[Any]]:
 
 
 def _discrete(count: int) -> Iterator[list[np.ndarray]]:
-    """Operands of integers, with the extremes of 8-bit dtypes, and of Booleans."""
+    """Integer operands, with the extremes of 8-bit dtypes, and Boolean ones."""
     whole = [INTEGERS, DIVISORS, np.flip(INTEGERS)]
     for dtype in (I32, I8):
         yield [whole[i % 3].astype(dtype) for i in range(count)]

@@ -31,9 +31,9 @@ def _qr() -> list[Example]:
 
 def _reflectors() -> dict[str, list[Example]]:
     def pivoted(x: np.ndarray, *pivots: int) -> Example:
-        given = np.array(pivots or [0] * x.shape[-1], I32)
-        given = np.broadcast_to(given, (*x.shape[:-2], x.shape[-1])).copy()
-        return Example((x, given), {"use_magma": None}, fixed=(1,))
+        pivot_array = np.array(pivots or [0] * x.shape[-1], I32)
+        pivot_array = np.broadcast_to(pivot_array, (*x.shape[:-2], x.shape[-1])).copy()
+        return Example((x, pivot_array), {"use_magma": None}, fixed=(1,))
 
     def applied(a: np.ndarray, c: np.ndarray, left: bool, transpose: bool) -> Example:
         taus = array_of(*a.shape[:-2], min(a.shape[-2:]), dtype=a.dtype, seed=4)
@@ -80,7 +80,7 @@ def _eigh() -> list[Example]:
 
 
 def _svd() -> list[Example]:
-    # Complex singular vectors are determined up to phases; the derivative rule fixes its own.
+    # Complex singular vectors are determined up to phases, which the derivative rule chooses.
     def of(x: np.ndarray, full_matrices: bool = False, compute_uv: bool = True, **params: Any):
         usual = {"subset_by_index": None, "algorithm": None}
         rows, columns = x.shape[-2:]

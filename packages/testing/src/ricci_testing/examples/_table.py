@@ -10,9 +10,9 @@ from ._control_flow import control_flow_examples
 from ._elementwise import elementwise_examples
 from ._example import Example
 from ._fourier import fourier_examples
+from ._jaxprs import jaxpr_examples
 from ._linalg import linalg_examples
 from ._nonsymmetric import nonsymmetric_examples
-from ._programs import program_examples
 from ._samples import block_examples
 from ._spectral import spectral_examples
 from ._variants import variants
@@ -23,7 +23,7 @@ def _tables() -> dict[str, list[Example]]:
     return {
         **elementwise_examples(),
         **array_examples(),
-        **program_examples(),
+        **jaxpr_examples(),
         **contraction_examples(),
         **control_flow_examples(),
         **linalg_examples(),
@@ -36,7 +36,7 @@ def _tables() -> dict[str, list[Example]]:
 def examples() -> dict[str, list[Example]]:
     """The examples of each primitive, by its name.
 
-    Most come from the primitive's block. The tables here hold those that need more than a row.
+    Most come from the primitive's block. The tables here hold those that need more than samples.
     """
     return {**block_examples(), **_tables()}
 
@@ -46,7 +46,7 @@ def cases(name: str, *, full: bool = False) -> list[Example]:
 
     Args:
       name: the primitive.
-      full: whether to give all variants; by default one for each dtype family and kind of shape
+      full: whether to return all variants; by default one for each dtype family and kind of shape
         that no example covers.
 
     Raises:
@@ -57,10 +57,10 @@ def cases(name: str, *, full: bool = False) -> list[Example]:
 
 @cache
 def _cases(primitive: Primitive, full: bool) -> list[Example]:
-    found = examples().get(primitive.name)
-    if found is None:
+    base_examples = examples().get(primitive.name)
+    if base_examples is None:
         raise KeyError(
             f"the primitive {primitive.name!r} has no examples: give its block "
             "examples=samples(...), with a domain for each operand"
         )
-    return [*found, *variants(primitive, found, full=full)]
+    return [*base_examples, *variants(primitive, base_examples, full=full)]

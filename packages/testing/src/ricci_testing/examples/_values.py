@@ -1,4 +1,4 @@
-"""The arrays that the examples in tables are made of."""
+"""Arrays for the tables of examples."""
 
 from collections.abc import Callable
 from typing import Any

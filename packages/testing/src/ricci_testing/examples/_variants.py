@@ -31,14 +31,14 @@ FAMILIES: dict[str, tuple[np.dtype, ...]] = {
 }
 _FAMILY_OF = {dtype: family for family, dtypes in FAMILIES.items() for dtype in dtypes}
 
-# The errors by which an example is refused, for its dtype, its shape, or a missing axis.
+# The errors that abstract evaluation raises for a dtype, a shape, or a missing axis.
 REFUSALS = (TypeError, ValueError, IndexError)
 
 # The position of the first of a group of operands that share a dtype, or a parameter's name.
 Role = int | str
 
 
-# Parameters that choose the dtype of the result; other dtype parameters repeat the operands' one.
+# Parameters that choose the dtype of the result; other dtype parameters repeat an operand's dtype.
 _FREE = frozenset({"dtype", "index_dtype", "new_dtype", "preferred_element_type"})
 
 
@@ -47,20 +47,20 @@ REFUSED_FAMILIES = frozenset({"bool", "int", "uint", "complex"})
 
 
 def exempt(primitive: Primitive) -> Mapping[str, str]:
-    """The aspects of a primitive that the laws leave out, with the reasons that its block gives."""
+    """The aspects of a primitive that its block exempts from the laws, with reasons."""
     return exempt_rules.get(primitive, {})
 
 
 def roles(example: Example) -> list[tuple[Role, np.dtype]]:
-    """The operands and parameters of an example that have a dtype of their own, and the dtypes."""
-    found: dict[np.dtype, Role] = {}
-    for place, x in enumerate(example.args):
-        found.setdefault(x.dtype, place)
+    """The independent dtypes of an example, with the first operand or parameter that has each."""
+    first_operands: dict[np.dtype, Role] = {}
+    for position, x in enumerate(example.args):
+        first_operands.setdefault(x.dtype, position)
     named = {k: v for k, v in example.dtype_params().items() if k in _FREE}
-    return [*((role, dtype) for dtype, role in found.items()), *named.items()]
+    return [*((role, dtype) for dtype, role in first_operands.items()), *named.items()]
 
 
-def _has_programs(example: Example) -> bool:
+def _has_jaxprs(example: Example) -> bool:
     return next(jaxprs_in_params(example.params), None) is not None
 
 
@@ -73,17 +73,17 @@ def _kind(dtype: np.dtype) -> tuple[bool, bool]:
 
 
 def _has_complex_form(primitive: Primitive, example: Example) -> bool:
-    """Whether an example of real numbers says something of complex ones.
+    """Whether an example of real numbers is meaningful in complex dtypes.
 
-    NumPy and XLA give complex infinities and NaN different values. Vectors that are unique up to a
-    phase have a sign alone where they are real, and the same one where compilers agree.
+    NumPy and XLA differ for complex infinities and NaN. Vectors that are unique up to a
+    phase are unique up to a sign in real dtypes, where the backends choose the same one.
     """
     finite = all(np.isfinite(x).all() for x in example.args if _inexact(x.dtype))
     return finite and "phase" not in exempt(primitive)
 
 
 def accepts(primitive: Primitive, example: Example) -> bool:
-    """Whether abstract evaluation accepts an example; if not, it raises one of ``REFUSALS``."""
+    """Whether abstract evaluation accepts an example instead of raising one of ``REFUSALS``."""
     try:
         with example.precision():
             example.result_avals(primitive)
@@ -112,7 +112,7 @@ def in_dtype(
         with replace(example, args=(*example.args, np.zeros((), dtype))).precision():
             changed = example.in_dtype(old, dtype)
     except REFUSALS:
-        # A jaxpr among the parameters cannot be made for this dtype.
+        # A jaxpr among the parameters cannot be traced for this dtype.
         return None
     if (role, np.dtype(dtype)) not in roles(changed):
         # The operand is a constant of a jaxpr, or now shares its dtype with another operand.
@@ -123,7 +123,7 @@ def in_dtype(
     if preferred is not None and _kind(preferred) != _kind(np.dtype(dtype)):
         changed = replace(changed, smooth=False)
     if _inexact(np.dtype(dtype)) and not _inexact(old):
-        # At integers, functions have kinks and operands are equal, so derivatives may not exist.
+        # Functions have kinks at integers, and operands are equal, so derivatives may not exist.
         changed = replace(changed, smooth=False)
     return changed if accepts(primitive, changed) else None
 
@@ -136,33 +136,36 @@ def families(example: Example) -> Iterator[tuple[Role, str]]:
 
 
 def accepted_families(
-    primitive: Primitive, found: Sequence[Example]
+    primitive: Primitive, base_examples: Sequence[Example]
 ) -> dict[tuple[Role, str], list[tuple[Example, np.dtype]]]:
     """For each role and dtype family, the examples that are accepted in it, with their dtypes."""
     table: dict[tuple[Role, str], list[tuple[Example, np.dtype]]] = {}
-    for example in found:
-        for role, own in roles(example):
+    for example in base_examples:
+        for role, current_dtype in roles(example):
             for family, dtypes in FAMILIES.items():
                 for dtype in dtypes:
-                    if dtype == own or in_dtype(primitive, example, role, dtype) is not None:
+                    if (
+                        dtype == current_dtype
+                        or in_dtype(primitive, example, role, dtype) is not None
+                    ):
                         table.setdefault((role, family), []).append((example, dtype))
     return table
 
 
 def dtype_variants(
-    primitive: Primitive, found: Sequence[Example], *, full: bool = False
+    primitive: Primitive, base_examples: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
-    """Examples in the dtypes that a primitive accepts and its examples lack.
+    """Examples in further dtypes that a primitive accepts.
 
     Args:
-      found: its examples.
-      full: whether to give every example in every dtype; by default one variant, chosen by a fixed
-        seed, for each family that no example covers.
+      base_examples: its examples.
+      full: whether to return every example in every dtype; by default one variant, chosen by a
+        fixed seed, for each family that no example covers.
     """
     choice = random.Random(primitive.name)
-    covered = {key for example in found for key in families(example)}
-    made = []
-    for key, candidates in accepted_families(primitive, found).items():
+    covered = {key for example in base_examples for key in families(example)}
+    additions = []
+    for key, candidates in accepted_families(primitive, base_examples).items():
         if full:
             chosen = candidates
         elif key in covered:
@@ -174,11 +177,11 @@ def dtype_variants(
         for example, dtype in chosen:
             variant = in_dtype(primitive, example, key[0], dtype)
             if variant is not None and dict(roles(example))[key[0]] != dtype:
-                made.append(variant)
-    return made
+                additions.append(variant)
+    return additions
 
 
-def _emptied(example: Example) -> Iterator[Example]:
+def _empty_versions(example: Example) -> Iterator[Example]:
     """Variants without elements: one size set to 0 everywhere it occurs, or in one operand."""
     sizes = sorted({n for x in example.args for n in x.shape}, reverse=True)
     for size in sizes:
@@ -187,20 +190,20 @@ def _emptied(example: Example) -> Iterator[Example]:
             yield example.converted(cut)
         except REFUSALS:
             continue
-    if _has_programs(example):
+    if _has_jaxprs(example):
         return
-    for place, x in enumerate(example.args):
+    for position, x in enumerate(example.args):
         for axis in range(x.ndim):
             args = list(example.args)
-            args[place] = x[(slice(None),) * axis + (slice(0),)]
+            args[position] = x[(slice(None),) * axis + (slice(0),)]
             yield replace(example, args=tuple(args))
 
 
 def empty_variants(
-    primitive: Primitive, found: Sequence[Example], *, full: bool = False
+    primitive: Primitive, base_examples: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
     """Variants with empty arrays: all with ``full``, else one if no example has empty arrays."""
-    if "empty" in exempt(primitive) or (not full and any(map(is_empty, found))):
+    if "empty" in exempt(primitive) or (not full and any(map(is_empty, base_examples))):
         return []
     fixed = "empty derivatives" in exempt(primitive)
     indexes = primitive.name == "gather" or primitive.name.startswith("scatter")
@@ -210,22 +213,22 @@ def empty_variants(
         replace(
             variant, smooth=variant.smooth and not (fixed or indexes and not variant.args[0].size)
         )
-        for example in found
+        for example in base_examples
         if not is_empty(example)
-        for variant in _emptied(example)
+        for variant in _empty_versions(example)
         if is_empty(variant) and accepts(primitive, variant)
     )
     return list(accepted) if full else list(accepted)[:1]
 
 
 def scalar_variants(
-    primitive: Primitive, found: Sequence[Example], *, full: bool = False
+    primitive: Primitive, base_examples: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
     """Variants with scalars: all with ``full``, else one if no example has scalars."""
-    if "scalars" in exempt(primitive) or (not full and any(map(is_scalar, found))):
+    if "scalars" in exempt(primitive) or (not full and any(map(is_scalar, base_examples))):
         return []
-    made = []
-    for example in found:
+    additions = []
+    for example in base_examples:
         if is_scalar(example) or is_empty(example) or not example.args:
             continue
         try:
@@ -233,30 +236,30 @@ def scalar_variants(
         except REFUSALS:
             continue
         if accepts(primitive, variant):
-            made.append(variant)
-    return made if full else made[:1]
+            additions.append(variant)
+    return additions if full else additions[:1]
 
 
 def wide_variants(
-    primitive: Primitive, found: Sequence[Example], *, full: bool = False
+    primitive: Primitive, base_examples: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
-    """Examples without 64-bit dtypes where those are enabled: all with ``full``, else one of them.
+    """Examples without 64-bit dtypes under ``enable_x64``: all with ``full``, else one of them.
 
-    What a rule makes itself, such as positions and counters, must not take the default dtypes.
+    Arrays that a rule creates, such as positions and counters, must not take the default dtypes.
     """
-    made = []
-    narrow = [example for example in found if not example.wide and not is_empty(example)]
+    additions = []
+    narrow = [example for example in base_examples if not example.wide and not is_empty(example)]
     random.Random(primitive.name).shuffle(narrow)
     for example in narrow:
         try:
             variant = example.with_wide_types()
-        except (*REFUSALS, KeyError):  # its programs are made for the other width alone
+        except (*REFUSALS, KeyError):  # its jaxprs can be traced for 32-bit types only
             continue
         if accepts(primitive, variant):
-            made.append(variant)
+            additions.append(variant)
             if not full:
                 break
-    return made
+    return additions
 
 
 def is_empty(example: Example) -> bool:
@@ -277,7 +280,7 @@ def variants(
     Args:
       primitive: the primitive.
       found: its examples.
-      full: whether to give all variants; by default one for each gap.
+      full: whether to return all variants; by default one for each gap.
 
     Returns:
       The variants, a list.
@@ -286,10 +289,10 @@ def variants(
       >>> import numpy as np
       >>> from ricci_ir import primitives
       >>> from ricci_testing import Example, variants
-      >>> made = variants(primitives["ceil"], [Example((np.float32([0.5]),))])
-      >>> print(*made[:5])
+      >>> additions = variants(primitives["ceil"], [Example((np.float32([0.5]),))])
+      >>> print(*additions[:5])
       (float16[1]) (bfloat16[1]) (float64[1]) (float32[0]) (float32[])
-      >>> print(*made[5:])
+      >>> print(*additions[5:])
       (float32[1]) where 64-bit dtypes are enabled
     """
     return [

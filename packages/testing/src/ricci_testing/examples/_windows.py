@@ -1,4 +1,4 @@
-"""Examples of windowed reductions, convolutions, reductions by programs, and sorting."""
+"""Examples of windowed reductions, convolutions, reductions by jaxprs, and sorting."""
 
 import numpy as np
 
@@ -146,7 +146,7 @@ def fold_examples() -> dict[str, list[Example]]:
 
 
 def window_selection_examples() -> dict[str, list[Example]]:
-    """Examples of the primitives that select in windows, and scatter to the selected places."""
+    """Examples of the primitives that select in windows, and scatter to the selected positions."""
     x = array_of(4, 5)
     one = {"window_dimensions": (2, 2), "window_strides": (1, 2), "padding": ((0, 0), (0, 1))}
     plain = {"base_dilation": (1, 1), "window_dilation": (1, 1)}

@@ -14,14 +14,19 @@ from ricci_testing._check_grads import directions, is_inexact
 from ricci_testing.examples._example import Example
 
 from ._derivatives import cotangents_of, has_transpose, without_derivatives
-from ._types import assert_results_close, explained, in_its_precision, of_operands
+from ._types import (
+    assert_results_close,
+    function_of_operands,
+    in_example_precision,
+    unsupported_reason,
+)
 
 _BATCH = 2
-_NO_OPERANDS = "there are no operands"
+_NO_OPERANDS = "the primitive has no operands"
 
 
 def _batches(example: Example, count: int = _BATCH) -> list[list[np.ndarray]]:
-    """For each operand a batch of similar arrays; of a fixed operand, copies of itself."""
+    """A batch of similar arrays for each operand; copies for a fixed operand."""
     return [
         [x] * count if i in example.fixed else _varied(x, count) for i, x in enumerate(example.args)
     ]
@@ -41,12 +46,12 @@ def _varied(x: npt.ArrayLike, count: int) -> list[np.ndarray]:
 
 def _unsupported(primitive: Primitive, example: Example) -> str | None:
     fun = lambda *xs: example.bind(primitive, *xs)
-    return explained(
+    return unsupported_reason(
         batch_rules[primitive], lambda: vmap(fun)(*batched_operands(example)), "the batching"
     )
 
 
-@in_its_precision
+@in_example_precision
 def check_batching(primitive: Primitive, example: Example) -> str | None:
     """``vmap`` equals the loop, for subsets of the operands and every axis.
 
@@ -100,23 +105,23 @@ def _assert_stacked(results: Sequence[Any], looped: Sequence[Sequence[Any]], wha
 
 
 def _subsets(count: int) -> list[tuple[int, ...]]:
-    """The sets of operands to map: all sets of up to 3 operands, a selection of more."""
-    places = range(count)
+    """The sets of operands to map: all sets for up to 3 operands, else a selection."""
+    positions = range(count)
     if count <= 3:
-        return [s for n in range(count, 0, -1) for s in combinations(places, n)]
-    alone = places if count <= 5 else (0, count - 1)
-    return [tuple(places), (0, 1), (count - 2, count - 1), *((i,) for i in alone)]
+        return [s for n in range(count, 0, -1) for s in combinations(positions, n)]
+    alone = positions if count <= 5 else (0, count - 1)
+    return [tuple(positions), (0, 1), (count - 2, count - 1), *((i,) for i in alone)]
 
 
 def _axes(mapped: Sequence[int], ranks: Sequence[int]) -> Iterator[tuple[int | None, ...]]:
     """The ``in_axes`` to try: each axis for all mapped operands, the last one, and mixed ones."""
-    found: dict[tuple[int | None, ...], None] = {}
+    choices: dict[tuple[int | None, ...], None] = {}
 
     def add(axis_of: Callable[[int, int], int]) -> None:
         axes: list[int | None] = [None] * len(ranks)
         for k, i in enumerate(mapped):
             axes[i] = axis_of(k, ranks[i])
-        found.setdefault(tuple(axes))
+        choices.setdefault(tuple(axes))
 
     for axis in range(max(ranks[i] for i in mapped) + 1):
         add(lambda k, rank, axis=axis: min(axis, rank))
@@ -124,10 +129,10 @@ def _axes(mapped: Sequence[int], ranks: Sequence[int]) -> Iterator[tuple[int | N
     if len(mapped) > 1:
         add(lambda k, rank: 0 if k % 2 else rank)
         add(lambda k, rank: rank if k % 2 else 0)
-    return iter(found)
+    return iter(choices)
 
 
-@in_its_precision
+@in_example_precision
 def check_nested_batching(primitive: Primitive, example: Example) -> str | None:
     """``vmap`` of ``vmap`` equals a loop in a loop, where the two map different operands.
 
@@ -191,7 +196,7 @@ def check_nested_batching(primitive: Primitive, example: Example) -> str | None:
     return None
 
 
-@in_its_precision
+@in_example_precision
 def check_batched_derivatives(primitive: Primitive, example: Example) -> str | None:
     """``vmap`` of the jvp and of the vjp equals the loop over primals, tangents, or both.
 
@@ -218,7 +223,7 @@ def check_batched_derivatives(primitive: Primitive, example: Example) -> str | N
     places = example.differentiable()
     batches = _batches(example)
     rows = [[batches[i][k] for i in places] for k in range(_BATCH)]
-    fun, primals = of_operands(primitive, example, places)
+    fun, primals = function_of_operands(primitive, example, places)
     count = len(places)
 
     def push(*xs: ArrayLike) -> list[Array]:

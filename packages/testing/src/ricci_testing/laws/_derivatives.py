@@ -36,9 +36,14 @@ from ricci_testing._check_grads import (
 )
 from ricci_testing.examples._example import Example
 
-from ._types import assert_results_close, explained, in_its_precision, of_operands
+from ._types import (
+    assert_results_close,
+    function_of_operands,
+    in_example_precision,
+    unsupported_reason,
+)
 
-_NO_PLACES = "no operand that derivatives are taken by"
+_NO_DIFFERENTIABLE = "no differentiable operand"
 _NOT_SMOOTH = "not differentiable here"
 
 
@@ -48,7 +53,7 @@ def _is_single_precision(example: Example) -> bool:
 
 
 def _differentiated(example: Example) -> Iterator[tuple[int, ...]]:
-    """The sets of operands to differentiate by: all of them together, and each alone."""
+    """The sets of operands to differentiate by: all operands together, and each alone."""
     places = tuple(example.differentiable())
     yield places
     if len(places) > 1:
@@ -59,10 +64,10 @@ def without_derivatives(primitive: Primitive, example: Example) -> str | None:
     """The reason why an example has no derivative to check, or ``None`` if it has one."""
     places = example.differentiable()
     if not places:
-        return _NO_PLACES
-    fun, primals = of_operands(primitive, example, places)
+        return _NO_DIFFERENTIABLE
+    fun, primals = function_of_operands(primitive, example, places)
     push = lambda: jvp(fun, tuple(primals), tuple(directions(primals, 0)))
-    reason = explained(jvp_rules[primitive], push, "the jvp")
+    reason = unsupported_reason(jvp_rules[primitive], push, "the jvp")
     if reason is None and not example.smooth:
         return _NOT_SMOOTH
     return reason
@@ -72,7 +77,7 @@ def without_double_derivatives(primitive: Primitive, example: Example) -> str | 
     """The reason why finite differences do not apply to an example, or ``None`` if they do."""
     reason = without_derivatives(primitive, example)
     if reason is None and not _is_single_precision(example):
-        return "checked in double precision, which the examples in single precision are turned to"
+        return "covered by the examples in single precision, which are checked in double precision"
     return reason
 
 
@@ -102,12 +107,12 @@ def check_derivatives(primitive: Primitive, example: Example) -> str | None:
     with enable_x64(True):
         example = example.in_double()
         for places in _differentiated(example):
-            fun, primals = of_operands(primitive, example, places)
-            where = f"by operands {places}: "
+            fun, primals = function_of_operands(primitive, example, places)
+            label = f"by operands {places}: "
             if "fwd" in example.modes:
-                check_flat_jvp(fun, primals, where=f"{where}jvp")
+                check_flat_jvp(fun, primals, label=f"{label}jvp")
             if "rev" in example.modes:
-                check_flat_vjp(fun, primals, where=f"{where}vjp")
+                check_flat_vjp(fun, primals, label=f"{label}vjp")
     return None
 
 
@@ -135,20 +140,20 @@ def check_second_order(primitive: Primitive, example: Example) -> str | None:
     if reason := without_double_derivatives(primitive, example):
         return reason
     if example.order < 2:
-        return "the derivative has itself no derivative of closed form"
+        return "the derivative has no derivative of closed form"
     with enable_x64(True):
         example = example.in_double()
-        fun, primals = of_operands(primitive, example, example.differentiable())
+        fun, primals = function_of_operands(primitive, example, example.differentiable())
         if "fwd" in example.modes:
             pushed, at = pushed_forward(fun, primals)
-            check_flat_jvp(pushed, at, where="jvp of jvp")
+            check_flat_jvp(pushed, at, label="jvp of jvp")
             if "rev" in example.modes:
-                check_flat_vjp(pushed, at, where="vjp of jvp")
+                check_flat_vjp(pushed, at, label="vjp of jvp")
         if "rev" in example.modes:
             pulled, at = pulled_back(fun, primals, list(map(get_aval, fun(*primals))))
             if "fwd" in example.modes:
-                check_flat_jvp(pulled, at, where="jvp of vjp")
-            check_flat_vjp(pulled, at, where="vjp of vjp")
+                check_flat_jvp(pulled, at, label="jvp of vjp")
+            check_flat_vjp(pulled, at, label="vjp of vjp")
     return None
 
 
@@ -165,10 +170,10 @@ def pushed_forward(
     return push, [*primals, *directions(primals, 6)]
 
 
-def cotangents_of(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-    """Cotangents for all results: those given for inexact results, and float0 zeros for others."""
-    found = iter(given)
-    return [next(found) if is_inexact(r) else np.zeros(np.shape(r), float0) for r in results]
+def cotangents_of(results: Sequence[Any], inexact_cotangents: Sequence[Any]) -> list[Any]:
+    """Cotangents for all results: the given ones for inexact results, float0 zeros for others."""
+    remaining = iter(inexact_cotangents)
+    return [next(remaining) if is_inexact(r) else np.zeros(np.shape(r), float0) for r in results]
 
 
 def pulled_back(
@@ -189,7 +194,7 @@ def pulled_back(
     return pull, [*primals, *directions(zeros, 5)]
 
 
-@in_its_precision
+@in_example_precision
 def check_linearize(primitive: Primitive, example: Example) -> str | None:
     """``linearize`` gives the value, and a linear function that equals ``jvp``, traced as well.
 
@@ -212,21 +217,21 @@ def check_linearize(primitive: Primitive, example: Example) -> str | None:
     if reason := without_derivatives(primitive, example):
         return reason
     if "fwd" not in example.modes:
-        return "there is no forward mode"
+        return "the primitive has no forward mode"
     for places in _differentiated(example):
-        fun, primals = of_operands(primitive, example, places)
+        fun, primals = function_of_operands(primitive, example, places)
         tangents = directions(primals, 0)
         values, pushed = jvp(fun, tuple(primals), tuple(tangents))
         results, push = linearize(fun, *primals)
-        for i, (found, expected) in enumerate(
+        for i, (actual, expected) in enumerate(
             zip([*results, *push(*tangents)], [*values, *pushed], strict=True)
         ):
             what = f"by operands {places}: {'result' if i < len(values) else 'tangent'}"
             if get_aval(expected).dtype == float0:
-                assert get_aval(found).dtype == float0, what
+                assert get_aval(actual).dtype == float0, what
                 continue
             assert_results_close(
-                np.asarray(found), np.asarray(expected), f"{what} {i % len(values)}"
+                np.asarray(actual), np.asarray(expected), f"{what} {i % len(values)}"
             )
         _check_linearize_traced(fun, primals, tangents, pushed, places)
     return None
@@ -239,23 +244,23 @@ def _check_linearize_traced(
     pushed: Sequence[Any],
     places: Sequence[int],
 ) -> None:
-    """The linear function, applied while a program is traced, takes its residuals from there."""
+    """Check that ``linearize`` under tracing computes the residuals in the traced jaxpr."""
     smooth = [t for t in pushed if get_aval(t).dtype != float0]  # pyright: ignore
-    program = make_jaxpr(
+    closed_jaxpr = make_jaxpr(
         lambda *primals: [
             t for t in linearize(fun, *primals)[1](*tangents) if get_aval(t).dtype != float0
         ]
     )(*primals)
-    found = eval_jaxpr(program.jaxpr, program.consts, *primals)
-    for i, (tangent, expected) in enumerate(zip(found, smooth, strict=True)):
+    traced_tangents = eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *primals)
+    for i, (tangent, expected) in enumerate(zip(traced_tangents, smooth, strict=True)):
         assert_results_close(
             np.asarray(tangent), np.asarray(expected), f"traced, by operands {places}: tangent {i}"
         )
 
 
 def _is_linear(fun: Callable[..., list[Array]], primals: Sequence[Any]) -> bool:
-    """Whether ``fun(x + y)`` equals ``fun(x) + fun(y)``, and is not always 0, for many operands."""
-    told = False
+    """Whether ``fun(x + y)`` equals ``fun(x) + fun(y)``, and is not always 0, by trial."""
+    nonzero = False
     for seed in range(8):
         x, y = _of_all_sizes(primals, seed), _of_all_sizes(primals, seed + 10)
         both = fun(*(p + q for p, q in zip(x, y, strict=True)))
@@ -263,8 +268,8 @@ def _is_linear(fun: Callable[..., list[Array]], primals: Sequence[Any]) -> bool:
             expected = np.asarray(f) + np.asarray(g)
             if not is_inexact(z) or not np.allclose(z, expected, 1e-9, 1e-9):
                 return False
-            told = told or bool(np.any(np.asarray(z)))
-    return told
+            nonzero = nonzero or bool(np.any(np.asarray(z)))
+    return nonzero
 
 
 def _of_all_sizes(like: Sequence[Any], seed: int) -> list[np.ndarray]:
@@ -274,12 +279,12 @@ def _of_all_sizes(like: Sequence[Any], seed: int) -> list[np.ndarray]:
 
 
 def linear_places(primitive: Primitive, example: Example) -> list[tuple[int, ...]]:
-    """The sets of operands in which the primitive is jointly linear, found from its values."""
+    """The sets of operands in which the primitive is jointly linear, judged by its values."""
     places = tuple(example.differentiable())
     subsets = [s for n in range(1, len(places) + 1) for s in combinations(places, n)]
     if len(places) > 3:
         subsets = [places, *((i,) for i in places)]
-    return [s for s in subsets if _is_linear(*of_operands(primitive, example, s))]
+    return [s for s in subsets if _is_linear(*function_of_operands(primitive, example, s))]
 
 
 def check_linear_transpose(primitive: Primitive, example: Example) -> str | None:
@@ -304,44 +309,44 @@ def check_linear_transpose(primitive: Primitive, example: Example) -> str | None
       'not linear'
     """
     if not example.differentiable():
-        return _NO_PLACES
+        return _NO_DIFFERENTIABLE
     if not example.smooth:
         return _NOT_SMOOTH
     if not _is_single_precision(example):
-        return "checked in double precision, which the examples in single precision are turned to"
+        return "covered by the examples in single precision, which are checked in double precision"
     with enable_x64(True):
         example = example.in_double()
-        found = linear_places(primitive, example)
-        if not found:
+        linear_sets = linear_places(primitive, example)
+        if not linear_sets:
             return "not linear"
         refusals = []
-        for places in found:
-            fun, primals = of_operands(primitive, example, places)
+        for places in linear_sets:
+            fun, primals = function_of_operands(primitive, example, places)
             vectors = directions(primals, 0)
             results = fun(*vectors)
             weights = directions(results, 8)
-            where = f"by operands {places}"
+            label = f"by operands {places}"
             pull = lambda f=fun, p=primals, w=weights: linear_transpose(f, *p)(w)
-            if reason := explained(transpose_rules[primitive], pull, "the transpose"):
+            if reason := unsupported_reason(transpose_rules[primitive], pull, "the transpose"):
                 return reason
             try:
                 pulled = pull()
             except NotImplementedError as error:
-                # A function can be linear at one example only, such as max(x, -10). Whether it
-                # is linear at all of them, `is_always_linear` tells.
+                # A function can be linear at one example only, such as max(x, -10); see
+                # `is_always_linear`.
                 refusals.append(f"linear in its values only: {error}")
                 continue
-            _assert_types(pulled, primals, where)
+            _assert_types(pulled, primals, label)
             size = max(1, sum(np.size(x) for x in (*primals, *results))) ** 0.5
             forward, backward = pairing(results, weights), pairing(vectors, pulled)
-            assert_close(backward, forward, 1e-9 * size, 1e-9, f"{where}: ⟨v, Jᵀ w⟩ and ⟨J v, w⟩")
-    return refusals[0] if len(refusals) == len(found) else None
+            assert_close(backward, forward, 1e-9 * size, 1e-9, f"{label}: ⟨v, Jᵀ w⟩ and ⟨J v, w⟩")
+    return refusals[0] if len(refusals) == len(linear_sets) else None
 
 
-def is_always_linear(primitive: Primitive, found: Sequence[Example]) -> bool:
+def is_always_linear(primitive: Primitive, examples: Sequence[Example]) -> bool:
     """Whether there is an operand in which a primitive is linear in all its smooth examples."""
     common: set[int] | None = None
-    for example in found:
+    for example in examples:
         if example.smooth and _is_single_precision(example):
             with enable_x64(True):
                 alone = {s[0] for s in linear_places(primitive, example.in_double()) if len(s) == 1}
@@ -349,11 +354,11 @@ def is_always_linear(primitive: Primitive, found: Sequence[Example]) -> bool:
     return bool(common)
 
 
-def _assert_types(found: Sequence[Any], like: Sequence[Any], where: str) -> None:
-    for i, (x, y) in enumerate(zip(found, like, strict=True)):
+def _assert_types(cotangents: Sequence[Any], like: Sequence[Any], label: str) -> None:
+    for i, (x, y) in enumerate(zip(cotangents, like, strict=True)):
         ours, theirs = get_aval(x), get_aval(y)
         if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):  # pyright: ignore
-            raise AssertionError(f"{where}: cotangent {i} has type {ours}, expected {theirs}")
+            raise AssertionError(f"{label}: cotangent {i} has type {ours}, expected {theirs}")
 
 
 def has_transpose(primitive: Primitive) -> bool:

@@ -1,4 +1,4 @@
-"""The laws of programs: the jaxprs and the StableHLO of a primitive and its transformed forms."""
+"""The laws of jaxprs and StableHLO: well-formed, and equal to the reference when compiled."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -28,26 +28,26 @@ from ricci_testing.examples._variants import exempt
 
 from ._batching import batched_avals, batched_operands
 from ._derivatives import has_transpose, pulled_back, pushed_forward
-from ._types import assert_results_close, in_its_precision, of_operands
+from ._types import assert_results_close, function_of_operands, in_example_precision
 
 
 def programs(primitive: Primitive, example: Example) -> Iterator[tuple[str, Jaxpr]]:
-    """The jaxprs of the primitive, its jvp, its vjp and its batched form, those that exist."""
+    """Trace the primitive, its jvp, its vjp and its batched form, if they exist."""
     avals: list[Any] = list(map(get_aval, example.args))
     fun = lambda *xs: example.bind(primitive, *xs)
     plain = trace_to_jaxpr(fun, avals)
     yield "program", plain
     places = example.differentiable()
     if places and example.smooth and not isinstance(jvp_rules[primitive], unsupported):
-        yield from _derivative_programs(primitive, example, places, plain.out_avals)
+        yield from _derivative_jaxprs(primitive, example, places, plain.out_avals)
     if avals and not isinstance(batch_rules[primitive], unsupported):
         yield "vmap", trace_to_jaxpr(lambda *xs: vmap(fun)(*xs), batched_avals(example))
 
 
-def _derivative_programs(
+def _derivative_jaxprs(
     primitive: Primitive, example: Example, places: Sequence[int], results: Sequence[Any]
 ) -> Iterator[tuple[str, Jaxpr]]:
-    fun, primals = of_operands(primitive, example, places)
+    fun, primals = function_of_operands(primitive, example, places)
     avals: list[Any] = list(map(get_aval, primals))
     count = len(avals)
     smooth = [issubdtype(r.dtype, np.inexact) for r in results]
@@ -57,9 +57,9 @@ def _derivative_programs(
         return [*values, *(t for t, inexact in zip(pushed, smooth, strict=True) if inexact)]
 
     def pull(*xs: ArrayLike) -> list[Array]:
-        given = iter(xs[count:])
+        cotangents = iter(xs[count:])
         cts = [
-            next(given) if inexact else np.zeros(r.shape, float0)
+            next(cotangents) if inexact else np.zeros(r.shape, float0)
             for r, inexact in zip(results, smooth, strict=True)
         ]
         return list(vjp(fun, *xs[:count])[1](cts))
@@ -71,16 +71,16 @@ def _derivative_programs(
         yield "vjp", trace_to_jaxpr(pull, [*avals, *cotangents])
 
 
-@in_its_precision
+@in_example_precision
 def check_programs(primitive: Primitive, example: Example) -> list[tuple[str, str]]:
-    """The programs of a primitive are well-formed jaxprs; returns their StableHLO by name.
+    """Check that the jaxprs of a primitive are well formed, and return their StableHLO by name.
 
     Args:
       primitive: the primitive.
       example: operands and parameters of it.
 
     Returns:
-      The programs, pairs of a name and a text.
+      Pairs of a name and the text of the module.
 
     Raises:
       AssertionError: if one is not.
@@ -104,7 +104,7 @@ def check_programs(primitive: Primitive, example: Example) -> list[tuple[str, st
 
 
 def check_well_formed(primitive: Primitive, example: Example) -> None:
-    """The programs of a primitive are well-formed jaxprs that lower to StableHLO.
+    """Check that the jaxprs of a primitive are well formed and lower to StableHLO.
 
     Args:
       primitive: the primitive.
@@ -130,10 +130,10 @@ def check_compiled(
     reference: Backend,
     derived: bool = False,
 ) -> None:
-    """A compiled primitive computes the same as the reference backend.
+    """Check that a compiled primitive agrees with the reference backend.
 
-    Compiling takes the most time, so all examples are compiled as one program; those with 64-bit
-    dtypes are another.
+    Compiling takes the most time, so all examples are compiled as one function; those with 64-bit
+    dtypes as another.
 
     Args:
       primitive: the primitive.
@@ -154,21 +154,21 @@ def check_compiled(
 
 def _check_compiled(
     primitive: Primitive,
-    found: Sequence[Example],
+    examples: Sequence[Example],
     jit: Callable[..., Any],
     reference: Backend,
     derived: bool,
 ) -> None:
-    made = [list(_executed(primitive, e, derived)) for e in found]
+    functions = [list(_functions_of(primitive, e, derived)) for e in examples]
 
     def run(operands: Sequence[Sequence[Any]]) -> list[list[Any]]:
         return [
             [fun(*xs) for (_, fun, _), xs in zip(funs, rows, strict=True)]
-            for funs, rows in zip(made, operands, strict=True)
+            for funs, rows in zip(functions, operands, strict=True)
         ]
 
-    computed = jit(run)([[xs for _, _, xs in funs] for funs in made])
-    for example, funs, results in zip(found, made, computed, strict=True):
+    computed = jit(run)([[xs for _, _, xs in funs] for funs in functions])
+    for example, funs, results in zip(examples, functions, computed, strict=True):
         for (name, fun, xs), ours in zip(funs, results, strict=True):
             with use_backend(reference):
                 theirs = fun(*xs)
@@ -177,7 +177,7 @@ def _check_compiled(
                 assert_results_close(np.asarray(x), np.asarray(y), what)
 
 
-def _executed(
+def _functions_of(
     primitive: Primitive, example: Example, derived: bool
 ) -> Iterator[tuple[str, Callable[..., list[Array]], list[Any]]]:
     """The functions to compare, each with its name and its operands."""
@@ -191,7 +191,7 @@ def _executed(
     places = example.differentiable()
     if not places or not example.smooth or isinstance(jvp_rules[primitive], unsupported):
         return
-    of_places, primals = of_operands(primitive, example, places)
+    of_places, primals = function_of_operands(primitive, example, places)
     if "fwd" in example.modes:
         push, at = pushed_forward(of_places, primals)
         yield "jvp", push, at

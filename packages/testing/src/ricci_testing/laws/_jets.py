@@ -1,4 +1,4 @@
-"""The law of jets: power series give the derivatives that nested ``jvp`` gives."""
+"""The law of jets: power series agree with nested ``jvp``."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,19 +15,19 @@ from ricci_testing._check_grads import directions, is_inexact
 from ricci_testing.examples._example import Example
 
 from ._derivatives import without_double_derivatives
-from ._types import assert_results_close, of_operands
+from ._types import assert_results_close, function_of_operands
 
-# Terms of high order are sums of many, and nested ``jvp`` adds them in another order.
+# Terms of high order are long sums, which nested ``jvp`` adds in another order.
 _FACTOR = 1e3
 
 
 def check_jets(primitive: Primitive, example: Example, order: int = 2) -> str | None:
-    """The derivatives along a curve that ``jet`` gives are those of nested ``jvp``.
+    """Check that ``jet`` along a curve agrees with nested ``jvp``.
 
     Args:
       primitive: the primitive.
       example: its operands, which are moved along a random curve in double precision.
-      order: the highest order that is compared, unless the example knows fewer derivatives.
+      order: the highest order that is compared, unless the example has fewer derivatives.
 
     Raises:
       AssertionError: if they differ.
@@ -35,16 +35,16 @@ def check_jets(primitive: Primitive, example: Example, order: int = 2) -> str | 
     if reason := without_double_derivatives(primitive, example):
         return reason
     if "fwd" not in example.modes:
-        return "there is no forward mode"
+        return "the primitive has no forward mode"
     order = order if example.order > 1 else 1
     with enable_x64(True):
         example = example.in_double()
-        fun, primals = of_operands(primitive, example, example.differentiable())
+        fun, primals = function_of_operands(primitive, example, example.differentiable())
         series = [directions(primals, 11 + k) for k in range(order)]
         expected = _nested(partial(_along, fun, primals, series), order)
-        found = jet(fun, primals, list(zip(*series, strict=True)), factorial_scaled=False)
+        coefficients = jet(fun, primals, list(zip(*series, strict=True)), factorial_scaled=False)
         for k in range(len(expected)):
-            terms = found[0] if k == 0 else [terms[k - 1] for terms in found[1]]
+            terms = coefficients[0] if k == 0 else [terms[k - 1] for terms in coefficients[1]]
             for i, (x, y) in enumerate(zip(terms, expected[k], strict=True)):
                 if is_inexact(y):
                     scaled = np.asarray(y) / factorial(k)
@@ -74,14 +74,14 @@ def _along(
 def _nested(fun: Callable[..., list[Any]], order: int) -> list[list[Any]]:
     """The function of one number at 0, and its derivatives by nested ``jvp``."""
     at = np.float64(0)
-    found = [fun(at)]
+    derivatives = [fun(at)]
     for _ in range(order):
         fun = partial(_derivative, fun)
         try:
-            found.append(fun(at))
+            derivatives.append(fun(at))
         except NotImplementedError:  # the derivative has no derivative
             break
-    return found
+    return derivatives
 
 
 def _derivative(fun: Callable[..., list[Any]], t: ArrayLike) -> list[Any]:

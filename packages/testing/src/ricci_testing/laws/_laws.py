@@ -17,11 +17,11 @@ from ._derivatives import (
     check_linearize,
     check_second_order,
 )
+from ._jaxprs import check_well_formed
 from ._jets import check_jets
-from ._programs import check_well_formed
 from ._shardings import check_shardings
-from ._sums import check_sums
 from ._types import Law, check_abstract_type
+from ._unreduced import check_unreduced
 
 # The laws that need no compiler, by the statements that they check.
 LAWS: dict[str, Law] = {
@@ -35,9 +35,9 @@ LAWS: dict[str, Law] = {
     "vmap is the loop": check_batching,
     "vmap of vmap is the loop in a loop": check_nested_batching,
     "vmap of derivatives is the loop": check_batched_derivatives,
-    "programs are well formed": check_well_formed,
-    "shardings pass through or are refused": check_shardings,
-    "what may be applied to terms of sums is linear": check_sums,
+    "jaxprs are well formed": check_well_formed,
+    "sharding rules propagate or raise": check_shardings,
+    "operations on unreduced operands are linear": check_unreduced,
 }
 
 
@@ -47,12 +47,12 @@ def check_laws(
     """Check the laws on the examples of a primitive and on their variants.
 
     Args:
-      primitive: one that ``define`` has made, or a factory; its block brings ``examples``.
-      laws: which ones, of ``LAWS``.
-      most: at most so many of the examples and variants, evenly spaced; ``None`` for all.
+      primitive: a primitive whose block has ``examples``.
+      laws: the names of laws of ``LAWS``.
+      most: the maximum number of examples and variants, evenly spaced; ``None`` for all.
 
     Raises:
-      AssertionError: if a law is broken; a note says which one, and the example.
+      AssertionError: if a law is broken; a note names the law and the example.
       KeyError: if the primitive has no examples.
 
     Example:
@@ -60,11 +60,11 @@ def check_laws(
       >>> from ricci_testing import check_laws
       >>> check_laws(lax.sin_p, laws=["vmap is the loop", "linearize is jvp"])
     """
-    found = cases(primitive.name)
-    if most is not None and len(found) > most:
-        found = [found[i * len(found) // most] for i in range(most)]
+    selected = cases(primitive.name)
+    if most is not None and len(selected) > most:
+        selected = [selected[i * len(selected) // most] for i in range(most)]
     for law in laws:
-        for case in found:
+        for case in selected:
             try:
                 LAWS[law](primitive, case)
             except Exception as error:

@@ -1,6 +1,6 @@
-"""The laws of references: programs of them do what the same programs do to NumPy's arrays.
+"""The laws of references: random programs have the same effect on references and NumPy arrays.
 
-NumPy's arrays are mutable, so that they say what a program that reads and writes must do. Random
+NumPy's arrays are mutable, so that they are the reference for reads and writes. Random
 programs of reads, writes, loops and branches are run on both.
 """
 
@@ -31,18 +31,18 @@ from ricci_lax.refs import new_ref
 from ._types import assert_results_close
 
 _SHAPE = (4, 3)
-_COUNT = 2  # how many references a program has
+_COUNT = 2  # references of a program
 
 
 class Step(NamedTuple):
     """A statement of a random program.
 
     Attributes:
-      kind: ``set``, ``add``, ``swap``, ``loop``, ``while`` or ``branch``.
-      target, source: which reference is written, and which is read.
-      at, of: where; an integer ``i`` in them stands for a loop's counter.
+      kind: ``set``, ``add``, ``swap``, ``loop`` or ``branch``.
+      target, source: the indices of the written and of the read reference.
+      at, of: the indices to write and to read; the string ``"i"`` is the loop counter.
       body: the statements of a loop, or of the first branch.
-      other: those of the second branch.
+      other: the statements of the second branch.
     """
 
     kind: str
@@ -103,17 +103,17 @@ def _whole(source: random.Random, counter: bool) -> Any:
     return ...
 
 
-def _filled(index: Any, i: Any) -> Any:
-    """An index with a loop's counter in its place."""
+def _substitute(index: Any, i: Any) -> Any:
+    """Substitute the loop counter into an index."""
     if type(index) is tuple:
-        return tuple(_filled(part, i) for part in index)
+        return tuple(_substitute(part, i) for part in index)
     return i if isinstance(index, str) else index
 
 
 def run_on_arrays(steps: Sequence[Step], arrays: Any, i: Any = None) -> None:
-    """Run a program on NumPy's arrays, which it changes."""
+    """Run a program on NumPy arrays, in place."""
     for step in steps:
-        at, of = _filled(step.at, i), _filled(step.of, i)
+        at, of = _substitute(step.at, i), _substitute(step.of, i)
         if step.kind == "loop":
             for k in range(3):
                 run_on_arrays(step.body, arrays, k)
@@ -134,7 +134,7 @@ def run_on_arrays(steps: Sequence[Step], arrays: Any, i: Any = None) -> None:
 def run_on_references(steps: Sequence[Step], refs: Sequence[Any], i: Any = None) -> None:
     """Run a program on references."""
     for step in steps:
-        at, of = _filled(step.at, i), _filled(step.of, i)
+        at, of = _substitute(step.at, i), _substitute(step.of, i)
         if step.kind == "loop":
             run = lambda k, _, body=step.body: run_on_references(body, refs, k)
             fori_loop(0, 3, run, None)
@@ -165,7 +165,7 @@ def _like(x: Any, value: float) -> np.ndarray:
 
 
 def _function(steps: Sequence[Step]) -> Callable[..., list[Any]]:
-    """A program as a function of arrays, which makes its references itself."""
+    """A program as a function of arrays, which creates the references."""
 
     def run(*arrays: Any) -> list[Any]:
         refs = [new_ref(x) for x in arrays]
@@ -175,8 +175,8 @@ def _function(steps: Sequence[Step]) -> Callable[..., list[Any]]:
     return run
 
 
-def _recorded(steps: Sequence[Step], dtype: Any) -> tuple[Jaxpr, list[Any]]:
-    """A program that takes constants and references and returns nothing; and the constants."""
+def _traced(steps: Sequence[Step], dtype: Any) -> tuple[Jaxpr, list[Any]]:
+    """Trace a program to a jaxpr of constants and references without results; and the constants."""
     aval = AbstractRef(ShapedArray(_SHAPE, dtype))
 
     def run(*refs: Any) -> list[Any]:
@@ -188,16 +188,16 @@ def _recorded(steps: Sequence[Step], dtype: Any) -> tuple[Jaxpr, list[Any]]:
 
 
 def check_references(seed: int) -> None:
-    """A random program does to references what it does to NumPy's arrays.
+    """Check that a random program has the same effect on references and NumPy arrays.
 
-    That holds called at once, recorded and evaluated, called as one unit, discharged, without dead
-    code, mapped over a batch, and for its derivative, compared with differences.
+    It is run eagerly, traced and evaluated, as a staged call, discharged, without dead
+    code, and mapped over a batch; its derivative is compared with finite differences.
 
     Args:
       seed: chooses the program and the values.
 
     Raises:
-      AssertionError: if it does not; the message names the way and the program.
+      AssertionError: if it does not; the message names the transformation and the program.
     """
     steps = random_program(seed)
     values = np.random.default_rng(seed).normal(size=(3, _COUNT, *_SHAPE)).astype(np.float32)
@@ -205,30 +205,30 @@ def check_references(seed: int) -> None:
     for example in expected:
         run_on_arrays(steps, example)
 
-    def check(way: str, found: Any, wanted: Any = expected[0]) -> None:
-        for i, (x, y) in enumerate(zip(found, wanted, strict=True)):
-            what = f"program {seed}, {way}, reference {i}: {steps}"
+    def check(mode: str, actual: Any, target_values: Any = expected[0]) -> None:
+        for i, (x, y) in enumerate(zip(actual, target_values, strict=True)):
+            what = f"program {seed}, {mode}, reference {i}: {steps}"
             assert_results_close(np.asarray(x), np.asarray(y), what, 1e2)
 
-    program, consts = _recorded(steps, np.dtype(np.float32))
-    live = live_program(program).jaxpr
-    ways: dict[str, Callable[..., object]] = {
-        "at once": lambda *refs: run_on_references(steps, refs),
-        "recorded": lambda *refs: eval_jaxpr(program, consts, *refs),
-        "as a unit": lambda *refs: staged_call.bind(program, "law", (*consts, *refs)),
+    jaxpr, consts = _traced(steps, np.dtype(np.float32))
+    live = live_program(jaxpr).jaxpr
+    modes: dict[str, Callable[..., object]] = {
+        "eager": lambda *refs: run_on_references(steps, refs),
+        "traced": lambda *refs: eval_jaxpr(jaxpr, consts, *refs),
+        "staged call": lambda *refs: staged_call.bind(jaxpr, "law", (*consts, *refs)),
         "without dead code": lambda *refs: eval_jaxpr(live, consts, *refs),
     }
-    for way, run in ways.items():
+    for mode, run in modes.items():
         refs = [new_ref(x) for x in values[0]]
         run(*refs)
-        check(way, [ref[...] for ref in refs])
-    pure = discharged(program)
-    found = list(values[0])
+        check(mode, [ref[...] for ref in refs])
+    pure = discharged(jaxpr)
+    discharged_values = list(values[0])
     new = eval_jaxpr(pure.jaxpr, consts, *values[0])
     for i, value in zip(pure.written, new, strict=True):
-        found[i - len(consts)] = value
-    check("discharged", found)
-    check("made inside", _function(steps)(*values[0]))
+        discharged_values[i - len(consts)] = value
+    check("discharged", discharged_values)
+    check("created inside", _function(steps)(*values[0]))
     check("mapped", vmap(_function(steps))(*values.swapaxes(0, 1)), expected.swapaxes(0, 1))
     refs = [new_ref(x) for x in values.swapaxes(0, 1)]
     vmap(lambda *refs: run_on_references(steps, refs))(*refs)
@@ -237,7 +237,7 @@ def check_references(seed: int) -> None:
 
 
 def _check_derivative(steps: Sequence[Step], values: np.ndarray, seed: int) -> None:
-    """The derivative along a direction is that of the program on NumPy's arrays."""
+    """Compare the jvp with finite differences of the program on NumPy arrays."""
     direction = np.random.default_rng(seed + 1).normal(size=values.shape)
     step = 1e-6
     ends = [values + step * direction, values - step * direction]

@@ -1,4 +1,4 @@
-"""The law of types that say how arrays lie on a mesh."""
+"""The law of sharding rules: they propagate the shardings of operands, or raise."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -14,11 +14,11 @@ from ricci_ir import (
 )
 from ricci_testing.examples._example import Example
 
-from ._types import in_its_precision
+from ._types import in_example_precision
 
 
 class _Mesh:
-    """What rules read of a mesh."""
+    """The attributes of a mesh that sharding rules read."""
 
     shape: ClassVar[dict[str, int]] = {"x": 2}
     axis_names = ("x",)
@@ -27,27 +27,27 @@ class _Mesh:
 _mesh = _Mesh()
 
 
-@in_its_precision
+@in_example_precision
 def check_shardings(primitive: Primitive, example: Example) -> str | None:
-    """A mesh axis that divides an operand divides the results, or is refused; shapes stay.
+    """Check that sharded operands give sharded results or an error, and the same shapes.
 
-    Each dimension of each operand is divided in turn. So the rule of the primitive gives a factor
-    to every dimension, and does not divide what cannot be divided.
+    Each dimension of each operand is sharded in turn. So the primitive's rule must assign a factor
+    to every dimension, and must not shard indivisible dimensions.
 
     Raises:
-      AssertionError: if the types of the results are others but for their shardings.
+      AssertionError: if the results' types differ in more than their shardings.
     """
     avals: list[Any] = list(map(get_aval, example.args))
     if example.axes or not all(isinstance(aval, ShapedArray) for aval in avals):
-        return "its operands are members of named axes, or no arrays"
+        return "its operands have named axes or are not arrays"
     plain = example.result_avals(primitive)
     for i, aval in enumerate(avals):
         for dim, size in enumerate(aval.shape):
             if size % 2 or not size:
                 continue
             parts = tuple(("x",) if d == dim else () for d in range(aval.ndim))
-            divided = aval.with_sharding(make_type_sharding(_mesh, parts))
-            _check(primitive, example, [*avals[:i], divided, *avals[i + 1 :]], plain)
+            sharded = aval.with_sharding(make_type_sharding(_mesh, parts))
+            _check(primitive, example, [*avals[:i], sharded, *avals[i + 1 :]], plain)
     varying = [a.with_sharding(TypeSharding(None, ((),) * a.ndim, frozenset("x"))) for a in avals]
     if varying:
         _check(primitive, example, varying, plain)
@@ -59,19 +59,19 @@ def _check(
 ) -> None:
     try:
         with extend_axes(_mesh.shape.items()):
-            found = primitive.result_avals(tuple(avals), example.params)
+            result_avals = primitive.result_avals(tuple(avals), example.params)
     except ShardingTypeError:
         return
-    results = found if primitive.multiple_results else [found]
+    results = result_avals if primitive.multiple_results else [result_avals]
     for result, expected in zip(results, plain, strict=True):
         if getattr(result, "plain", result) is not expected:
             raise AssertionError(
                 f"with operands of types {[a.str_short(True) for a in avals]} the result is "
-                f"{result}, which is another type than {expected}"
+                f"{result}, expected {expected} with any sharding"
             )
         for size, part in zip(result.shape, _parts(result), strict=True):
             if part and size % 2:
-                raise AssertionError(f"{result} divides a dimension that cannot be divided")
+                raise AssertionError(f"{result} shards an indivisible dimension")
 
 
 def _parts(aval: Any) -> Any:

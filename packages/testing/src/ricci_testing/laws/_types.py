@@ -1,4 +1,4 @@
-"""The functions that all laws share, and the first law: the abstract type is the type computed."""
+"""Functions that all laws share, and the law of abstract types."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -11,7 +11,7 @@ from ricci_ir import Array, ArrayLike, Primitive, get_aval, issubdtype, unsuppor
 from ricci_testing._check_grads import assert_close
 from ricci_testing.examples._example import Example
 
-# A law raises ``AssertionError`` if an example breaks it. It returns the reason if there was
+# A law raises ``AssertionError`` if an example breaks it. It returns the reason if there is
 # nothing to check, else ``None``.
 Law = Callable[[Primitive, Example], str | None]
 
@@ -26,10 +26,10 @@ _ROUNDING = {
 }
 
 
-def in_its_precision[R](
+def in_example_precision[R](
     law: Callable[[Primitive, Example], R],
 ) -> Callable[[Primitive, Example], R]:
-    """The law, run with 64-bit dtypes enabled for the examples that have them."""
+    """Decorator that runs a law with 64-bit dtypes enabled for examples that need them."""
 
     @wraps(law)
     def run(primitive: Primitive, example: Example) -> R:
@@ -68,8 +68,8 @@ def _magnitudes(x: npt.ArrayLike) -> np.ndarray:
     )
 
 
-def explained(rule: Any, fun: Callable[[], Any], what: str) -> str | None:
-    """The reason why a rule is ``unsupported``, or ``None`` for another rule.
+def unsupported_reason(rule: Any, fun: Callable[[], Any], what: str) -> str | None:
+    """The reason of an ``unsupported`` rule, or ``None`` for another rule.
 
     Raises:
       AssertionError: if the rule is ``unsupported`` but ``fun``, which uses it, does not raise its
@@ -81,15 +81,15 @@ def explained(rule: Any, fun: Callable[[], Any], what: str) -> str | None:
         fun()
     except rule.error as error:
         if rule.reason not in str(error):
-            raise AssertionError(f"{what} must say {rule.reason!r}, but says: {error}") from error
+            raise AssertionError(f"{what} must give {rule.reason!r}, not: {error}") from error
         return f"{what} is unsupported: {rule.reason}"
     raise AssertionError(f"{what} is unsupported ({rule.reason}), but using it raised nothing")
 
 
-def of_operands(
+def function_of_operands(
     primitive: Primitive, example: Example, places: Sequence[int]
 ) -> tuple[Callable[..., list[Array]], list[Any]]:
-    """The primitive as a function of the operands at ``places``, and the values of these."""
+    """The primitive as a function of the operands at ``places``, and their values."""
 
     def fun(*xs: ArrayLike) -> list[Array]:
         args = list(example.args)
@@ -100,9 +100,9 @@ def of_operands(
     return fun, [example.args[i] for i in places]
 
 
-@in_its_precision
+@in_example_precision
 def check_abstract_type(primitive: Primitive, example: Example) -> str | None:
-    """The abstract type equals the type that is computed.
+    """Check that the abstract type equals the type of the computed result.
 
     Args:
       primitive: the primitive.

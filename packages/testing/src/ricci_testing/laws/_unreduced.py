@@ -1,4 +1,4 @@
-"""The law of rules of kind ``sums``: what they say is linear."""
+"""The law of ``sums`` rules: operations that accept unreduced operands are linear in them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,14 +8,14 @@ import numpy as np
 from ricci_ir import Primitive, ShapedArray, SumsOfBlock, get_aval, issubdtype, sum_rules
 from ricci_testing.examples._example import Example
 
-from ._types import assert_results_close, in_its_precision
+from ._types import assert_results_close, in_example_precision
 
 
-@in_its_precision
-def check_sums(primitive: Primitive, example: Example) -> str | None:
-    """The results of the terms of a sum add up to the result of the sum.
+@in_example_precision
+def check_unreduced(primitive: Primitive, example: Example) -> str | None:
+    """Check that the results of partial sums add up to the result of their sum.
 
-    Each operand that may be a term is taken apart into two; the others stay.
+    Each operand that may be unreduced is split into two terms; the others are not changed.
 
     Raises:
       AssertionError: if they do not.
@@ -25,17 +25,17 @@ def check_sums(primitive: Primitive, example: Example) -> str | None:
     if callable(rule):
         rule = rule(*avals, **example.params)
     if rule is None or rule.terms == "none":
-        return "it is not applied to terms of sums"
+        return "it does not accept unreduced operands"
     if not all(isinstance(a, ShapedArray) and issubdtype(a.dtype, np.inexact) for a in avals):
         return "its operands are not floating-point numbers"
-    places = range(len(avals))
-    for chosen in [places] if rule.terms == "all" else [[i] for i in places]:
+    positions = range(len(avals))
+    for chosen in [positions] if rule.terms == "all" else [[i] for i in positions]:
         whole, left, right = (list(example.args) for _ in range(3))
         for i in chosen:
-            given = np.asarray(example.args[i])
-            # Small integers: their sums are exact in every dtype.
-            first = (np.arange(given.size).reshape(given.shape) % 5 - 2).astype(given.dtype)
-            second = np.flip(first).astype(given.dtype)
+            operand = np.asarray(example.args[i])
+            # Small integers, whose sums are exact in every dtype.
+            first = (np.arange(operand.size).reshape(operand.shape) % 5 - 2).astype(operand.dtype)
+            second = np.flip(first).astype(operand.dtype)
             left[i], right[i], whole[i] = first, second, first + second
         # Some dtypes have no negative numbers, and give NaN for them in either order.
         with np.errstate(invalid="ignore"):
@@ -44,11 +44,11 @@ def check_sums(primitive: Primitive, example: Example) -> str | None:
 
 
 def _compare(
-    primitive: Primitive, example: Example, operands: Sequence[Sequence[Any]], where: str
+    primitive: Primitive, example: Example, operands: Sequence[Sequence[Any]], operand_names: str
 ) -> None:
-    """Compare the sum of the results of terms with the result of their sum."""
+    """Compare the sum of the terms' results with the result of their sum."""
     left, right, whole = (example.bind(primitive, *args) for args in operands)
     for one, other, total in zip(left, right, whole, strict=True):
-        found = np.asarray(one) + np.asarray(other)
-        what = f"the sum of the results of terms in {where}"
-        assert_results_close(found, np.asarray(total), what, 8.0)
+        actual = np.asarray(one) + np.asarray(other)
+        what = f"the sum of the results of terms in {operand_names}"
+        assert_results_close(actual, np.asarray(total), what, 8.0)

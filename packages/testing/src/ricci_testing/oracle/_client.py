@@ -1,4 +1,4 @@
-"""Real JAX as a black box in another process, asked what a piece of source text evaluates to."""
+"""Client of the oracle: evaluates source text with real JAX in another process."""
 
 import atexit
 import contextlib
@@ -23,7 +23,7 @@ _STDERR_TAIL = 4000
 
 
 class OracleError(RuntimeError):
-    """The oracle could not answer: it is missing, it crashed or it took too long."""
+    """The oracle is missing, crashed or timed out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The error that an evaluation raised: its class, the names of its bases, its message.
+    """An error raised by an evaluation: its class, the names of its bases, its message.
 
     Attributes:
       name: the error's class.
@@ -73,7 +73,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a piece of source text evaluated to: leaves in order, or the error it raised.
+    """The result of evaluating source text: leaves in order, or the error it raised.
 
     Attributes:
       leaves: the leaves of the result.
@@ -91,7 +91,7 @@ class Result:
 
     @property
     def value(self) -> Any:
-        """The content of the only leaf; raises `ValueError` where there is not exactly one."""
+        """The value of the only leaf; raises `ValueError` unless there is exactly one."""
         if self.error is not None:
             raise ValueError(f"the text raised {self.error.name}: {self.error.message}")
         if len(self.leaves) != 1:
@@ -101,7 +101,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A piece of source text with its inputs, as `Oracle.run_many` takes it.
+    """Source text with its inputs, for `Oracle.run_many`.
 
     Attributes:
       source: an expression, or statements that end in one.
@@ -128,19 +128,19 @@ def evaluate_with(
     config: Mapping[str, Any] | None = None,
     finish: Literal["value", "jaxpr"] = "value",
 ) -> Result:
-    r"""Evaluates `source` in this process, as the oracle would in its own.
+    r"""Evaluate `source` in this process, as the oracle would in another.
 
     Args:
-        namespace: what the text's names mean; the oracle's own are `jax`, `jnp`, `lax`, `np` and
+        namespace: the values of the text's names; the oracle's are `jax`, `jnp`, `lax`, `np` and
             `random`.
         source: an expression, or statements that end in one.
         inputs: values by name; NumPy arrays within them become arrays of `namespace["jnp"]`,
             where there is one.
         config: settings of `namespace["jax"].config` for this evaluation only.
-        finish: `"jaxpr"` takes the function that the text evaluates to and prints its program.
+        finish: `"jaxpr"` prints the jaxpr of the function that the text evaluates to.
 
     Returns:
-      What it evaluated to, or the error it raised.
+      The result, or the error that was raised.
 
     Raises:
         ValueError: the text does not end in an expression.
@@ -155,31 +155,31 @@ def evaluate_with(
 
 
 def find_interpreter() -> Path | None:
-    """Finds the Python that holds real JAX: `$RICCI_ORACLE_PYTHON`, else nox's `oracle` session.
+    """Find the Python that has real JAX: `$RICCI_ORACLE_PYTHON`, else nox's `oracle` session.
 
-    The second is looked for in the working directory and upwards. Returns None where neither is
-    there.
+    The second is searched for in the working directory and its parents. Returns None if neither
+    exists.
 
     Raises:
-        OracleError: `$RICCI_ORACLE_PYTHON` names a file that is not there.
+        OracleError: `$RICCI_ORACLE_PYTHON` names a file that does not exist.
     """
     named = os.environ.get("RICCI_ORACLE_PYTHON")
     if named:
         if not Path(named).is_file():
-            raise OracleError(f"RICCI_ORACLE_PYTHON names no file: {named}")
+            raise OracleError(f"RICCI_ORACLE_PYTHON does not name a file: {named}")
         return Path(named)
-    here = Path.cwd()
-    candidates = (folder / _INTERPRETER for folder in (here, *here.parents))
+    folder = Path.cwd()
+    candidates = (folder / _INTERPRETER for folder in (folder, *folder.parents))
     return next((path for path in candidates if path.is_file()), None)
 
 
 class Oracle:
-    """Real JAX in a process of its own, started at the first question and after a crash.
+    """Real JAX in a separate process, started at the first request and after a crash.
 
     Args:
-        interpreter: a Python that has JAX; found by `find_interpreter` where not given.
-        timeout: seconds allowed for one batch of questions, and for the start.
-        server: the program that answers; another one can stand for another implementation.
+        interpreter: a Python that has JAX; by default that of `find_interpreter`.
+        timeout: the timeout in seconds for one batch of requests, and for the start.
+        server: the script that serves requests; another one can serve another implementation.
 
     Example:
         >>> from ricci_testing import Oracle
@@ -199,19 +199,19 @@ class Oracle:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._errors: Any = None  # the file that takes the process's error output
+        self._errors: Any = None  # the file of the process's stderr
         self._versions: dict[str, str] = {}
 
     @staticmethod
     def available() -> bool:
-        """Says whether an interpreter for the oracle is there to be started."""
+        """Whether an interpreter for the oracle exists."""
         return find_interpreter() is not None
 
     @property
     def versions(self) -> dict[str, str]:
-        """The versions of JAX, jaxlib and NumPy that answer; starts the process."""
+        """The versions of the oracle's JAX, jaxlib and NumPy; starts the process."""
         with self._lock:
-            self._started(time.monotonic() + self._timeout)
+            self._start(time.monotonic() + self._timeout)
         return dict(self._versions)
 
     def run(
@@ -223,11 +223,11 @@ class Oracle:
         timeout: float | None = None,
         **inputs: Any,
     ) -> Result:
-        """Asks for one evaluation; the arguments are those of `evaluate_with`.
+        """Request one evaluation; the arguments are those of `evaluate_with`.
 
         Raises:
-            OracleError: the oracle is missing, crashed or took longer than `timeout` seconds. It
-                starts anew at the next call.
+            OracleError: the oracle is missing, crashed or took longer than `timeout` seconds. The
+                next call starts it again.
             ValueError: the text does not end in an expression.
         """
         return self.run_many([Request(source, inputs, config)], timeout=timeout)[0]
@@ -235,7 +235,7 @@ class Oracle:
     def run_many(
         self, requests: Iterable[Request], *, timeout: float | None = None
     ) -> list[Result]:
-        """Asks for several evaluations in one exchange, and returns their results in order."""
+        """Request several evaluations in one exchange, and return their results in order."""
         messages = [
             {
                 "source": request.source,
@@ -246,14 +246,14 @@ class Oracle:
             for request in requests
         ]
         for message in messages:
-            parse(message["source"])  # a malformed text is refused here, not over there
+            parse(message["source"])  # raise for malformed text before it is sent
         with self._lock:
             deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
-            self._started(deadline)
-            return [_result(answer) for answer in self._exchange(messages, deadline)]
+            self._start(deadline)
+            return [_result(reply) for reply in self._exchange(messages, deadline)]
 
     def close(self) -> None:
-        """Ends the process; a later call starts another."""
+        """End the process; a later call starts another."""
         with self._lock:
             self._stop()
 
@@ -263,7 +263,7 @@ class Oracle:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _started(self, deadline: float) -> None:
+    def _start(self, deadline: float) -> None:
         if self._process is not None and self._process.poll() is None:
             return
         self._stop()
@@ -287,7 +287,7 @@ class Oracle:
             self._process.stdin.write(struct.pack("<Q", len(payload)) + payload)
             self._process.stdin.flush()
         except BrokenPipeError:
-            raise self._failure("the oracle crashed before it read the question") from None
+            raise self._failure("the oracle crashed before it read the request") from None
         return self._receive(deadline)
 
     def _receive(self, deadline: float) -> Any:
@@ -312,13 +312,13 @@ class Oracle:
         return b"".join(chunks)
 
     def _await_exit(self) -> None:
-        """Leaves a process that closed its pipe a moment to end, so that its status is its own."""
+        """Wait for a process that closed its pipe to end, so that its exit status is available."""
         assert self._process is not None
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=2)
 
     def _failure(self, reason: str) -> OracleError:
-        """Ends the process, and tells why with the end of what it wrote to stderr."""
+        """End the process, and return an error with the tail of its stderr."""
         errors = self._errors
         self._errors = None
         status = self._stop()
@@ -340,7 +340,7 @@ class Oracle:
             process.kill()
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None
-            # What was still to be flushed went with the process.
+            # Unflushed data is lost with the process.
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
         return process.wait() if status is None else status
@@ -351,7 +351,7 @@ _shared_lock = threading.Lock()
 
 
 def shared_oracle() -> Oracle:
-    """The one oracle of this process; each worker of a parallel test run has its own."""
+    """The oracle that this process shares; each worker of a parallel test run has another one."""
     global _shared
     with _shared_lock:
         if _shared is None:
@@ -361,7 +361,7 @@ def shared_oracle() -> Oracle:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment less what would lead the oracle to Ricci's own packages."""
+    """This process's environment without the variables that would make Ricci importable."""
     dropped = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV"}
     environment = {
         name: value
@@ -375,7 +375,7 @@ def _environment() -> dict[str, str]:
     return environment
 
 
-def _result(answer: dict[str, Any]) -> Result:
-    error = answer["error"]
+def _result(reply: dict[str, Any]) -> Result:
+    error = reply["error"]
     raised = error and Raised(error["name"], tuple(error["bases"]), error["message"])
-    return Result(tuple(Leaf(**leaf) for leaf in answer["leaves"]), raised)
+    return Result(tuple(Leaf(**leaf) for leaf in reply["leaves"]), raised)

@@ -24,7 +24,7 @@ RTOL: Mapping[str, float] = MappingProxyType(
 )
 _NARROW_FLOAT_RTOL = 0.25
 
-# The modules that a name in a compared text stands for in Ricci; the first one installed counts.
+# Ricci's modules for the names in a compared text; the first one installed is used.
 _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "jax": ("ricci",),
@@ -46,9 +46,9 @@ def ricci_namespace() -> dict[str, Any]:
     """
     namespace: dict[str, Any] = {}
     for name, candidates in _NAMES.items():
-        found = next((module for module in candidates if _installed(module)), None)
-        if found is not None:
-            namespace[name] = importlib.import_module(found)
+        module_name = next((module for module in candidates if _installed(module)), None)
+        if module_name is not None:
+            namespace[name] = importlib.import_module(module_name)
     return namespace
 
 
@@ -60,19 +60,19 @@ def compare(
     rtol: Mapping[str, float] | float | None = None,
     atol: float | None = None,
 ) -> None:
-    """Compares two results leaf by leaf: paths, dtypes, shapes, weak types, values; or errors.
+    """Compare two results leaf by leaf: paths, dtypes, shapes, weak types, values; or errors.
 
     Args:
         ours: the result that is tested.
         theirs: the result that it must equal.
-        source: the text that both are results of, for the message.
-        rtol: the relative error allowed, one for all or by dtype name; `RTOL` where not given.
+        source: the evaluated text, for the message.
+        rtol: the relative error allowed, one for all or by dtype name; `RTOL` by default.
             Integers, Booleans and keys are compared exactly.
-        atol: the absolute error allowed; where not given, `rtol` times the largest finite
+        atol: the absolute error allowed; by default `rtol` times the largest finite
             magnitude of the expected leaf.
 
     Raises:
-        AssertionError: they differ; the message names the text, the leaf and what was found.
+        AssertionError: they differ; the message names the text, the leaf and both values.
 
     Example:
         >>> from ricci_testing import compare, evaluate_with
@@ -99,7 +99,7 @@ def assert_same(
     oracle: Oracle | None = None,
     **inputs: Any,
 ) -> None:
-    """Asserts that `source` evaluates to the same with Ricci and with the oracle.
+    """Assert that `source` evaluates to the same with Ricci and with the oracle.
 
     Values, dtypes, weak types and shapes are compared; of errors, the class. The arguments are
     those of `evaluate_with` and `compare`, so inputs cannot have the names of those.
@@ -112,7 +112,7 @@ def assert_same(
 
     Raises:
         AssertionError: the two differ.
-        OracleError: the oracle could not answer.
+        OracleError: the oracle is missing, crashed or timed out.
 
     Example:
         >>> from ricci_testing import assert_same
@@ -133,7 +133,7 @@ def assert_same_jaxpr(
     oracle: Oracle | None = None,
     **inputs: Any,
 ) -> None:
-    """Asserts that the function `source` evaluates to has the same printed jaxpr on both sides.
+    """Assert that the function that `source` evaluates to has the same printed jaxpr on both sides.
 
     It is traced for the inputs in the order given.
 
@@ -145,7 +145,7 @@ def assert_same_jaxpr(
 
     Raises:
         AssertionError: the texts differ; the message holds their difference, line by line.
-        OracleError: the oracle could not answer.
+        OracleError: the oracle is missing, crashed or timed out.
 
     Example:
         >>> from ricci_testing import assert_same_jaxpr
@@ -176,9 +176,9 @@ def _or_ricci(namespace: Mapping[str, Any] | None) -> Mapping[str, Any]:
 def _compare_errors(ours: Result, theirs: Result, source: str) -> None:
     our, their = ours.error, theirs.error
     if (our and our.name) != (their and their.name):
-        found = f"{our.name}: {our.message}" if our else f"a value: {_paths(ours)}"
-        expected = f"{their.name}: {their.message}" if their else f"a value: {_paths(theirs)}"
-        raise _difference(source, "", "outcome", found[:1000], expected[:1000])
+        our_outcome = f"{our.name}: {our.message}" if our else f"a value: {_paths(ours)}"
+        their_outcome = f"{their.name}: {their.message}" if their else f"a value: {_paths(theirs)}"
+        raise _difference(source, "", "outcome", our_outcome[:1000], their_outcome[:1000])
 
 
 def _compare_values(
@@ -192,39 +192,39 @@ def _compare_values(
         if ours.value != theirs.value:
             raise _difference(source, ours.path, "text", ours.value, theirs.value)
         return
-    found, expected = np.asarray(ours.value), np.asarray(theirs.value)
+    actual, expected = np.asarray(ours.value), np.asarray(theirs.value)
     if expected.dtype.kind == "V":
         return  # float0 holds no values
     relative = _tolerance(ours, expected.dtype, rtol)
     if relative is None:
-        wrong = found != expected
+        wrong = actual != expected
         error = ""
     else:
-        wide = np.complex128 if found.dtype.kind == "c" else np.float64
-        found, expected = found.astype(wide), expected.astype(wide)
-        wrong, error = _far_apart(found, expected, relative, atol)
+        wide = np.complex128 if actual.dtype.kind == "c" else np.float64
+        actual, expected = actual.astype(wide), expected.astype(wide)
+        wrong, error = _mark_differences(actual, expected, relative, atol)
     if np.any(wrong):
         first = tuple(int(axis[0]) for axis in np.nonzero(np.atleast_1d(wrong)))
-        what = f"{int(np.sum(wrong))} of {found.size} values, the first at {first}{error}"
+        what = f"{int(np.sum(wrong))} of {actual.size} values, the first at {first}{error}"
         raise _difference(
             source,
             ours.path,
             what,
-            f"{_type(ours)} {np.atleast_1d(found)[first]!r}",
+            f"{_type(ours)} {np.atleast_1d(actual)[first]!r}",
             f"{_type(theirs)} {np.atleast_1d(expected)[first]!r}",
         )
 
 
-def _far_apart(
-    found: np.ndarray, expected: np.ndarray, rtol: float, atol: float | None
+def _mark_differences(
+    actual: np.ndarray, expected: np.ndarray, rtol: float, atol: float | None
 ) -> tuple[np.ndarray, str]:
-    """Marks the values that are too far apart; infinities and NaNs must be at the same places."""
+    """Mark the values that differ too much; infinities and NaNs must be at the same positions."""
     finite = np.isfinite(expected)
     magnitude = float(np.max(np.abs(expected), where=finite, initial=0.0))
     allowed = rtol * np.abs(expected) + (rtol * magnitude if atol is None else atol)
     with np.errstate(invalid="ignore"):
-        gap = np.abs(found - expected)
-        same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+        gap = np.abs(actual - expected)
+        same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
         wrong = ~same & ~(finite & (gap <= allowed))
     largest = float(np.max(gap, where=finite & np.isfinite(gap), initial=0.0))
     scale = f", {largest / magnitude:.3g} of the largest value" if magnitude else ""
@@ -244,11 +244,11 @@ def _tolerance(
     return table.get(name, _NARROW_FLOAT_RTOL)
 
 
-def _difference(source: str, path: str, what: str, found: str, expected: str) -> AssertionError:
-    where = f"at result{path}\n" if path else ""
+def _difference(source: str, path: str, what: str, actual: str, expected: str) -> AssertionError:
+    position = f"at result{path}\n" if path else ""
     text = f"for: {source}\n" if source else ""
     verb = "differ" if " " in what else "differs"
-    return AssertionError(f"{what} {verb}\n{text}{where}ours:   {found}\ntheirs: {expected}")
+    return AssertionError(f"{what} {verb}\n{text}{position}ours:   {actual}\ntheirs: {expected}")
 
 
 def _type(leaf: Leaf) -> str:

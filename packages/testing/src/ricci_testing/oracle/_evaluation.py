@@ -1,4 +1,4 @@
-"""Evaluates a piece of source text and describes the result in plain, picklable data.
+"""Evaluation of source text, with the result as plain, picklable data.
 
 Both sides of a comparison run this file: Ricci imports it, and the oracle's interpreter runs it
 next to `_server.py`. So it imports only NumPy and the standard library, and returns only
@@ -23,9 +23,9 @@ def evaluate(
     config: Mapping[str, Any] | None = None,
     finish: str = "value",
 ) -> dict[str, Any]:
-    """Evaluates `source` and describes its value, or the error it raised.
+    """Evaluate `source` and describe its value, or the error it raised.
 
-    `finish` says what is described: `"value"` the value itself, `"jaxpr"` the printed program of
+    `finish` selects what is described: `"value"` the value itself, `"jaxpr"` the printed jaxpr of
     the function that the text evaluates to, traced for the inputs in the order given.
     """
     code = parse(source)
@@ -38,19 +38,19 @@ def evaluate(
             if finish == "jaxpr":
                 value = str(namespace["jax"].make_jaxpr(value)(*arguments))
             return {"leaves": describe(namespace, value), "error": None}
-        except Exception as error:  # noqa: BLE001 - what is raised is the result compared
+        except Exception as error:  # noqa: BLE001 - the error is the result to compare
             return {"leaves": [], "error": _describe_error(error)}
 
 
 def describe(namespace: Mapping[str, Any], value: Any) -> list[dict[str, Any]]:
-    """Lists the leaves of `value` in order, each with its path, kind, dtype, shape and content."""
+    """List the leaves of `value` in order, each with its path, kind, dtype, shape and content."""
     leaves: list[dict[str, Any]] = []
     _walk(namespace, value, "", leaves)
     return leaves
 
 
 def parse(source: str) -> tuple[CodeType, CodeType]:
-    """Compiles the statements before the last expression of the text, and that expression."""
+    """Compile the statements before the last expression of the text, and that expression."""
     tree = ast.parse(source.strip())
     last = tree.body.pop() if tree.body else None
     if not isinstance(last, ast.Expr):
@@ -66,7 +66,7 @@ def _run(code: tuple[CodeType, CodeType], scope: dict[str, Any]) -> Any:
 
 
 def _as_array(namespace: Mapping[str, Any], value: Any) -> Any:
-    """Turns NumPy arrays within an input into arrays of the side that evaluates."""
+    """Convert NumPy arrays within an input to arrays of the namespace's library."""
     if isinstance(value, np.ndarray) and "jnp" in namespace:
         return namespace["jnp"].asarray(value)
     if isinstance(value, list):
@@ -80,7 +80,7 @@ def _as_array(namespace: Mapping[str, Any], value: Any) -> Any:
 
 @contextlib.contextmanager
 def _configured(namespace: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[None]:
-    """Sets configuration values for the length of one evaluation."""
+    """Set configuration values during one evaluation."""
     if not settings:
         yield
         return
@@ -98,7 +98,7 @@ def _configured(namespace: Mapping[str, Any], settings: Mapping[str, Any]) -> It
 def _walk(
     namespace: Mapping[str, Any], value: Any, path: str, leaves: list[dict[str, Any]]
 ) -> None:
-    """Appends the leaves below `value`; an empty container is a leaf, so that its type counts."""
+    """Append the leaves below `value`; an empty container is a leaf, so that its type counts."""
     children: list[tuple[str, Any]] | None = None
     fields = getattr(value, "_fields", None)
     if isinstance(value, tuple) and fields is not None:

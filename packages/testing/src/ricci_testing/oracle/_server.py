@@ -1,4 +1,4 @@
-"""The oracle's side of the pipe: answers requests with what real JAX makes of them.
+"""The oracle's server: evaluates requests with real JAX.
 
 Run by the oracle's own interpreter and never imported.
 """
@@ -19,7 +19,7 @@ NAMESPACE = {
 }
 
 if __name__ == "__main__":
-    jax.device_count()  # started before the first question
+    jax.device_count()  # initialize before the first request
     serve(
         NAMESPACE,
         {

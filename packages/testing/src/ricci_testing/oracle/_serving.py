@@ -1,7 +1,7 @@
-"""The answering side of the oracle's pipe, whatever it is that evaluates.
+"""The server loop of an oracle's pipe, for any namespace.
 
-A message is eight bytes of length, then a pickle; the first message sent says which versions
-answer. Like `_evaluation`, this runs in the oracle's interpreter too: standard library only.
+A message is eight bytes of length, then a pickle; the first message sent has the versions of the
+libraries. Like `_evaluation`, this runs in the oracle's interpreter too: standard library only.
 """
 
 import os
@@ -18,7 +18,7 @@ else:  # run from this folder by an interpreter that does not have the package
 
 
 def serve(namespace: Mapping[str, Any], versions: Mapping[str, str]) -> None:
-    """Answers every batch of requests on stdin with what `namespace` makes of it, until it ends."""
+    """Evaluate every batch of requests on stdin in `namespace`, until stdin ends."""
     # Text that prints must not end up between two messages: stdout becomes stderr.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
