@@ -331,7 +331,7 @@ OF_RICCI = {
     "index steps",
     "layouts",
     "products",
-    "programs of generators",
+    "jaxprs of generators",
     "programs of one equation",
     "jaxprs of sparse operations",
     "promotions",

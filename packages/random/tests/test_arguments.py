@@ -1,4 +1,4 @@
-"""What samplers accept and refuse, and how parameters broadcast and differentiate."""
+"""Arguments of samplers: errors, broadcasting, dtypes and derivatives."""
 
 import inspect
 from types import FunctionType
@@ -45,7 +45,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
-def test_refused_arguments(call, error, message):
+def test_invalid_arguments_are_named(call, error, message):
     with pytest.raises(error, match=message):
         make_jaxpr(call)(KEY)
 
@@ -72,12 +72,12 @@ RESULTS = [
 
 
 @pytest.mark.parametrize(("call", "shape", "dtype"), RESULTS)
-def test_shapes_and_dtypes_of_results(call, shape, dtype):
+def test_results_have_the_shape_and_dtype_of_the_arguments(call, shape, dtype):
     (result,) = make_jaxpr(call)(KEY).out_avals
     assert (result.shape, str(result.dtype)) == (shape, dtype)
 
 
-def test_bounds_are_differentiated():
+def test_samples_are_differentiable_by_their_bounds():
     pytest.importorskip("ricci_xla", reason="values are computed by a backend")
     u = random.uniform(KEY, (4,))
     by_minval = grad(lambda a: random.uniform(KEY, (4,), minval=a).sum())(0.0)
@@ -94,7 +94,7 @@ FUNCTIONS = {name: fun for name, fun in FUNCTIONS.items() if isinstance(fun, Fun
 
 
 @pytest.mark.parametrize("fun", FUNCTIONS.values(), ids=FUNCTIONS)
-def test_signatures_say_what_is_taken_and_returned(fun):
+def test_samplers_have_annotated_signatures(fun):
     signature = inspect.signature(fun)
     types = {name: p.annotation for name, p in signature.parameters.items()}
     types["return"] = signature.return_annotation

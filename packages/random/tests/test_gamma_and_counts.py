@@ -1,4 +1,4 @@
-"""The gamma distribution and what is made of it, and counts: samples, derivatives, bad input."""
+"""The gamma family and distributions of counts: samples, derivatives, errors."""
 
 import numpy as np
 import pytest
@@ -45,12 +45,12 @@ NAMES = ["gamma", "loggamma", "t", "dirichlet"]
 
 
 @pytest.mark.parametrize(("draw", "a", "expected"), DERIVATIVES, ids=NAMES)
-def test_samples_move_with_their_parameter(draw, a, expected):
+def test_samples_have_implicit_derivatives(draw, a, expected):
     _, slope = jvp(draw, (jnp.asarray(a),), (jnp.ones(()),))
     np.testing.assert_allclose(slope, expected, 1e-4)
 
 
-def test_reverse_mode_adds_up_what_forward_mode_gives():
+def test_reverse_mode_agrees_with_forward_mode():
     slope = grad(lambda a: random.gamma(KEY, a, (2,)).sum())(2.0)
     np.testing.assert_allclose(slope, sum(DERIVATIVES[0][2]), 1e-4)
 
@@ -68,7 +68,7 @@ def test_one_key_is_repeated_over_a_batch_of_parameters():
     assert "random_gamma[log_space=False]" in str(found)
 
 
-def test_the_largest_numbers_of_trials_are_counted_in():
+def test_infinite_and_invalid_numbers_of_trials_give_inf_and_nan():
     found = np.asarray(random.binomial(KEY, jnp.array([np.inf, np.nan, -1.0]), 0.3))
     np.testing.assert_array_equal(found, [np.inf, np.nan, np.nan])
 
@@ -100,6 +100,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
-def test_what_does_not_fit_is_refused(call, error, message):
+def test_invalid_arguments_are_named(call, error, message):
     with pytest.raises(error, match=message):
         call()

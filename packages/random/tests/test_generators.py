@@ -1,4 +1,4 @@
-"""Generators beside Threefry: those of the compiler, and those that users define."""
+"""Generators other than Threefry: XLA's, ciphers, and user-defined ones."""
 
 import numpy as np
 import pytest
@@ -17,11 +17,11 @@ def words(keys):
 
 
 @pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
-def test_a_seed_is_a_key_twice_over(impl):
+def test_an_rbg_key_repeats_the_threefry_key_of_its_seed(impl):
     assert words(random.key(3, impl=impl)) == [0, 3, 0, 3]
 
 
-def test_rbg_splits_and_folds_each_half_by_itself():
+def test_rbg_splits_and_folds_each_half_separately():
     half, whole = random.key(3), random.key(3, impl="rbg")
     assert words(random.split(whole, 3)) == [w * 2 for w in words(random.split(half, 3))]
     assert words(random.fold_in(whole, 5)) == words(random.fold_in(half, 5)) * 2
@@ -50,7 +50,7 @@ def test_the_default_generator_is_an_option():
         assert random.PRNGKey(0).shape == (4,)
 
 
-def test_plain_keys_may_be_typed_ones():
+def test_prng_key_returns_typed_keys_with_the_option():
     config.update("jax_enable_custom_prng", True)
     try:
         assert random.PRNGKey(3).dtype == random.key_dtype()
@@ -92,7 +92,7 @@ def test_ciphers_draw_by_position_and_key_by_key(impl):
 
 
 @pytest.mark.parametrize("impl", CIPHERS)
-def test_plain_keys_of_ciphers(impl):
+def test_raw_keys_of_ciphers_have_their_words(impl):
     with default_prng_impl(impl):
         plain = random.PRNGKey(3)
         assert plain.shape == (len(CIPHERS[impl]),)
@@ -113,7 +113,7 @@ COUNTER = define_prng_impl(
 )
 
 
-def test_a_generator_of_ones_own():
+def test_a_user_defined_generator_derives_and_draws():
     key = random.key(5, impl=COUNTER)
     assert repr(key) == "Array((), dtype=key<count>) overlaying:\n[5]"
     assert random.key_impl(key) == COUNTER
@@ -145,11 +145,11 @@ def test_words_of_another_shape_or_dtype_are_refused(name):
         "fold_in": lambda key, n: key + n,
     }
     generator = define_prng_impl(key_shape=(1,), **{**right, **wrong})
-    with pytest.raises(TypeError, match=r"words of shape .* but gave"):
+    with pytest.raises(TypeError, match=r"words of shape .* but returned"):
         use(generator)
 
 
-def test_seeds_of_an_array_give_a_key_each():
+def test_random_seed_maps_over_an_array_of_seeds():
     assert words(random_seed(np.arange(2), random.generators.threefry_prng_impl)) == [
         [0, 0],
         [0, 1],

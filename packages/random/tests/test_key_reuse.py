@@ -1,4 +1,4 @@
-"""With ``jax_debug_key_reuse``, a key that is used twice is an error, in a program and across."""
+"""With ``jax_debug_key_reuse``, using a key twice raises, within a jaxpr and across calls."""
 
 import pytest
 
@@ -94,10 +94,10 @@ USES = {
 
 
 @pytest.mark.parametrize("call", USES.values(), ids=USES)
-def test_other_uses_are_none(call):
+def test_uses_that_do_not_consume_a_key_do_not_raise(call):
     with debug_key_reuse(True):
         call()
 
 
-def test_nothing_is_watched_without_the_option():
+def test_reuse_does_not_raise_without_the_option():
     again(random.bits)()

@@ -1,4 +1,4 @@
-"""Keys: making, splitting, moving them about, under transformations, and what is refused."""
+"""Keys: creation, derivation, movement, transformations and errors."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ KEY = random.key(3)
 
 
 class Scale(ExtendedDType):
-    """A dtype of a library's own, as flax has one for the scales of its fp8 products."""
+    """A library's extended dtype, like flax's for the scales of fp8 products."""
 
     name = "scale"
     type = extended
@@ -60,7 +60,7 @@ def test_both_forms_of_a_key_give_the_same_keys(derive):
     ],
     ids=["uniform", "split", "fold_in", "permutation"],
 )
-def test_jit_changes_nothing(fun, key):
+def test_jit_agrees_with_eager(fun, key):
     np.testing.assert_array_equal(xla.jit(fun)(key), fun(key))
 
 
@@ -119,7 +119,7 @@ def test_keys_made_of_a_number_hold_it_in_each_word():
     np.testing.assert_array_equal(words(jnp.triu(keys)), np.asarray(words(keys)) * kept)
 
 
-def test_keys_that_branches_keep_for_the_way_back():
+def test_keys_can_be_residuals_of_branches():
     layer = lax.checkpoint(lambda x, k: lax.sin(random.normal(k, x.shape) * x))
     fun = lambda x: lax.cond(x[0] > 0, lambda x: layer(x, random.fold_in(KEY, 3)), lax.neg, x)
     x = jnp.array([0.5, -1.0])
@@ -142,7 +142,7 @@ def test_the_generator_is_named_by_string_or_dtype(impl):
     assert key.dtype == random.key_dtype("threefry2x32")
 
 
-def test_a_program_says_what_is_done_with_keys():
+def test_jaxprs_show_the_primitives_on_keys():
     assert str(make_jaxpr(random.split)(WORDS)) == (
         "{ lambda ; a:u32[2]. let\n"
         "    b:key<fry>[] = random_wrap[impl=fry] a\n"
@@ -177,7 +177,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
-def test_what_is_no_key_or_seed_is_refused(call, error, message):
+def test_invalid_keys_and_seeds_raise(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
@@ -201,27 +201,27 @@ OTHER_USES = {
 
 
 @pytest.mark.parametrize("use", USES)
-def test_words_as_a_key_are_an_error_where_the_option_says_so(use):
+def test_raw_keys_raise_with_legacy_prng_key_error(use):
     with legacy_prng_key("error"), pytest.raises(ValueError, match="jax_legacy_prng_key"):
         USES[use](WORDS)
     USES[use](WORDS)
 
 
 @pytest.mark.parametrize("use", USES)
-def test_words_as_a_key_warn_once_for_each_use(use):
+def test_raw_keys_warn_once_for_each_use_with_legacy_prng_key_warn(use):
     with legacy_prng_key("warn"), pytest.warns(UserWarning, match="uint32 array") as caught:
         USES[use](WORDS)
     assert len(caught) == 1 and caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("use", OTHER_USES)
-def test_words_that_are_not_used_as_a_key_are_allowed(use):
+def test_words_that_are_not_used_as_a_key_neither_raise_nor_warn(use):
     with legacy_prng_key("error"):
         OTHER_USES[use](WORDS)
 
 
 @pytest.mark.parametrize("use", USES)
-def test_keys_are_never_refused(use):
+def test_typed_keys_are_always_accepted(use):
     with legacy_prng_key("error"):
         USES[use](KEY)
 
@@ -239,7 +239,7 @@ READS = {
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
 @pytest.mark.parametrize("compiled", [False, True])
-def test_what_is_read_out_of_bounds_has_all_bits_set(read, impl, compiled):
+def test_keys_read_out_of_bounds_have_all_bits_set(read, impl, compiled):
     keys = random.split(random.key(3, impl=impl), 4)
     fun = lambda k, i: random.key_data(READS[read](k, i))
     found = np.asarray((xla.jit(fun) if compiled else fun)(keys, jnp.array([0, 7])))
@@ -247,7 +247,7 @@ def test_what_is_read_out_of_bounds_has_all_bits_set(read, impl, compiled):
     np.testing.assert_array_equal(found[1], np.full_like(found[1], 2**32 - 1))
 
 
-def test_a_key_does_not_fill():
+def test_a_key_is_not_a_fill_value():
     keys = random.split(KEY, 4)
     assert words(keys.at[jnp.array([1])].get(mode="clip", fill_value=KEY)) == [words(keys[1])]
     with pytest.raises(TypeError, match="fill_value must be a number"):
@@ -281,7 +281,7 @@ CLOSED_OVER = {
 
 
 @pytest.mark.parametrize("name", CLOSED_OVER)
-def test_keys_that_a_program_closes_over(name):
+def test_closed_over_keys_agree_under_jit_cond_scan_and_vmap(name):
     make = CLOSED_OVER[name]
     expected = words(make())
     assert words(xla.jit(make)()) == expected
@@ -291,9 +291,9 @@ def test_keys_that_a_program_closes_over(name):
     assert batched[0].tolist() == expected
 
 
-def test_a_program_shows_what_becomes_of_keys():
+def test_moving_keys_does_not_wrap_words():
     assert "random_wrap" not in str(make_jaxpr(lambda: (GRID[0, 1], GRID.reshape(6), *GRID))())
 
 
-def test_keys_at_a_batched_position():
+def test_keys_can_be_indexed_under_vmap():
     assert words(vmap(lambda i: GRID[i, 1])(jnp.array([1, 0]))) == words(GRID[::-1, 1])

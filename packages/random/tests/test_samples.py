@@ -62,7 +62,7 @@ def test_samples_are_as_recorded(mode, source):
 
 
 @pytest.mark.parametrize(("original", "expected"), [(True, 0.02251327), (False, 0.49067247)])
-def test_the_layout_is_read_where_a_sampler_is_called(original, expected):
+def test_the_layout_option_is_read_at_the_call(original, expected):
     before = config.read("jax_threefry_partitionable")
     config.update("jax_threefry_partitionable", not original)
     try:

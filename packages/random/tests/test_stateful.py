@@ -1,4 +1,4 @@
-"""Generators that count their calls draw what JAX's draw, and what keys draw."""
+"""Stateful generators draw the same as JAX's, and the same as folded keys."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ from ricci_random.stateful import StatefulPRNG, stateful_rng
 from ricci_xla import jit
 
 
-def test_draws_are_those_of_counted_keys():
+def test_draws_equal_those_of_folded_keys():
     rng = stateful_rng(5)
     keys = [key_data(rng.key()).tolist() for _ in range(3)]
     assert keys == [key_data(fold_in(key(5), i)).tolist() for i in range(3)]
     assert keys[0] == [2724472204, 3573582090]  # JAX's
 
 
-def test_distributions_are_those_of_jax():
+def test_distributions_equal_those_of_jax():
     close = lambda found, expected: np.testing.assert_allclose(found, expected, rtol=1e-5)
     close(stateful_rng(5).normal(size=2), [0.41528264, 1.1503867])
     close(stateful_rng(5).normal(1.0, 2.0, (2,)), [1.8305652, 3.3007734])
@@ -29,7 +29,7 @@ def test_distributions_are_those_of_jax():
     assert stateful_rng(5).normal(*bounds).shape == stateful_rng(5).uniform(*bounds).shape == (2, 3)
 
 
-def test_programs_go_on_counting():
+def test_counting_continues_under_jit():
     rng = stateful_rng(5)
     draw = jit(lambda rng: rng.normal())
     found = [float(draw(rng)), float(draw(rng))]
@@ -41,7 +41,7 @@ def test_programs_go_on_counting():
 def test_generators_are_split_and_spawned():
     rng = stateful_rng(5)
     several = rng.split(3)
-    with pytest.raises(ValueError, match=r"stands for \(3,\) generators"):
+    with pytest.raises(ValueError, match=r"represents \(3,\) generators"):
         several.key()
     found = vmap(lambda rng: rng.normal())(several)
     keys = split(fold_in(key(5), 0), 3)
@@ -51,7 +51,7 @@ def test_generators_are_split_and_spawned():
     assert stateful_rng(5).split((2, 3))._base_key.shape == (2, 3)
 
 
-def test_seeds():
+def test_seeds_determine_the_generator():
     assert float(stateful_rng().random()) != float(stateful_rng().random())
     with pytest.raises(TypeError):
         stateful_rng("a")

@@ -1,9 +1,9 @@
-"""Random numbers from keys: the same key always gives the same numbers.
+"""Random numbers that are determined by keys.
 
-``key`` (or ``PRNGKey``) makes a key from a seed; ``split`` and ``fold_in`` derive further keys from
+``key`` (or ``PRNGKey``) creates a key from a seed; ``split`` and ``fold_in`` derive new keys from
 it. A sampler takes a key and draws numbers of a distribution.
 
-The package has three rooms: ``keys``, ``generators``, which turn keys into random bits, and
+The package has three parts: ``keys``, ``generators``, which map keys to random bits, and
 ``samplers``.
 """
 

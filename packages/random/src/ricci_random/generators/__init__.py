@@ -1,4 +1,4 @@
-"""Random number generators: Threefry, XLA's, other ciphers, and those that users define."""
+"""Random number generators: Threefry, XLA's, other ciphers, and user-defined ones."""
 
 from . import _cipher_generators as _cipher_generators
 from ._custom_generators import define_prng_impl as define_prng_impl

@@ -3,7 +3,7 @@
 A cipher encrypts a counter of two or four words with a key of one, two or four (Salmon, Moraes,
 Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). An element of an array is
 its position, encrypted. So is a new key, with the position in other words of the counter where
-there are four. How the words of the result become bits is as in JAX, so that both draw the same.
+there are four. The result's words are combined to bits as in JAX, so that both draw the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ _PHILOX_2 = 0xD256D193
 _PHILOX_4 = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _PARITY = 0x1BD11BDA
-# By how many bits each round rotates the second word of each of two pairs.
+# The number of bits by which each round rotates the second word of each of two pairs.
 _ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 
 
@@ -37,8 +37,8 @@ def _number(x: Array, value: int) -> Array:
 def _product(x: Array, factor: int) -> tuple[Array, Array]:
     """The upper and lower halves of the bits of a product.
 
-    They are those of a word of 64 bits, whatever the width of types is, since XLA does not divide
-    ``chlo.mulhi`` over devices.
+    They are computed in 64 bits, whether 64-bit types are on or off, since XLA does not shard
+    ``chlo.mulhi``.
     """
     with enable_x64(True):
         wide = lax.convert_element_type(x, np.uint64)
@@ -47,7 +47,7 @@ def _product(x: Array, factor: int) -> tuple[Array, Array]:
         return lax.convert_element_type(high, _UINT32), lax.convert_element_type(wide, _UINT32)
 
 
-def _sum(x: Array, *others: Array) -> Array:
+def _xor(x: Array, *others: Array) -> Array:
     return reduce(lax.bitwise_xor, others, x)
 
 
@@ -55,7 +55,7 @@ def _philox2(key: Words, counter: Words) -> list[Array]:
     (k,), (x0, x1) = key, counter
     for i in range(10):
         high, low = _product(x0, _PHILOX_2)
-        x0, x1 = _sum(high, lax.add(k, _number(k, i * _WEYL[0])), x1), low
+        x0, x1 = _xor(high, lax.add(k, _number(k, i * _WEYL[0])), x1), low
     return [x0, x1]
 
 
@@ -65,18 +65,18 @@ def _philox4(key: Words, counter: Words) -> list[Array]:
         high0, low0 = _product(x0, _PHILOX_4[0])
         high1, low1 = _product(x2, _PHILOX_4[1])
         now = [lax.add(k, _number(k, i * step)) for k, step in zip((k0, k1), _WEYL, strict=True)]
-        x0, x1, x2, x3 = _sum(high1, x1, now[0]), low1, _sum(high0, x3, now[1]), low0
+        x0, x1, x2, x3 = _xor(high1, x1, now[0]), low1, _xor(high0, x3, now[1]), low0
     return [x0, x1, x2, x3]
 
 
 def _threefry4(key: Words, counter: Words) -> list[Array]:
-    keys = [*key, _sum(_number(key[0], _PARITY), *key)]
+    keys = [*key, _xor(_number(key[0], _PARITY), *key)]
     x = [lax.add(a, b) for a, b in zip(counter, key, strict=True)]
     for i in range(20):
         pairs = ((0, 1), (2, 3)) if i % 2 == 0 else ((0, 3), (2, 1))
         for (a, b), bits in zip(pairs, _ROTATIONS[i % 8], strict=True):
             x[a] = lax.add(x[a], x[b])
-            x[b] = lax.bitwise_xor(_rotated(x[b], bits), x[a])
+            x[b] = lax.bitwise_xor(_rotate(x[b], bits), x[a])
         if i % 4 == 3:
             n = i // 4 + 1
             x = [lax.add(word, keys[(n + j) % 5]) for j, word in enumerate(x)]
@@ -84,27 +84,27 @@ def _threefry4(key: Words, counter: Words) -> list[Array]:
     return x
 
 
-def _rotated(x: Array, bits: int) -> Array:
+def _rotate(x: Array, bits: int) -> Array:
     left, right = (_number(x, n) for n in (bits, 32 - bits))
     return lax.bitwise_or(lax.shift_left(x, left), lax.shift_right_logical(x, right))
 
 
-def _apart[Tree](words: Tree) -> Tree:
-    """Words that a program computes before it uses any.
+def _materialize[Tree](words: Tree) -> Tree:
+    """Compute all words before any is used.
 
-    Else XLA fuses a cipher with what is made of the words, and computes it anew for each use: a
-    sampler by rejection took minutes to compile.
+    Otherwise XLA fuses a cipher with each use of the words and computes it again: a
+    rejection sampler took minutes to compile.
     """
     return lax.optimization_barrier(words)
 
 
 class Cipher(TupleRecord):
-    """A cipher, and what a generator makes of the words that it gives.
+    """A cipher, and how a generator uses its words.
 
     Attributes:
       encrypt: ``encrypt(key, counter)``: the words of the result, as many as of the counter.
-      key_words: how many words a key has.
-      counter_words: how many a counter has.
+      key_words: the number of words of a key.
+      counter_words: the number of words of a counter.
       folds: whether the words of 64 random bits are sums of two of the result.
       seeds_key: whether a seed is encrypted as the key, and not as the counter.
     """
@@ -123,9 +123,9 @@ class Cipher(TupleRecord):
 
     def seed(self, seeds: Array) -> Array:
         """The words of keys from integers."""
-        given = halves(seeds)
-        zero = lax.full_like(given[0], 0)
-        words = [*given, zero, zero]
+        seed_words = halves(seeds)
+        zero = lax.full_like(seed_words[0], 0)
+        words = [*seed_words, zero, zero]
         key, counter = ([zero] * 4, words) if not self.seeds_key else (words, [zero] * 4)
         return self._key(self.encrypt(key[: self.key_words], counter[: self.counter_words]))
 
@@ -143,10 +143,12 @@ class Cipher(TupleRecord):
         """Unsigned integers of a shape for each key."""
         words = self._encrypted(keys, positions(shape), derive=False)
         if bit_width < 64:
-            return lax.convert_element_type(_apart(_sum(*words)), np.dtype(f"uint{bit_width}"))
+            return lax.convert_element_type(
+                _materialize(_xor(*words)), np.dtype(f"uint{bit_width}")
+            )
         if self.folds:
-            words = [_sum(a, b) for a, b in zip(words[:2], words[2:], strict=True)]
-        return join(*_apart(words[:2]))
+            words = [_xor(a, b) for a, b in zip(words[:2], words[2:], strict=True)]
+        return join(*_materialize(words[:2]))
 
     def _encrypted(self, keys: Array, counter: tuple[Array, Array], derive: bool) -> list[Array]:
         """Positions, encrypted with each key."""
@@ -154,11 +156,11 @@ class Cipher(TupleRecord):
         new = tuple(range(lead, lead + ndim))
         key = [lax.expand_dims(word(keys, i), new) for i in range(self.key_words)]
         words = jnp.broadcast_arrays(*key, *(leading(x, keys) for x in counter))
-        given = self._counter(words[self.key_words :], derive)
-        return self.encrypt(words[: self.key_words], given)
+        counter_words = self._counter(words[self.key_words :], derive)
+        return self.encrypt(words[: self.key_words], counter_words)
 
     def _counter(self, halves: Words, derive: bool) -> Words:
-        """A counter of a position: the words for new keys differ from those for random bits."""
+        """The counter of a position, which differs for new keys and for random bits."""
         if self.counter_words == 2:
             return halves
         zero = lax.full_like(halves[0], 0)

@@ -1,4 +1,4 @@
-"""Generators that users define by functions of one key, and the Threefry cipher of an array."""
+"""User-defined generators, seeds with a given generator, and the Threefry cipher of an array."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ from ricci_random.keys._primitives import random_seed_p, wrap
 
 
 def _for_each(fun: Callable[..., Array], dims: tuple[int, ...], *args: Array) -> Array:
-    """Apply a function to arguments of ``dims`` dimensions; over leading ones it is mapped."""
+    """Apply a function to arguments of ``dims`` dimensions, mapped over leading dimensions."""
     lead = max(np.ndim(x) - n for x, n in zip(args, dims, strict=True))
     for _ in range(lead):
         axes = tuple(0 if np.ndim(x) > n else None for x, n in zip(args, dims, strict=True))
@@ -43,11 +43,11 @@ def define_prng_impl(
       random_bits: ``random_bits(words, bit_width, shape)``: unsigned integers of that width.
       fold_in: ``fold_in(words, integer) -> words``.
       name: its name in messages.
-      tag: its name in printed programs.
+      tag: its name in printed jaxprs.
 
     Returns:
-      A hashable object that ``key`` and ``wrap_key_data`` take as ``impl``. Making keys with it
-      raises ``TypeError`` if a function gives words of another shape or dtype.
+      A hashable object that ``key`` and ``wrap_key_data`` take as ``impl``. Creating keys with it
+      raises ``TypeError`` if a function returns words of another shape or dtype.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -66,14 +66,14 @@ def define_prng_impl(
     """
     rank = len(key_shape)
 
-    def words(what: str, found: Array, shape: Shape = ()) -> Array:
+    def words(what: str, array: Array, shape: Shape = ()) -> Array:
         expected = (*shape, *key_shape)
-        if np.shape(found) != expected or found.dtype != np.uint32:
+        if np.shape(array) != expected or array.dtype != np.uint32:
             raise TypeError(
-                f"the generator {name!r}: {what} must give words of shape {expected} and dtype "
-                f"uint32, but gave shape {np.shape(found)} and dtype {found.dtype}."
+                f"the generator {name!r}: {what} must return words of shape {expected} and dtype "
+                f"uint32, but returned shape {np.shape(array)} and dtype {array.dtype}."
             )
-        return found
+        return array
 
     def seeded(number):
         return words("seed", seed(number))
@@ -100,7 +100,7 @@ def define_prng_impl(
 
 
 def random_seed(seeds: ArrayLike, impl: Generator) -> Array:
-    """Make keys from seeds.
+    """Create keys from seeds.
 
     Args:
       seeds: integers, an array or a scalar.
@@ -110,7 +110,7 @@ def random_seed(seeds: ArrayLike, impl: Generator) -> Array:
       An array of keys of the shape of ``seeds``.
 
     Raises:
-      TypeError: if the seeds are no integers.
+      TypeError: if the seeds are not integers.
 
     Example:
       >>> import numpy as np
@@ -130,7 +130,7 @@ def random_seed(seeds: ArrayLike, impl: Generator) -> Array:
 
 
 def seed_with_impl(impl: Generator, seed: ArrayLike) -> Array:
-    """Make a key from a seed: ``random_seed`` with its arguments in the other order.
+    """Create a key from a seed: ``random_seed`` with its arguments in the other order.
 
     Args:
       impl, seed: as for ``random_seed``.

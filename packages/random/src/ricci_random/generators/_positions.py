@@ -1,4 +1,4 @@
-"""The words that generators encrypt: positions of elements, integers, and parts of keys."""
+"""Words that generators encrypt: positions of elements, integers, and words of keys."""
 
 from math import prod
 from typing import Any
@@ -17,7 +17,7 @@ def word(keys: Array, i: int) -> Array:
 
 
 def leading(x: Array, keys: Array) -> Array:
-    """Counters with dimensions of size 1 in front, which the keys' own broadcast to."""
+    """Add leading dimensions of size 1 to counters, to broadcast with keys."""
     return lax.expand_dims(x, tuple(range(keys.ndim - 1)))
 
 
@@ -44,13 +44,13 @@ def modulo_word(stride: Any) -> ArrayLike:
 
 
 def _wide_positions(shape: Shape) -> tuple[Array, Array]:
-    """The positions in an array of more than 2³² elements, added up in two words with a carry."""
+    """The positions in an array of more than 2³² elements, as sums of two words with carry."""
     high = low = lax.full(shape, 0, _UINT32)
     stride = 1
     for d in reversed(range(len(shape))):
         index = lax.broadcasted_iota(_UINT32, shape, d)
         for bit in range((shape[d] - 1).bit_length()):
-            # The multiple of the stride that this bit of the index stands for.
+            # Add the multiple of the stride that this bit of the index represents.
             bit_set = lax.bitwise_and(lax.shift_right_logical(index, np.uint32(bit)), np.uint32(1))
             step = stride << bit
             total = lax.add(low, lax.mul(bit_set, np.uint32(step % 2**32)))
@@ -62,7 +62,7 @@ def _wide_positions(shape: Shape) -> tuple[Array, Array]:
 
 
 def halves(integers: Array) -> tuple[Array, Array]:
-    """The upper and lower 32 bits of integers; the upper are zero where there are no more."""
+    """The upper and lower 32 bits of integers; the upper are zero for narrower types."""
     low = lax.convert_element_type(integers, _UINT32)
     if np.dtype(integers.dtype).itemsize < 8:
         return lax.full_like(low, 0), low

@@ -2,7 +2,7 @@
 
 A key has four words. The bits depend on the device and on XLA's version, and under ``vmap`` the
 bits of a whole batch are drawn from its first key. ``rbg`` derives new keys with Threefry, each
-half of a key by itself. ``unsafe_rbg`` takes random bits for new keys, which is faster, and of
+half of a key separately. ``unsafe_rbg`` takes random bits for new keys, which is faster, and of
 unknown statistical quality.
 """
 
@@ -18,8 +18,8 @@ from ricci_random.keys._key_type import Generator, register_generator
 from ._threefry_generator import threefry
 
 _WORDS = 4
-# Neighbouring rows of what is drawn are alike, so new keys of ``unsafe_rbg`` are every tenth row.
-_THINNED = 10
+# Neighbouring rows of random words are similar, so new keys of ``unsafe_rbg`` are every tenth row.
+_ROW_STRIDE = 10
 
 
 def _halves(keys: Array) -> Array:
@@ -40,15 +40,15 @@ def _split(keys: Array, shape: Shape) -> Array:
     return lax.reshape(halves, (*keys.shape[:-1], *shape, _WORDS))
 
 
-def _repeated(keys: Array, data: Array) -> Array:
-    """One key, repeated for each integer; several keys as they are."""
+def _repeat_single_key(keys: Array, data: Array) -> Array:
+    """Repeat a single key for each integer; return several keys unchanged."""
     if keys.ndim > 1 or not data.shape:
         return keys
     return lax.broadcast_in_dim(keys, (*data.shape, _WORDS), (data.ndim,))
 
 
 def _fold_in(keys: Array, data: Array) -> Array:
-    keys = _repeated(keys, data)
+    keys = _repeat_single_key(keys, data)
     halves = keys.shape[:-1] + (2,)
     data = lax.broadcast_in_dim(data, halves, tuple(range(data.ndim)))
     return lax.reshape(threefry.fold_in(_halves(keys), data), keys.shape)
@@ -67,15 +67,15 @@ def _bits(keys: Array, bit_width: int, shape: Shape) -> Array:
 
 def _unsafe_split(keys: Array, shape: Shape) -> Array:
     count, lead = prod(shape), keys.ndim - 1
-    rows = _bits(keys, 32, (_THINNED * count, _WORDS))
-    rows = lax.slice_in_dim(rows, 0, _THINNED * count, _THINNED, lead)
+    rows = _bits(keys, 32, (_ROW_STRIDE * count, _WORDS))
+    rows = lax.slice_in_dim(rows, 0, _ROW_STRIDE * count, _ROW_STRIDE, lead)
     return lax.reshape(rows, (*keys.shape[:-1], *shape, _WORDS))
 
 
 def _unsafe_fold_in(keys: Array, data: Array) -> Array:
-    keys = _repeated(keys, data)
-    rows = _bits(_seed(data), 32, (_THINNED, _WORDS))
-    last = lax.index_in_dim(rows, _THINNED - 1, data.ndim, keepdims=False)
+    keys = _repeat_single_key(keys, data)
+    rows = _bits(_seed(data), 32, (_ROW_STRIDE, _WORDS))
+    last = lax.index_in_dim(rows, _ROW_STRIDE - 1, data.ndim, keepdims=False)
     if last.ndim < keys.ndim:
         last = lax.broadcast_in_dim(last, keys.shape, (keys.ndim - 1,))
     return lax.bitwise_xor(keys, last)

@@ -32,7 +32,7 @@ def _pair(x0: Array, x1: Array) -> Array:
 def _keys_for(keys: Array, ndim: int) -> tuple[Array, Array]:
     """Both words of every key, with ``ndim`` dimensions of size 1 after the keys' own.
 
-    One key alone stays a scalar: it broadcasts as it is.
+    A single key stays a scalar, which broadcasts.
     """
     lead = keys.ndim - 1
     new = tuple(range(lead, lead + ndim)) if lead else ()
@@ -50,7 +50,7 @@ def _in_halves(keys: Array, count: int) -> Array:
     half = (count + 1) // 2
     counters = lax.iota(_UINT32, half)
     second = lax.add(counters, modulo_word(half))
-    if count % 2 != 0:  # the counter past the end is zero, as JAX has it
+    if count % 2 != 0:  # the counter past the end is zero, as in JAX
         last = modulo_word(half - 1)
         past = lax.eq(counters, last)
         if is_symbolic_dim(count % 2):  # there may be none
@@ -63,7 +63,7 @@ def _in_halves(keys: Array, count: int) -> Array:
 
 
 def _seed(seeds: Array) -> Array:
-    """The 64 bits of an integer are the two words of its key."""
+    """The key of a seed: the two words of its 64 bits."""
     return _pair(*halves(seeds))
 
 
@@ -96,12 +96,12 @@ def _bits(keys: Array, bit_width: int, shape: Shape) -> Array:
         y0, y1 = (lax.slice_in_dim(words, i, i + size, axis=-1) for i in (0, size))
         return lax.reshape(join(y0, y1), (*lead, *shape))
     if bit_width < 32:
-        words = _cut(words, bit_width, size)
+        words = _narrow_words(words, bit_width, size)
     return lax.reshape(lax.convert_element_type(words, dtype), (*lead, *shape))
 
 
-def _cut(words: Array, bit_width: int, size: int) -> Array:
-    """Words cut into narrower integers, the lowest bits first."""
+def _narrow_words(words: Array, bit_width: int, size: int) -> Array:
+    """Split words into narrower integers, the lowest bits first."""
     parts, last = 32 // bit_width, words.ndim
     shape = (*words.shape, parts)
     shifts = lax.mul(lax.broadcasted_iota(_UINT32, shape, last), np.uint32(bit_width))

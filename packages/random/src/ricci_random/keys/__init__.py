@@ -1,4 +1,4 @@
-"""Random keys: their dtype and arrays, the primitives on them, and the functions that make them."""
+"""Random keys: their dtype, arrays, primitives, and the functions that create them."""
 
 from . import _key_lowering  # registers the lowering rules of keys
 from ._derivation import *

@@ -1,4 +1,4 @@
-"""Checks of keys that users give, as typed arrays of keys or as the words behind them."""
+"""Checks of key arguments: typed arrays of keys, or their words."""
 
 from typing import TypeGuard
 
@@ -15,7 +15,7 @@ def is_key(x: object) -> TypeGuard[KeyArray]:
 
 
 def check_keys(keys: ArrayLike, name: str) -> Shape:
-    """The shape of an array of keys, given as such or as their words.
+    """Check an array of keys or of their words, and return the shape of the keys.
 
     Raises:
       TypeError: if ``keys`` is neither.
@@ -25,10 +25,10 @@ def check_keys(keys: ArrayLike, name: str) -> Shape:
         return keys.shape
     if not all(hasattr(keys, attribute) for attribute in ("shape", "dtype", "ndim")):
         raise TypeError(
-            f"{name}: expected a PRNG key, got {keys!r} of type {type(keys).__name__}. A key is "
-            "what random.key(seed) returns; a seed must be made a key first."
+            f"{name}: expected a PRNG key, got {keys!r} of type {type(keys).__name__}. Create a "
+            "key from a seed with random.key(seed)."
         )
-    words: Array = keys  # pyright: ignore[reportAssignmentType]  # it has what is read here
+    words: Array = keys  # pyright: ignore[reportAssignmentType]  # it has the attributes
     impl = find_generator(None)
     check_words(words.shape, words.dtype, impl)
     if legacy_prng_key.value != "allow":
@@ -37,10 +37,10 @@ def check_keys(keys: ArrayLike, name: str) -> Shape:
 
 
 def _refuse_words(name: str) -> None:
-    """Warn that words were passed as a key, or raise an error, as ``jax_legacy_prng_key`` says."""
+    """Warn or raise, by ``jax_legacy_prng_key``, that words were passed as a key."""
     message = (
-        f"{name}: a uint32 array was passed as a random key. Make keys with random.key(seed), or "
-        'set jax_legacy_prng_key="allow" if a raw array is meant.'
+        f"{name}: a uint32 array was passed as a random key. Create keys with random.key(seed), or "
+        'set jax_legacy_prng_key="allow" if a raw array is intended.'
     )
     if legacy_prng_key.value == "error":
         raise ValueError(message)
@@ -48,16 +48,16 @@ def _refuse_words(name: str) -> None:
 
 
 def check_key(key: ArrayLike, name: str) -> Array:
-    """``key`` if it is one key; while a program is recorded, always as a typed one.
+    """Check that ``key`` is a single key; return it, as a typed key under tracing.
 
     Raises:
-      TypeError: if it is no key.
+      TypeError: if it is not a key.
       ValueError: if it is an array of several.
     """
     shape = check_keys(key, name)
     if shape:
         raise ValueError(
-            f"{name}: key is an array of keys, of shape {shape}, where one key is needed. Pick "
+            f"{name}: key is an array of keys, of shape {shape}, where one key is needed. Select "
             "one, or use vmap to sample with each."
         )
     checked: Array = key  # pyright: ignore[reportAssignmentType]  # keys have shapes and dtypes
@@ -65,7 +65,7 @@ def check_key(key: ArrayLike, name: str) -> Array:
 
 
 def typed_keys(keys: Array) -> Array:
-    """Keys as an array with their dtype; words are taken for keys of the default generator."""
+    """Convert to typed keys; words become keys of the default generator."""
     return keys if is_key(keys) else wrap(keys, find_generator(None))
 
 

@@ -1,4 +1,4 @@
-"""Keys from seeds, keys from keys, and the words behind keys."""
+"""Creation of keys from seeds, derivation of keys from keys, and the words of keys."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -63,16 +63,16 @@ def _split(key: Array, *, shape: tuple[int, ...]) -> Array:
     return random_unwrap_p.bind(random_split_p.bind(key, shape=shape))
 
 
-@partial(staged, uses_up=False)
+@partial(staged, consumes=False)
 def _fold_in(key: Array, data: ArrayLike) -> Array:
     return random_unwrap_p.bind(random_fold_in_p.bind(key, data))
 
 
 def seed_integers(seed: ArrayLike | None, name: str) -> ArrayLike:
-    """A seed given by a user, as an integer scalar of a dtype that arrays have.
+    """Convert a seed to an integer scalar of an array dtype.
 
     Raises:
-      TypeError: if it is no integer scalar, or a key already.
+      TypeError: if it is not an integer scalar, or is a key.
       ValueError: if it is ``None``.
       OverflowError: if a Python integer needs more than 64 bits.
     """
@@ -94,7 +94,7 @@ def seed_integers(seed: ArrayLike | None, name: str) -> ArrayLike:
     dtype = coerce_to_array_dtype(seed)
     if np.shape(seed):
         raise TypeError(
-            f"{name}: the seed is an array of shape {np.shape(seed)}; one integer makes one key. "
+            f"{name}: the seed is an array of shape {np.shape(seed)}, not one integer. "
             "For several, use vmap, or split a key."
         )
     if dtype == np.bool_:
@@ -107,8 +107,8 @@ def seed_integers(seed: ArrayLike | None, name: str) -> ArrayLike:
 
 
 def words_of_seed(seed: ArrayLike, impl: Generator) -> Array:
-    """The words of keys from seeds, while no program is recorded."""
-    # A key from a Python integer is the most common call, and needs no compiled program.
+    """The words of keys from seeds, outside of traces."""
+    # The most common call, with a Python integer, is computed without compilation.
     if isinstance(seed, np.generic) and impl.name == "threefry2x32":
         number = int(seed) & (2**64 - 1 if seed.dtype.itemsize == 8 else 2**32 - 1)
         return as_array(np.array([number >> 32, number & 0xFFFFFFFF], np.uint32))
@@ -128,10 +128,10 @@ def _new_key(seed: ArrayLike, impl_spec: GeneratorLike | None, name: str, typed:
 def key(
     seed: ArrayLike, *, impl: GeneratorLike | None = None, dtype: KeyType | None = None
 ) -> Array:
-    """Make a random key from a seed.
+    """Create a random key from a seed.
 
     Args:
-      seed: an integer scalar. A Python integer may have 64 bits, of which the lower 32 count if
+      seed: an integer scalar. A Python integer may have 64 bits, of which the lower 32 are used if
         64-bit dtypes are off.
       impl: the name of the generator, by default the option ``jax_default_prng_impl``.
       dtype: the dtype of keys, another way to name the generator.
@@ -140,12 +140,12 @@ def key(
       A scalar array of a key dtype. Samplers take it; ``split`` and ``fold_in`` derive new keys.
 
     Raises:
-      TypeError: if the seed is no integer scalar.
-      ValueError: if there is no generator of that name, or both ``impl`` and ``dtype`` are given.
+      TypeError: if the seed is not an integer scalar.
+      ValueError: if the generator's name is unknown, or both ``impl`` and ``dtype`` are given.
       OverflowError: if a Python integer needs more than 64 bits.
 
-    A key is a value, and a sampler called twice with one key gives the same numbers twice. Each use
-    gets a key of its own, by ``split`` or ``fold_in``.
+    A key is a value: a sampler called twice with one key returns the same numbers twice. Each use
+    needs a different key, by ``split`` or ``fold_in``.
 
     Example:
       >>> from ricci import random
@@ -172,7 +172,7 @@ def key(
 
 
 def PRNGKey(seed: ArrayLike, *, impl: GeneratorLike | None = None) -> Array:
-    """Make a random key from a seed, as a plain array of the key's words.
+    """Create a random key from a seed, as a plain array of the key's words.
 
     Args:
       seed, impl: as for ``key``.
@@ -200,13 +200,13 @@ def split(key: ArrayLike, num: SupportsIndex | Sequence[SupportsIndex] = 2) -> A
 
     Args:
       key: one key.
-      num: how many, or the shape of the array of new keys.
+      num: the number of new keys, or the shape of their array.
 
     Returns:
       An array of keys of shape ``(num,)`` or ``num``; typed keys or words, as ``key`` was.
 
     Raises:
-      TypeError: if ``key`` is no key.
+      TypeError: if ``key`` is not a key.
       ValueError: if it is an array of keys.
 
     ``key, subkey = split(key)`` in a loop, and each ``subkey`` is used once. With the default
@@ -252,13 +252,13 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
       A typed key or its words, as ``key`` was.
 
     Raises:
-      TypeError: if ``key`` is no key, or ``data`` no scalar.
+      TypeError: if ``key`` is not a key, or ``data`` is not a scalar.
       ValueError: if ``key`` is an array of keys.
       OverflowError: if ``data`` is a Python integer that uint32 does not hold.
 
     The key of step ``i`` follows from one root key and ``i``, where with ``split`` a loop carries a
     key. So a run that starts again at that step draws the same numbers. Neither split the root key
-    as well nor hand it to a sampler.
+    as well nor pass it to a sampler.
 
     Example:
       >>> import ricci
@@ -288,7 +288,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     elif isinstance(data, float):
         data = np.uint32(int(data))
     else:
-        data = np.uint32(data)  # pyright: ignore[reportArgumentType]  # refused there, if complex
+        data = np.uint32(data)  # pyright: ignore[reportArgumentType]  # NumPy raises for complex numbers
     if not is_recording():
         words = _fold_in(checked, data)
         return wrap(words, generator_of(checked)) if typed else words
@@ -297,9 +297,9 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
 
 def clone(key: Array) -> Array:
-    """The same key, for a program that uses it twice on purpose.
+    """Clone a key, to use it twice intentionally.
 
-    With ``jax_debug_key_reuse``, the clone counts as a key that has not been used.
+    With ``jax_debug_key_reuse``, the clone counts as unused.
 
     Args:
       key: a key.
@@ -328,7 +328,7 @@ def key_data(keys: ArrayLike) -> Array:
       A uint32 array, whose last dimensions are those of one key.
 
     Raises:
-      TypeError: if ``keys`` are no keys.
+      TypeError: if ``keys`` are not keys.
 
     Example:
       >>> from ricci import random
@@ -341,14 +341,14 @@ def key_data(keys: ArrayLike) -> Array:
     check_keys(keys, "key_data")
     if not is_key(keys) and not is_recording():
         return as_array(keys)
-    words_or_keys: Array = keys  # pyright: ignore[reportAssignmentType]  # as was checked
+    words_or_keys: Array = keys  # pyright: ignore[reportAssignmentType]  # by check_keys
     return unwrap(typed_keys(words_or_keys))
 
 
 def wrap_key_data(
     key_bits_array: ArrayLike, *, impl: GeneratorLike | None = None, dtype: KeyType | None = None
 ) -> Array:
-    """Make keys from their words, as ``key_data`` gives them.
+    """Create keys from their words, as ``key_data`` returns them.
 
     Args:
       key_bits_array: a uint32 array whose last dimensions are those of a key.
@@ -377,17 +377,16 @@ def wrap_key_data(
 
 
 def key_impl(keys: ArrayLike) -> str | GeneratorSpec:
-    """The name of the generator of keys, or a spec if a user has defined it.
+    """The name of the generator of keys, or a spec for a user-defined one.
 
     Args:
       keys: an array of keys.
 
     Returns:
-      A string, or a ``GeneratorSpec`` for a generator of the user's own: what ``impl`` of ``key``
-      takes.
+      A string, or a ``GeneratorSpec`` for a user-defined generator: a valid ``impl`` of ``key``.
 
     Raises:
-      TypeError: if ``keys`` are no keys.
+      TypeError: if ``keys`` are not keys.
 
     Example:
       >>> from ricci import random
@@ -413,5 +412,5 @@ def key_dtype(impl_spec: GeneratorLike | None = None) -> KeyType:
       key<fry>
     """
     if is_extended(impl_spec):
-        return impl_spec  # pyright: ignore[reportReturnType]  # no check that it is one of keys
+        return impl_spec  # pyright: ignore[reportReturnType]  # not checked to be a key dtype
     return key_type(find_generator(impl_spec))

@@ -1,4 +1,4 @@
-"""Arrays of random keys outside of any trace: their words, and the generator they are for."""
+"""Concrete arrays of random keys: their words and their generator."""
 
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -32,15 +32,15 @@ __all__ = [
 ]
 
 ADVICE = (
-    "random.split makes several keys of one; random.clone says that the same numbers are wanted "
-    "again."
+    "random.split derives several keys from one; random.clone marks intentional reuse of the same "
+    "numbers."
 )
 
 
 class _Keys(_Array):
     """The words of keys. The methods that all arrays share are added to this class.
 
-    ``KeyArray`` inherits them, so that its own methods go before.
+    ``KeyArray`` inherits them, so that its methods take precedence.
     """
 
     __slots__ = ("__weakref__", "_base_array", "_impl", "_uses", "aval")
@@ -58,12 +58,12 @@ register_array_type(_Keys)
 class KeyArray(_Keys):
     """An array of keys, as ``key`` and ``split`` return it.
 
-    Its methods work on the words, which every backend knows. While a program is recorded, they are
-    those of all arrays, so that the program shows what becomes of the keys.
+    Its methods work on the words, which every backend supports. Under tracing, they are
+    those of all arrays, so that the jaxpr shows the operations on keys.
 
     Args:
       impl: the generator.
-      words: a uint32 array, the keys' own dimensions followed by those of one key.
+      words: a uint32 array, the dimensions of the array of keys followed by those of one key.
 
     Example:
       >>> import ricci
@@ -81,8 +81,8 @@ class KeyArray(_Keys):
         self._base_array = words
         self._uses = None
         shape = words.shape[: words.ndim - len(impl.key_shape)]
-        held = get_aval(words)
-        sharding = held.type_sharding
+        words_aval = get_aval(words)
+        sharding = words_aval.type_sharding
         if sharding is not None:
             sharding = sharding.update(parts=sharding.parts[: len(shape)])
         self.aval: ShapedArray = ShapedArray(shape, key_type(impl), sharding=sharding)
@@ -98,8 +98,8 @@ class KeyArray(_Keys):
     def uses(self, uses: np.ndarray) -> None:
         self._uses = uses
 
-    def use_up(self, what: str, mask: np.ndarray | None = None) -> None:
-        """Note that the keys, or those of a mask, are used, for ``jax_debug_key_reuse``.
+    def consume(self, what: str, mask: np.ndarray | None = None) -> None:
+        """Mark the keys, or those of a mask, as used, for ``jax_debug_key_reuse``.
 
         Raises:
           KeyReuseError: if one of them has been used before.
@@ -111,7 +111,7 @@ class KeyArray(_Keys):
 
     @property
     def physical(self) -> Array:
-        """The words, which a program takes for these keys."""
+        """The words, by which executables take the keys."""
         return self._base_array
 
     @property
@@ -121,7 +121,7 @@ class KeyArray(_Keys):
 
     @property
     def dtype(self) -> KeyType:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The dtype of the keys, which names their generator; an extended dtype, not NumPy's."""
+        """The extended dtype of the keys, which names their generator."""
         return self.aval.dtype
 
     @property
@@ -151,7 +151,7 @@ class KeyArray(_Keys):
 
     @property
     def sharding(self) -> Any:
-        """How the keys are divided over devices. The words of one key are never divided."""
+        """The sharding of the keys. The words of one key are never sharded."""
         sharding = self._base_array.sharding
         spec = getattr(sharding, "spec", ())
         return sharding if len(spec) <= self.ndim else sharding.update(spec=spec[: self.ndim])
@@ -188,11 +188,11 @@ class KeyArray(_Keys):
         return self._shards_of_keys(self._base_array.global_shards)
 
     def _shards_of_keys(self, shards: Sequence[Any]) -> list[Any]:
-        found = [copy(shard) for shard in shards]
-        for shard in found:
+        copies = [copy(shard) for shard in shards]
+        for shard in copies:
             if shard.data is not None:
                 shard.data = KeyArray(self._impl, shard.data)
-        return found
+        return copies
 
     def addressable_data(self, index: int) -> "KeyArray":
         """The keys on one of this process's devices."""
@@ -243,7 +243,7 @@ class KeyArray(_Keys):
         return _keys_of, (self.dtype, self._base_array)
 
     def __dir__(self) -> list[str]:
-        # Not the names that only this package and the runtime use.
+        # Without the names that only this package and the runtime use.
         return [name for name in super().__dir__() if name not in _INTERNAL]
 
     def __len__(self) -> int:
@@ -252,7 +252,7 @@ class KeyArray(_Keys):
     def __iter__(self) -> Iterator[Array]:
         if not self.ndim:
             raise TypeError(
-                "a single random key cannot be iterated over; random.split makes several of it."
+                "a single random key cannot be iterated over; random.split derives several from it."
             )
         if is_recording():
             return super().__iter__()
@@ -262,43 +262,43 @@ class KeyArray(_Keys):
         if is_recording():
             return super().__getitem__(index)
         if type(index) is int and self.ndim:
-            given = (index,)
+            word_index = (index,)
         else:
-            given = self._index_of_words(index if isinstance(index, tuple) else (index,))
+            word_index = self._index_of_words(index if isinstance(index, tuple) else (index,))
         if debug_key_reuse.value:
             self._use_slice(index)
-        return self.dtype.from_physical(self._base_array[given])
+        return self.dtype.from_physical(self._base_array[word_index])
 
-    def _index_of_words(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The index of words that picks the keys that an index does."""
-        if any(part is Ellipsis for part in given):
-            return given + (slice(None),) * len(self._impl.key_shape)
-        if sum(part is not None for part in given) > self.ndim and not any(
-            isinstance(part, Array | np.ndarray) for part in given
+    def _index_of_words(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The index of the words that corresponds to an index of keys."""
+        if any(part is Ellipsis for part in index):
+            return index + (slice(None),) * len(self._impl.key_shape)
+        if sum(part is not None for part in index) > self.ndim and not any(
+            isinstance(part, Array | np.ndarray) for part in index
         ):
             raise IndexError(
-                f"an index for {len(given)} dimensions was given to a key array of {self.ndim}."
+                f"an index for {len(index)} dimensions was given to a key array of {self.ndim}."
             )
-        return given
+        return index
 
     def _use_slice(self, index: Index) -> None:
-        """Note that indexing uses up the keys it picks, if the index shows which these are."""
+        """Mark the keys that a static index selects as used."""
         parts = index if isinstance(index, tuple) else (index,)
         if all(part is None or part is ... or isinstance(part, int | slice) for part in parts):
             mask = np.zeros(self.shape, bool)
             mask[parts] = True  # pyright: ignore[reportArgumentType, reportCallIssue]  # as checked
-            self.use_up("an index", mask)
+            self.consume("an index", mask)
 
     def reshape(  # pyright: ignore[reportIncompatibleMethodOverride] (no sharding is taken)
         self, *shape: ShapeLike, order: str = "C"
     ) -> Array:
-        """The keys in another shape; one size may be -1, which is then worked out."""
+        """The keys in another shape; one size may be -1, which is inferred."""
         if is_recording():
             return super().reshape(*shape, order=order)
-        given: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        sizes = tuple(given)
-        known = int(np.prod([n for n in sizes if n != -1]))
-        sizes = [self.size // max(known, 1) if n == -1 else n for n in sizes]
+        new_shape: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        sizes = tuple(new_shape)
+        known_size = int(np.prod([n for n in sizes if n != -1]))
+        sizes = [self.size // max(known_size, 1) if n == -1 else n for n in sizes]
         return KeyArray(self._impl, self._base_array.reshape((*sizes, *self._impl.key_shape)))
 
     def ravel(  # pyright: ignore[reportIncompatibleMethodOverride] (no sharding is taken)
@@ -314,8 +314,8 @@ class KeyArray(_Keys):
 
     def __array__(self, dtype: object = None, copy: Any = None) -> np.ndarray:
         raise TypeError(
-            "random keys are no numbers, so NumPy cannot hold them. random.key_data(keys) gives "
-            "the integers behind them."
+            "random keys are not numbers and have no NumPy array. random.key_data(keys) returns "
+            "their words as integers."
         )
 
     def __repr__(self) -> str:
@@ -325,7 +325,7 @@ class KeyArray(_Keys):
     __str__ = __repr__
 
 
-_INTERNAL = frozenset({"physical", "use_up", "uses"})
+_INTERNAL = frozenset({"physical", "consume", "uses"})
 
 
 def _keys_of(dtype: KeyType, words: Array) -> KeyArray:

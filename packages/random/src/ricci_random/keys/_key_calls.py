@@ -1,7 +1,7 @@
-"""Functions of keys that are one call each: traced once for their types, compiled as one unit.
+"""Samplers as staged calls: traced once for their types, compiled as one unit.
 
-While a program is recorded, such a function is a call whose operand is the key. Outside, it is a
-call on the key's words, so that a backend need not know what keys are.
+Under tracing, such a function is a call whose operand is the key. Outside, it is a
+call on the key's words, so that backends need not support keys.
 """
 
 from collections.abc import Callable
@@ -10,23 +10,23 @@ from typing import Any
 
 from ricci_ir import Array, Cache, Composite, debug_key_reuse, is_recording
 
-from ._key_reuse import use_up
+from ._key_reuse import consume
 from ._key_type import Generator, KeyType, find_generator
 from ._primitives import random_wrap_p, type_of, unwrap
 
 
 def staged[**P](
-    fun: Callable[P, Array], name: str = "", inline: bool = False, uses_up: bool = True
+    fun: Callable[P, Array], name: str = "", inline: bool = False, consumes: bool = True
 ) -> Callable[P, Array]:
-    """Make a function of a key a single call.
+    """Make a function of a key a single staged call.
 
     Args:
       fun: ``fun(key, *operands, **params)`` with arrays or scalars as operands, and hashable
         parameters; returns an array.
       name: the name of the call, by default that of ``fun``.
-      inline: whether the operations become part of a program that is being recorded; otherwise
+      inline: whether the operations are inlined into a jaxpr that is being traced; otherwise
         they are a call there.
-      uses_up: whether ``jax_debug_key_reuse`` takes the key for used after the call.
+      consumes: whether ``jax_debug_key_reuse`` counts the key as used after the call.
     """
     name = name or fun.__name__
     on_keys = Composite(fun, name)
@@ -51,8 +51,8 @@ def staged[**P](
             key = key if typed else random_wrap_p.bind(key, impl=impl)
             return on_keys(key, *operands, **params)
         if typed:
-            if uses_up and debug_key_reuse.value:
-                use_up(key, name.removeprefix("_"))
+            if consumes and debug_key_reuse.value:
+                consume(key, name.removeprefix("_"))
             key = unwrap(key)
         sampler = by_generator.entries.get(impl)
         if sampler is None:

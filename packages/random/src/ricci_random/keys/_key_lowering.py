@@ -1,7 +1,7 @@
 """Lowering rules for keys in operations that move elements, such as slices and transposes.
 
-Keys are lowered as their words. The words of a key are a batch of its elements, as ``vmap`` has
-them: the operation's batching rule, with the words as the batch dimension, gives the program.
+Keys are lowered as their words. The words of a key are like a batch of elements under ``vmap``:
+the operation's batching rule, with the words as the batch dimension, is the lowering.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,18 +50,18 @@ def _moves_elements(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _unbatched(x: Array, dim: int | None, aval: ShapedArray) -> Array:
-    """A result with the words' dimension last.
+    """Move the words' dimension of a result last.
 
-    A result that is no key (the order of ``sort``, say) is the same for every word.
+    A result that is not a key (such as the order of ``sort``) is the same for every word.
     """
     if _is_key(aval):
-        assert dim is not None  # a result that holds keys comes from keys
+        assert dim is not None  # keys are computed from keys
         return move_dim(x, dim, -1)
     return x if dim is None else lax.index_in_dim(x, 0, dim, keepdims=False)
 
 
 def _compares(primitive: Primitive, combine: Callable[..., Array]) -> Callable[..., Value]:
-    """The lowering rule of a comparison: words are compared, and the answers combined by key."""
+    """The lowering rule of a comparison: compare words, and combine the results for each key."""
 
     def lower(ctx: Lowering, *operands: Value) -> Value:
         rank = ctx.out.ndim + 1

@@ -1,11 +1,11 @@
-"""Finding keys that are used twice, in programs and across calls (``jax_debug_key_reuse``).
+"""Detection of keys that are used twice, in jaxprs and across calls (``jax_debug_key_reuse``).
 
-Drawing from a key or splitting it uses it up. ``fold_in``, ``key_data`` and comparisons do not.
-Slices of an array of keys, and arrays that are joined, hold new keys, and use up the keys that they
-are made of. Indices that are known only when a program runs are not followed.
+Drawing from a key or splitting it consumes it. ``fold_in``, ``key_data`` and comparisons do not.
+Slices and concatenations of arrays of keys are new keys, and consume the keys that they
+contain. Traced indices are not tracked.
 
-A program is read equation by equation: for every operand, which of its keys are used, as a mask;
-for every result, whether it is an operand passed on. Programs inside equations (branches, bodies of
+A jaxpr is read equation by equation: for every operand, a mask of its keys that are used;
+for every result, whether it is an operand returned unchanged. Nested jaxprs (branches, bodies of
 loops, calls) are read first.
 """
 
@@ -35,17 +35,17 @@ from ._key_array import ADVICE, KeyArray
 
 
 class Uses(TupleRecord):
-    """What a program or an equation does with keys.
+    """The keys that a jaxpr or an equation consumes, and those that it returns unchanged.
 
     Attributes:
-      used: for each operand (a program's constants come first) a mask of the keys that are used
-        up, or ``None`` for none.
-      passed_on: for each result the position of the operand that it is, or ``None`` if it is a
+      used: for each operand (a jaxpr's constants come first) a mask of the keys that are used, or
+        ``None`` for none.
+      forwarded: for each result the position of the operand that it is, or ``None`` if it is a
         new value.
     """
 
     used: tuple[np.ndarray | None, ...]
-    passed_on: tuple[int | None, ...]
+    forwarded: tuple[int | None, ...]
 
 
 def _is_key(atom: Atom) -> bool:
@@ -77,36 +77,36 @@ def _slice(eqn: JaxprEqn) -> Uses:
 
 
 def _call(eqn: JaxprEqn) -> Uses:
-    """The rule of equations that run a program once, with the equation's operands."""
+    """The rule of equations that evaluate a jaxpr once, with the equation's operands."""
     inner = next(jaxprs_in_params(eqn.params))
     return _without_constants(uses_of(inner), inner)
 
 
 def _without_constants(uses: Uses, jaxpr: Jaxpr) -> Uses:
-    """Uses by the arguments of a program alone, as equations that hold it number their operands."""
+    """Uses of a jaxpr's arguments without its constants, numbered like an equation's operands."""
     n = len(jaxpr.constvars)
-    passed_on = tuple(None if i is None or i < n else i - n for i in uses.passed_on)
-    return Uses(uses.used[n:], passed_on)
+    forwarded = tuple(None if i is None or i < n else i - n for i in uses.forwarded)
+    return Uses(uses.used[n:], forwarded)
 
 
 def _cond(eqn: JaxprEqn) -> Uses:
     branches = [_without_constants(uses_of(b), b) for b in eqn.params["branches"]]
     used = [_either(masks) for masks in zip(*(b.used for b in branches), strict=True)]
-    results = zip(*(b.passed_on for b in branches), strict=True)
-    passed_on = [found[0] if len(set(found)) == 1 else None for found in results]
-    return Uses((None, *used), tuple(None if i is None else i + 1 for i in passed_on))
+    results = zip(*(b.forwarded for b in branches), strict=True)
+    forwarded = [positions[0] if len(set(positions)) == 1 else None for positions in results]
+    return Uses((None, *used), tuple(None if i is None else i + 1 for i in forwarded))
 
 
 def _either(masks: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """The keys that any of the branches uses."""
-    found = [mask for mask in masks if mask is not None]
-    return np.logical_or.reduce(found) if found else None
+    present = [mask for mask in masks if mask is not None]
+    return np.logical_or.reduce(present) if present else None
 
 
 def _scan(eqn: JaxprEqn) -> Uses:
     n, carries = eqn.params["num_consts"], eqn.params["num_carry"]
     body = _loop_body(eqn, eqn.params["jaxpr"], n, carries)
-    carry = _carry_passed_on(body, n, carries)
+    carry = _forwarded_carry(body, n, carries)
     xs = [
         None if mask is None else np.broadcast_to(mask, x.aval.shape)
         for mask, x in zip(body.used[n + carries :], eqn.invars[n + carries :], strict=True)
@@ -120,23 +120,23 @@ def _while(eqn: JaxprEqn) -> Uses:
     carries = len(eqn.outvars)
     condition = _loop_body(eqn, eqn.params["cond_jaxpr"], n_cond + carries, 0)
     body = _loop_body(eqn, eqn.params["body_jaxpr"], n, carries)
-    carry = [None if i is None else i + n_cond for i in _carry_passed_on(body, n, carries)]
+    carry = [None if i is None else i + n_cond for i in _forwarded_carry(body, n, carries)]
     return Uses((*condition.used[:n_cond], *body.used), tuple(carry))
 
 
-def _carry_passed_on(body: Uses, n: int, carries: int) -> list[int | None]:
-    """For each part of a carry its position, if the body returns it as it was."""
-    return [i if i == n + k else None for k, i in enumerate(body.passed_on[:carries])]
+def _forwarded_carry(body: Uses, n: int, carries: int) -> list[int | None]:
+    """For each part of a carry its position, if the body returns it unchanged."""
+    return [i if i == n + k else None for k, i in enumerate(body.forwarded[:carries])]
 
 
 def _loop_body(eqn: JaxprEqn, jaxpr: Jaxpr, n: int, carries: int) -> Uses:
-    """What the body of a loop uses.
+    """The uses of a loop's body or condition.
 
     Args:
       eqn: the loop.
       jaxpr: its body, or its condition.
-      n: how many leading arguments of that are constants of the loop.
-      carries: how many arguments after them are carried.
+      n: the number of leading arguments that are constants of the loop.
+      carries: the number of carried arguments after them.
 
     Raises:
       KeyReuseError: if it uses a key that is the same in each iteration.
@@ -148,20 +148,20 @@ def _loop_body(eqn: JaxprEqn, jaxpr: Jaxpr, n: int, carries: int) -> Uses:
         if i < n:
             raise KeyReuseError(
                 f"{eqn.primitive.name}: its body uses a key from outside of the loop, the same one "
-                f"in each iteration.{_where(eqn)}\nSplit the key before the loop and scan over the "
-                "parts, or fold_in the number of the iteration."
+                f"in each iteration.{_source(eqn)}\nSplit the key before the loop and scan over "
+                "the parts, or fold_in the number of the iteration."
             )
-        if i in uses.passed_on[:carries]:
+        if i in uses.forwarded[:carries]:
             raise KeyReuseError(
-                f"{eqn.primitive.name}: its body uses the key that it carries, and carries the "
-                f"same key on.{_where(eqn)}\nSplit the key in the body: carry one part, use the "
+                f"{eqn.primitive.name}: its body uses the key that it carries, and returns the "
+                f"same key.{_source(eqn)}\nSplit the key in the body: carry one part, use the "
                 "other."
             )
     return uses
 
 
-def _where(eqn: JaxprEqn) -> str:
-    """The user's line that made an equation, as a sentence."""
+def _source(eqn: JaxprEqn) -> str:
+    """The user's line of an equation, as a sentence."""
     source = eqn.source
     if not source or not source.file:
         return ""
@@ -191,10 +191,10 @@ def _uses_of_equation(eqn: JaxprEqn) -> Uses:
 
 
 def uses_of(jaxpr: Jaxpr) -> Uses:
-    """What a program uses up of its constants and arguments.
+    """The uses of a jaxpr's constants and arguments.
 
     Raises:
-      KeyReuseError: if it uses one key twice.
+      KeyReuseError: if it uses a key twice.
     """
     return jaxpr.derived("key uses", lambda: _read(jaxpr))
 
@@ -202,7 +202,7 @@ def uses_of(jaxpr: Jaxpr) -> Uses:
 def _read(jaxpr: Jaxpr) -> Uses:
     operands = [*jaxpr.constvars, *jaxpr.invars]
     used: dict[Var, np.ndarray] = {}  # by the variable that a key was first bound to
-    origin: dict[Var, Var] = {}  # that variable, for results that are an operand passed on
+    origin: dict[Var, Var] = {}  # that variable, for results that are forwarded operands
 
     def root(atom: Atom) -> Var | None:
         return origin.get(atom, atom) if isinstance(atom, Var) else None
@@ -219,29 +219,29 @@ def _read(jaxpr: Jaxpr) -> Uses:
             if before is not None and (before & mask).any():
                 raise KeyReuseError(
                     f"{_name(eqn)} uses a key that has been used before, as its operand {i}."
-                    f"{_where(eqn)}\n{ADVICE}"
+                    f"{_source(eqn)}\n{ADVICE}"
                 )
             used[key] = mask if before is None else before | mask
-        for result, i in zip(eqn.outvars, uses.passed_on, strict=True):
+        for result, i in zip(eqn.outvars, uses.forwarded, strict=True):
             if i is not None and (variable := root(eqn.invars[i])) is not None:
                 origin[result] = variable
-    places: dict[Var | None, int] = {v: i for i, v in enumerate(operands)}
-    results = [places.get(root(x)) if _is_key(x) else None for x in jaxpr.outvars]
+    positions: dict[Var | None, int] = {v: i for i, v in enumerate(operands)}
+    results = [positions.get(root(x)) if _is_key(x) else None for x in jaxpr.outvars]
     return Uses(tuple(used.get(v) for v in operands), tuple(results))
 
 
 def _name(eqn: JaxprEqn) -> str:
-    """What messages call an equation: the function's name if it is a call of one."""
+    """The name of an equation for messages: of the called function, else of the primitive."""
     return str(eqn.params.get("name", eqn.primitive.name)).removeprefix("_")
 
 
 # Arrays of keys
 
 
-def use_up(key: object, what: str, mask: np.ndarray | None = None) -> None:
-    """Note that keys, or those of a mask, are used.
+def consume(key: object, what: str, mask: np.ndarray | None = None) -> None:
+    """Mark keys, or those of a mask, as used.
 
-    A tracer of ``vmap`` or ``jvp`` stands for the keys that it holds.
+    For a tracer of ``vmap`` or ``jvp``, its concrete keys are marked.
 
     Raises:
       KeyReuseError: if one of them has been used before.
@@ -250,24 +250,24 @@ def use_up(key: object, what: str, mask: np.ndarray | None = None) -> None:
         key = getattr(key, "value", getattr(key, "primal", None))
     if not isinstance(key, KeyArray):
         return
-    key.use_up(what, mask)
+    key.consume(what, mask)
 
 
 class _Checks:
-    """The checks that backends call for programs and calls; see ``ricci_ir.KeyChecks``."""
+    """The checks that backends call for jaxprs and calls; see ``ricci_ir.KeyChecks``."""
 
     def program(self, jaxpr: Jaxpr) -> None:
-        """Check a program that has been traced."""
+        """Check a traced jaxpr."""
         uses_of(jaxpr)
 
     def call(self, jaxpr: Jaxpr, name: str, args: Sequence[Any], results: Sequence[Any]) -> None:
-        """Note the keys that a call uses; once it has results, those that it passed on."""
+        """Mark the keys that a call uses; given results, let forwarded keys share their marks."""
         uses = uses_of(jaxpr)
         if not results:
             for i, (x, mask) in enumerate(zip(args, uses.used, strict=True)):
                 if mask is not None:
-                    use_up(x, f"{name}, as its argument {i},", mask)
-        for result, i in zip(results, uses.passed_on, strict=bool(results)):
+                    consume(x, f"{name}, as its argument {i},", mask)
+        for result, i in zip(results, uses.forwarded, strict=bool(results)):
             if i is not None and isinstance(result, KeyArray) and isinstance(args[i], KeyArray):
                 result.uses = args[i].uses
 

@@ -1,8 +1,8 @@
-"""The dtype of random keys, and the generators that it stands for.
+"""The dtype of random keys, and the registry of generators.
 
 An array of keys is an array of 32-bit words with the dimensions of one key last. Its dtype is an
-extended one (``KeyType``), so that keys cannot be added by mistake, and so that a program knows
-which generator they are for.
+extended one (``KeyType``), so that keys cannot be added by mistake, and so that a jaxpr records
+their generator.
 """
 
 from collections.abc import Callable
@@ -26,18 +26,18 @@ __all__ = [
 ]
 
 
-# The generators that encrypt positions with each key by itself (Threefry in one of its layouts).
+# The generators that encrypt positions with each key separately (Threefry in one of its layouts).
 CIPHERS: frozenset[str] = frozenset({"threefry2x32", "threefry4x32", "philox2x32", "philox4x32"})
 
 
 class Generator(TupleRecord):
-    """A random number generator: what it does with the words of keys.
+    """A random number generator: functions of the words of keys.
 
     The functions take words of any leading shape, for as many keys.
 
     Attributes:
-      name: the name that users give, such as ``"threefry2x32"``.
-      tag: a short name, for printed programs.
+      name: the public name, such as ``"threefry2x32"``.
+      tag: a short name, for printed jaxprs.
       key_shape: the shape of one key's words, an array of uint32.
       seed: ``seed(integers) -> words``.
       split: ``split(words, shape) -> words`` of ``shape`` new keys for each key.
@@ -59,7 +59,7 @@ class Generator(TupleRecord):
 
 
 class GeneratorSpec:
-    """Names a generator that a user has defined, as a string names the built-in ones."""
+    """Handle of a user-defined generator, as a string is for built-in ones."""
 
     __slots__ = ("_impl",)
 
@@ -118,16 +118,16 @@ class KeyType(ExtendedDType):
         return ShapedArray((*aval.shape, *self._impl.key_shape), np.dtype("uint32"))
 
     def from_physical(self, array: Array) -> Array:
-        """The array of keys that has these words, which is traced if they are."""
+        """Wrap words as an array of keys, which is traced if they are."""
         return _key_arrays.make(self._impl, array)
 
 
 type GeneratorLike = str | Generator | GeneratorSpec | KeyType
-"""What names a generator: its name, a spec of one that a user defined, or the dtype of its keys."""
+"""A generator, its name, the spec of a user-defined one, or the dtype of its keys."""
 
 
 class _KeyArrays:
-    """Makes arrays of keys of words. ``_primitives``, which imports this module, fills it."""
+    """Hook that wraps words as keys, set by ``_primitives``, which imports this module."""
 
     __slots__ = ("make",)
 
@@ -138,7 +138,7 @@ _key_arrays = _KeyArrays()
 
 
 def register_key_array(make: Callable[[Generator, Any], Array]) -> None:
-    """Set the function that makes arrays of keys, called as ``make(generator, words)``."""
+    """Set the function that wraps words as keys, called as ``make(generator, words)``."""
     _key_arrays.make = make
 
 
@@ -147,13 +147,13 @@ _types: dict[Generator, KeyType] = {}
 
 
 def register_generator(generator: Generator) -> Generator:
-    """Let users name a generator by its name."""
+    """Register a generator by its name."""
     _generators[generator.name] = generator
     return generator
 
 
 def name_or_spec(generator: Generator) -> str | GeneratorSpec:
-    """What ``key`` takes as ``impl`` for a generator: its registered name, else a spec."""
+    """The ``impl`` argument of ``key`` for a generator: its registered name, else a spec."""
     if _generators.get(generator.name) is generator:
         return generator.name
     return GeneratorSpec(generator)
@@ -161,10 +161,10 @@ def name_or_spec(generator: Generator) -> str | GeneratorSpec:
 
 def key_type(generator: Generator) -> KeyType:
     """The dtype of a generator's keys, one object for each generator."""
-    found = _types.get(generator)
-    if found is None:
-        found = _types[generator] = KeyType(generator)
-    return found
+    dtype = _types.get(generator)
+    if dtype is None:
+        dtype = _types[generator] = KeyType(generator)
+    return dtype
 
 
 def _key_type_named(spec: str | GeneratorSpec) -> KeyType:
@@ -172,16 +172,16 @@ def _key_type_named(spec: str | GeneratorSpec) -> KeyType:
 
 
 def _type_named(name: str) -> KeyType | None:
-    """The dtype of keys that has a name, as programs print it and files hold it."""
+    """The dtype of keys by its name in printed jaxprs and files."""
     types = map(key_type, _generators.values())
-    return next((found for found in types if found.name == name), None)
+    return next((dtype for dtype in types if dtype.name == name), None)
 
 
 extended_dtypes.append(_type_named)
 
 
 def find_generator(spec: GeneratorLike | None) -> Generator:
-    """The generator that a name, a spec or a key dtype means; ``None`` is the default one.
+    """Look up a generator by its name, spec or key dtype; ``None`` is the default one.
 
     Raises:
       ValueError: if no generator has that name.
@@ -198,8 +198,8 @@ def find_generator(spec: GeneratorLike | None) -> Generator:
             f"a PRNG implementation is given by its name or by a key dtype, got {spec!r} of type "
             f"{type(spec).__name__}."
         )
-    found = _generators.get(spec)
-    if found is None:
-        known = ", ".join(f'"{name}"' for name in _generators)
-        raise ValueError(f"there is no PRNG implementation named {spec!r}; known are {known}.")
-    return found
+    generator = _generators.get(spec)
+    if generator is None:
+        names = ", ".join(f'"{name}"' for name in _generators)
+        raise ValueError(f"unknown PRNG implementation {spec!r}; registered are {names}.")
+    return generator

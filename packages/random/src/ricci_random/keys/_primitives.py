@@ -1,6 +1,6 @@
 """The primitives on keys, the same for all generators.
 
-They are lowered to calls of functions on the keys' words, which the generator brings. A backend
+They are lowered to calls of the generator's functions on the keys' words. A backend
 without a compiler calls these functions.
 """
 
@@ -36,19 +36,19 @@ from ricci_ir import (
 from ricci_lax.authoring import KeyRole, padding_stays, shape_of
 from ricci_stablehlo import Lowering, Value, of_function
 
-from ._by_position import bits_by_position
 from ._key_array import KeyArray
 from ._key_type import Generator, key_type, register_key_array
+from ._padding_rule import bits_by_position
 
 _UINT32 = np.dtype("uint32")
 
-# The type of an array, a key or a scalar. Values of other types, such as tokens, are no operands
+# The type of an array, a key or a scalar. Values of other types, such as tokens, are not operands
 # of samplers.
 type_of: Callable[[Any], ShapedArray] = get_aval  # pyright: ignore[reportAssignmentType]
 
 
 def wrap(words: Array, impl: Generator) -> Array:
-    """Words as keys: a ``KeyArray``, or a tracer of one while tracing."""
+    """Wrap words as keys: a ``KeyArray``, or a tracer of one while tracing."""
     if isinstance(words, Tracer) or is_recording():
         return random_wrap_p.bind(words, impl=impl)
     return KeyArray(impl, words)
@@ -85,13 +85,13 @@ def _words(keys: ShapedArray) -> ShapedArray:
     return keys.dtype.physical_aval(keys)
 
 
-_programs: Cache[Any, Jaxpr] = Cache("programs of generators", 1024)
+_jaxprs: Cache[Any, Jaxpr] = Cache("jaxprs of generators", 1024)
 
 
-def _program(
+def _trace_function(
     fun: Callable[..., Array], avals: tuple[ShapedArray, ...], params: dict[str, Any]
 ) -> Jaxpr:
-    """The program of a generator's function on words of these types."""
+    """Trace a generator's function on words of these types."""
     jaxpr = trace_to_jaxpr(lambda *xs: [fun(*xs, **params)], avals, origin=no_origin)
     return convert_constvars(jaxpr)
 
@@ -99,20 +99,20 @@ def _program(
 def _call(
     ctx: Lowering, name: str, fun: Callable[..., Array], operands: list[Value], **params: object
 ) -> Value:
-    """Lower to a call of ``fun`` on words. Calls with operands of the same types share it."""
+    """Lower to a call of ``fun`` on words, a function shared by operands of the same types."""
     out = ctx.out
     avals = tuple(x.aval for x in operands)
     key = (fun, avals, tuple(params.items()), trace_key())
-    program = _programs.make(key, _program, fun, avals, params)
-    return Value(ctx.call(program, name, operands)[0].name, out)
+    jaxpr = _jaxprs.make(key, _trace_function, fun, avals, params)
+    return Value(ctx.call(jaxpr, name, operands)[0].name, out)
 
 
 def _lower_to(method: str, gives_keys: bool = True) -> Callable[..., Value]:
     """The lowering rule of a primitive that is a function of the generator, called on words.
 
     Args:
-      method: the function's name. The first operand is keys, or a parameter ``impl`` says which
-        generator is meant.
+      method: the function's name. The first operand is keys, or the parameter ``impl`` is the
+        generator.
       gives_keys: whether the function's result is the words of keys.
     """
 
@@ -135,7 +135,7 @@ def _lower_to(method: str, gives_keys: bool = True) -> Callable[..., Value]:
 
 
 def _unchanged(function: Callable[..., Array]) -> Callable[..., Value]:
-    """The lowering rule of a function that gives what programs hold for its operand already."""
+    """The lowering rule of a function that does not change the lowered value."""
     return of_function(function, lambda ctx, x, **_: Value(x.name, ctx.out))
 
 
@@ -223,7 +223,7 @@ random_unwrap_p: Primitive = define(
 )
 
 
-# random_clone: the same key, as one that has not been used yet (see ``_key_reuse``)
+# random_clone: the same key, which counts as unused (see ``_key_reuse``)
 
 random_clone_p: Primitive = define(
     "random_clone",
@@ -253,7 +253,7 @@ def _each_key_rule(primitive):
     return batch
 
 
-# The batching rule of an operation that treats the keys of an array one by one.
+# The batching rule of an operation that treats each key of an array separately.
 each_key = derived(_each_key_rule)
 
 

@@ -1,4 +1,4 @@
-"""Samplers: functions from a key and a distribution's parameters to random numbers."""
+"""Samplers: functions of a key and a distribution's parameters that return random numbers."""
 
 from ._binomial import *
 from ._choices import *

@@ -1,4 +1,4 @@
-"""The binomial distribution, by two methods, and the multinomial one, which is drawn with it."""
+"""The binomial distribution, by two methods, and the multinomial distribution."""
 
 from functools import partial
 
@@ -28,8 +28,8 @@ __all__ = [
     "multinomial",
 ]
 
-# Both methods run for all elements. These parameters, with which its loop ends soon, are given to a
-# method for the elements that the other one draws.
+# Both methods run for all elements. Where the other method's result is used, a method gets these
+# parameters, with which its loop ends soon.
 _HARMLESS_P, _HARMLESS_N, _EVEN = 0.01, 10_000.0, 0.5
 _INVERTED_TO = 10.0  # the largest mean for which trials are counted; BTRS needs a larger one
 # log(k!) less Stirling's approximation (k + 1/2) log(k + 1) - (k + 1) + log(2 π) / 2, for k from 0.
@@ -48,11 +48,11 @@ _STIRLING_TAILS = (
 
 
 def _stirling_tail(k: Array) -> Array:
-    """What Stirling's approximation leaves of log(k!): from the table, or by its series."""
+    """The error of Stirling's approximation of log(k!): from the table, or by its series."""
     greatest = len(_STIRLING_TAILS) - 1
     table = jnp.asarray(np.array(_STIRLING_TAILS, k.dtype))
     is_tabulated = k <= greatest
-    # The series is evaluated at the end of the table for all larger numbers, too. There it is not
+    # The series is evaluated at the end of the table for all larger numbers. There it is not
     # quite Stirling's tail, but it decides which proposals JAX accepts.
     k = lax.clamp(float_info(k.dtype)(0), k, float_info(k.dtype)(greatest))
     square = (k + 1) * (k + 1)
@@ -62,7 +62,7 @@ def _stirling_tail(k: Array) -> Array:
 
 
 def _inverted(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
-    """Count the successes in ``n`` trials by how many trials there are between them.
+    """Count the successes in ``n`` trials by drawing the numbers of trials between them.
 
     The number of trials up to a success is geometric: the ceiling of log(u) / log(1 - p) for a
     uniform number u. The success that comes after the last trial does not count.
@@ -106,7 +106,7 @@ def _log_density(n: Array, odds: Array, mode: Array, k: Array) -> Array:
     """The logarithm of the probability of ``k`` over that of the mode.
 
     The factorials of both binomial coefficients are written by Stirling's formula with its tail,
-    whose parts that are alike in numerator and denominator are then taken together. So no large
+    whose similar terms in numerator and denominator are then combined. So no large
     logarithms of factorials are subtracted from each other.
     """
     at_mode = (mode + 0.5) * lax.log((mode + 1.0) / (odds * (n - mode + 1.0)))
@@ -120,7 +120,7 @@ def _log_density(n: Array, odds: Array, mode: Array, k: Array) -> Array:
 
 
 def binomial_of(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
-    """Numbers of the binomial distribution, inside a sampler; ``n`` and ``p`` of one type.
+    """Draw from the binomial distribution, inside a sampler; ``n`` and ``p`` of one type.
 
     The rarer outcome is counted, successes or failures, as BTRS is for p ≤ 1/2.
     """
@@ -130,7 +130,7 @@ def binomial_of(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     n_is_infinite = jnp.isinf(n)
     q_is_nan, q_is_negative = lax.ne(q, q), q < 0
     q = lax.select(lax.bitwise_or(q_is_nan, q_is_negative), lax.full_like(q, _HARMLESS_P), q)
-    # With infinitely many trials neither algorithm would end.
+    # With infinitely many trials neither algorithm would terminate.
     n = lax.select(n_is_infinite, lax.full_like(n, _HARMLESS_N), n)
     by_inversion = lax.bitwise_or(n_is_bad, n * q <= _INVERTED_TO)
     trials = lax.floor(n)
@@ -183,8 +183,8 @@ def binomial(
       An array of floats with integer values; NaN where ``n`` or ``p`` is negative or NaN.
 
     Raises:
-      TypeError: if ``key`` is no key.
-      ValueError: if the dtype is no float dtype, or the parameters do not broadcast to ``shape``.
+      TypeError: if ``key`` is not a key.
+      ValueError: if ``dtype`` is not a float dtype, or the parameters do not broadcast.
 
     Example:
       >>> from ricci import random
@@ -195,9 +195,9 @@ def binomial(
     generation", 1988; for others, Hörmann, "The generation of binomial random variates", 1993.
     """
     key = check_key(key, "binomial")
-    found = float_dtype("binomial", dtype)
+    result_dtype = float_dtype("binomial", dtype)
     sizes = sampled_shape("binomial", shape, n, p)
-    return _binomial(key, n, p, shape=sizes, dtype=found)
+    return _binomial(key, n, p, shape=sizes, dtype=result_dtype)
 
 
 @partial(staged, inline=True)
@@ -212,11 +212,11 @@ def _multinomial(
 ) -> Array:
     n, p = _parameters(n, p)
     n, p = to_shape(n, shape[:-1]), to_shape(p, shape)
-    # Each category in turn gets a binomial part of what the ones before have left. Its probability
-    # is the category's share of those that are left.
+    # Each category in turn gets a binomial part of the remaining draws. Its probability
+    # is the category's share of the remaining probability.
     p = jnp.moveaxis(p, -1, 0)
-    rest = lax.cumsum(p, 0, reverse=True)
-    p = p / jnp.where(rest == 0, 1, rest)
+    remaining_p = lax.cumsum(p, 0, reverse=True)
+    p = p / jnp.where(remaining_p == 0, 1, remaining_p)
     keys = random_split_p.bind(key, shape=(shape[-1],))
 
     def draw(remaining, each):
@@ -253,7 +253,7 @@ def multinomial(
       An array of shape ``(*shape, k)``, for ``k`` categories; the last dimension sums up to ``n``.
 
     Raises:
-      TypeError: if ``key`` is no key.
+      TypeError: if ``key`` is not a key.
       ValueError: if ``p`` is a scalar, or the parameters do not broadcast to ``shape``.
 
     Example:
@@ -263,7 +263,7 @@ def multinomial(
       10.0
     """
     key = check_key(key, "multinomial")
-    found = explicit_dtype(float if dtype is None else dtype, "multinomial")
+    result_dtype = explicit_dtype(float if dtype is None else dtype, "multinomial")
     n_shape, p_shape = type_of(n).shape, type_of(p).shape
     if not p_shape:
         raise ValueError(
@@ -276,4 +276,4 @@ def multinomial(
             f"multinomial: n of shape {n_shape} and p of shape {p_shape} broadcast to {common}, "
             f"which does not broadcast to the shape {sizes} of the samples."
         )
-    return _multinomial(key, n, p, shape=sizes, dtype=found, unroll=unroll)
+    return _multinomial(key, n, p, shape=sizes, dtype=result_dtype, unroll=unroll)

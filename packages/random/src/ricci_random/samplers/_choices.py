@@ -17,7 +17,7 @@ from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
 from ._float_info import float_info
 from ._inversion import _gumbel, gumbel_mode
-from ._parameters import Sharding, as_shape, broadcasts_to, placed
+from ._parameters import Sharding, as_shape, broadcasts_to, constrain_sharding
 from ._uniform import _randint, _uniform
 
 __all__ = [
@@ -45,21 +45,21 @@ def categorical(
       axis: the axis of the categories.
       shape: the result's shape, which must end with that of ``logits`` without ``axis``; by
         default just that.
-      replace: whether the leading dimensions of the result are drawn independently; otherwise
-        no category comes twice.
+      replace: whether the leading dimensions of the result are drawn independently; if false,
+        no category is drawn twice.
       mode: as for ``gumbel``.
 
     Returns:
       An integer array: indices along ``axis``.
 
     Raises:
-      ValueError: if the shapes do not fit, or more are to be drawn without replacement than
+      ValueError: if the shapes are incompatible, or more are to be drawn without replacement than
         there are categories.
-      TypeError: if ``key`` is no key.
+      TypeError: if ``key`` is not a key.
       IndexError: if ``logits`` have no such axis.
 
-    Probabilities ``p`` are drawn from by their logarithms; with a 0 among them ``log(p)`` is -inf
-    and that category never comes.
+    For probabilities ``p`` pass their logarithms; for a probability of 0 ``log(p)`` is -inf
+    and that category is never drawn.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -115,7 +115,7 @@ def categorical(
         )
     _, categories = lax.top_k(lax.add(logs, noise), count, axis=axis)
     order = (axis, *(d for d in range(logs.ndim) if d != axis))
-    return placed(lax.reshape(categories, sizes, order), out_sharding)
+    return constrain_sharding(lax.reshape(categories, sizes, order), out_sharding)
 
 
 @staged
@@ -138,19 +138,19 @@ def permutation(
     *,
     out_sharding: Sharding = None,
 ) -> Array:
-    """The elements of an array in random order along an axis, or those of ``arange(x)``.
+    """Shuffle the elements of an array along an axis, or those of ``arange(x)``.
 
     Args:
       key, out_sharding: as for ``uniform``.
       x: an array, or an integer ``n`` for ``arange(n)``.
       axis: the axis that is shuffled.
-      independent: whether each vector along the axis gets an order of its own.
+      independent: whether each vector along the axis gets a separate order.
 
     Returns:
       An array of the shape of ``x``, or of shape ``(x,)``.
 
     Raises:
-      TypeError: if ``x`` is a scalar but no integer.
+      TypeError: if ``x`` is a scalar but not an integer.
       ValueError: if the array has no such axis.
 
     Example:
@@ -172,7 +172,7 @@ def permutation(
     if not aval.ndim:
         if not issubdtype(aval.dtype, np.integer):
             raise TypeError(
-                "permutation: x is a scalar that is no integer. Give a whole number n, to permute "
+                "permutation: x is a scalar that is not an integer. Give an integer n, to permute "
                 "arange(n), or an array."
             )
         count = max(index(x), 0)  # pyright: ignore[reportArgumentType]  # an integer, as checked
@@ -200,12 +200,12 @@ def choice(
     axis: int = 0,
     mode: Literal["high", "low"] | None = None,
 ) -> Array:
-    """Elements of an array drawn at random, or of ``arange(a)``.
+    """Draw random elements of an array, or of ``arange(a)``.
 
     Args:
       key: as for ``uniform``.
       a: an array, or an integer ``n`` for ``arange(n)``.
-      shape: the shape of the draws, which takes the place of ``axis`` in the result.
+      shape: the shape of the draws, which replaces ``axis`` in the result.
       replace: whether an element may be drawn more than once.
       p: the probability of each element, by default all equal.
       axis: the axis of the elements.
@@ -215,12 +215,12 @@ def choice(
       An array of the dtype of ``a``, whose dimension ``axis`` is replaced by ``shape``.
 
     Raises:
-      ValueError: if there is nothing to draw from, more are to be drawn without replacement than
-        there are, or ``p`` is of another length.
+      ValueError: if ``a`` is empty, more elements are to be drawn without replacement than
+        it has, or ``p`` is of another length.
 
-    Without replacement all elements are shuffled, or for ``p`` given a number each, also where few
-    are drawn. Several positions from very many are drawn faster by ``randint``, if one may come
-    twice.
+    Without replacement all elements are shuffled, or for ``p`` given a number each, even if few
+    are drawn. A few positions of very many are drawn faster by ``randint``, if duplicates are
+    allowed.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -261,10 +261,10 @@ def choice(
         )
     if p is None and not replace:
         drawn = permutation(key, a, axis)
-        rest = drawn.shape
-        stop = (*rest[:axis], n_draws, *rest[axis + 1 :])
-        drawn = lax.slice(drawn, (0,) * len(rest), stop)
-        return lax.reshape(drawn, (*rest[:axis], *sizes, *rest[axis + 1 :]))
+        drawn_shape = drawn.shape
+        stop = (*drawn_shape[:axis], n_draws, *drawn_shape[axis + 1 :])
+        drawn = lax.slice(drawn, (0,) * len(drawn_shape), stop)
+        return lax.reshape(drawn, (*drawn_shape[:axis], *sizes, *drawn_shape[axis + 1 :]))
     if p is None:
         indices = _randint(key, 0, n_inputs, shape=sizes, dtype=dtype_of(int))
         return indices if is_range else _take(a, indices, axis, unique=False)
@@ -281,7 +281,7 @@ def _draw(
     replace: bool,
     mode: str | None,
 ) -> Array:
-    """Indices drawn with probabilities ``p``.
+    """Draw indices with probabilities ``p``.
 
     With replacement they are drawn by inversion. Without, they are where the logarithms of ``p``
     with Gumbel noise are largest (see ``categorical``).

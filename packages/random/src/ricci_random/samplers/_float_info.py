@@ -1,4 +1,4 @@
-"""Facts about float dtypes that samplers need, as scalars of those dtypes."""
+"""Constants of float dtypes, as scalars of those dtypes."""
 
 from functools import lru_cache
 from typing import Any
@@ -10,16 +10,16 @@ from ricci_ir import DTypeLike
 
 
 class FloatInfo:
-    """What samplers need to know of a float dtype.
+    """Constants of a float dtype.
 
-    Called with a number, it gives the scalar of the dtype.
+    Called with a number, it returns the scalar of the dtype.
 
     Attributes:
       dtype: the dtype.
       width: its bits.
       mantissa: the bits of its mantissa, without the leading 1 that is not stored.
       uint: the unsigned integer dtype of the same width.
-      random_bits: how many random bits are drawn to fill the mantissa.
+      random_bits: the number of random bits drawn for the mantissa.
       one, eps, largest, tiny: 1, the distance from 1 to the next number, the greatest number and
         the least positive normal one.
     """
@@ -49,7 +49,7 @@ class FloatInfo:
         self.tiny = self(info.tiny)
 
     def __call__(self, value: object) -> Any:
-        """A number as a scalar of the dtype, which may be one that NumPy's types do not know."""
+        """A number as a scalar of the dtype, which may be an extension type."""
         return np.array(value, self.dtype)[()]
 
     @property
@@ -60,5 +60,5 @@ class FloatInfo:
 
 @lru_cache
 def float_info(dtype: np.dtype) -> FloatInfo:
-    """The facts about a float dtype."""
+    """The cached constants of a float dtype."""
     return FloatInfo(dtype)

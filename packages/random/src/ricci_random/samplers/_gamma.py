@@ -64,7 +64,7 @@ def _draw(key: Array, a: Array, log_space: bool) -> Array:
         x, v = _positive_proposal(normal_key, c)
         x_squared, v = x * x, v * v * v
         u = _uniform(uniform_key, 0.0, 1.0, shape=(), dtype=dtype)
-        # Comparisons with NaN are false, which rejects nothing: the loop ends for such parameters.
+        # Comparisons with NaN are false and reject nothing, so the loop ends for such parameters.
         beyond_squeeze = lax.ge(u, 1.0 - 0.0331 * (x_squared * x_squared))
         beyond_density = lax.ge(lax.log(u), x_squared * 0.5 + d * ((1.0 - v) + lax.log(v)))
         return v, lax.bitwise_and(beyond_squeeze, beyond_density)
@@ -110,7 +110,7 @@ def _random_gamma_aval(keys, a, *, log_space):
 
 
 def _slope(t, sample, keys, a, *, log_space):
-    # How a sample moves with ``a`` while its rank among all samples stays the same (Figurnov et
+    # The derivative of a sample by ``a`` at a fixed quantile (Figurnov et
     # al.). The derivative of a logarithm is that of the sample over the sample.
     if not log_space:
         return lax.mul(t, lax.random_gamma_grad(a, sample))
@@ -138,8 +138,8 @@ def _random_gamma(keys, a, *, log_space):
     draw = partial(_draw, log_space=log_space)
     if any(keys.dtype == key_dtype(name) for name in CIPHERS):
         return lax.reshape(vmap(draw)(keys, a), shape)
-    # Other generators may draw a whole batch from its first key, in each round of these loops. So
-    # the samples are drawn one after the other.
+    # Other generators may draw a whole batch from its first key in each round of these loops, so
+    # the samples are drawn sequentially.
     return lax.reshape(lax.map(lambda each: draw(*each), (keys, a)), shape)
 
 
@@ -171,7 +171,7 @@ _METHODS = {"exact": _gamma, "approximate": _gamma_approx}
 
 
 def gamma_rule(name: str, method: str) -> Callable[..., Array]:
-    """The staged function that draws gamma numbers by a method.
+    """Look up the staged function that draws gamma numbers by a method.
 
     Raises:
       ValueError: if the method is unknown.
@@ -192,8 +192,8 @@ def gamma(
 ) -> Array:
     """Numbers of the gamma distribution, of density x^(a - 1) exp(-x) / Γ(a) for x > 0.
 
-    Samples have implicit derivatives by ``a``: how a sample moves with ``a`` while its rank among
-    all samples stays the same.
+    Samples have implicit derivatives by ``a``: those at a fixed quantile of the
+    distribution.
 
     Args:
       key, dtype, out_sharding: as for ``uniform``.
@@ -206,9 +206,9 @@ def gamma(
       A float array of shape ``shape``.
 
     Raises:
-      TypeError: if ``key`` is no key.
-      ValueError: if the method is unknown, the dtype no float dtype, or ``a`` does not broadcast
-        to ``shape``.
+      TypeError: if ``key`` is not a key.
+      ValueError: if the method is unknown, ``dtype`` is not a float dtype, or ``a`` does not
+        broadcast to ``shape``.
 
     Example:
       >>> from ricci import random

@@ -1,4 +1,4 @@
-"""Nearly gamma numbers by a formula, with no loop that a device has to wait for."""
+"""Approximate gamma numbers by a formula without loops."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ _COEFFICIENTS = (
 def gamma_approximate(
     key: Array, a: Array, shape: Shape, dtype: np.dtype, log_space: bool
 ) -> Array:
-    """Nearly gamma numbers, inside a sampler; they are computed in float32 at least."""
+    """Draw approximate gamma numbers, inside a sampler; computed in float32 at least."""
     work = np.dtype("float32") if dtype.itemsize < 4 else dtype
     a = to_shape(lax.convert_element_type(a, work), shape)
     normal_key, raise_key = subkeys(key)
@@ -44,8 +44,8 @@ def gamma_approximate(
     for coefficient in coefficients[1:]:
         root = root * x + coefficient
     log_number = lax.log(raised) + 3.0 * lax.log(lax.max(root, float_info(work).tiny))
-    places = lax.reshape(lax.iota(work, _RAISED), (_RAISED,) + (1,) * len(shape))
+    offsets = lax.reshape(lax.iota(work, _RAISED), (_RAISED,) + (1,) * len(shape))
     log_u = lax.neg(_exponential(raise_key, shape=(_RAISED, *shape), dtype=work))
-    log_number += lax.reduce_sum(log_u / (lax.expand_dims(a, (0,)) + places), (0,))
+    log_number += lax.reduce_sum(log_u / (lax.expand_dims(a, (0,)) + offsets), (0,))
     number = log_number if log_space else lax.exp(log_number)
     return number if dtype == work else lax.convert_element_type(number, dtype)

@@ -1,4 +1,4 @@
-"""Distributions of numbers made from gamma numbers: beta, Dirichlet, chi-square, F, t, others."""
+"""Distributions derived from gamma numbers: beta, Dirichlet, chi-square, F, t and others."""
 
 from operator import index
 
@@ -18,8 +18,8 @@ from ._parameters import (
     Sharding,
     as_shape,
     broadcasts_to,
+    constrain_sharding,
     float_dtype,
-    placed,
     sampled_shape,
     to_shape,
     with_rank_unless_scalar,
@@ -111,16 +111,16 @@ def dirichlet(
     Args:
       key, dtype, out_sharding: as for ``uniform``.
       alpha: the concentrations, positive, of shape ``(..., n)``.
-      shape: the shape of the samples, without the vectors' own dimension; by default that of the
+      shape: the shape of the samples, without the vectors' dimension; by default that of the
         leading dimensions of ``alpha``.
 
     Returns:
       A float array of shape ``(*shape, k)``, for ``k`` categories; the last dimension sums up to 1.
 
     Raises:
-      TypeError: if ``key`` is no key.
+      TypeError: if ``key`` is not a key.
       ValueError: if ``alpha`` is a scalar, its leading dimensions do not broadcast to ``shape``,
-        or the dtype is no float dtype.
+        or the dtype is not a float dtype.
 
     Example:
       >>> import numpy as np
@@ -128,10 +128,10 @@ def dirichlet(
       >>> random.dirichlet(random.key(0), np.ones(3), (2,)).shape
       (2, 3)
 
-    Source: gamma numbers divided by their sum; as for ``gamma``.
+    Source: gamma numbers over their sum; as for ``gamma``.
     """
     key = check_key(key, "dirichlet")
-    found = float_dtype("dirichlet", dtype)
+    result_dtype = float_dtype("dirichlet", dtype)
     lead = type_of(alpha).shape[:-1]
     if not type_of(alpha).ndim:
         raise ValueError(
@@ -143,7 +143,7 @@ def dirichlet(
             f"dirichlet: the leading dimensions {lead} of alpha do not broadcast to the shape "
             f"{sizes} of the samples."
         )
-    return placed(_dirichlet(key, alpha, shape=sizes, dtype=found), out_sharding)
+    return constrain_sharding(_dirichlet(key, alpha, shape=sizes, dtype=result_dtype), out_sharding)
 
 
 @staged
@@ -324,20 +324,20 @@ def ball(
     *,
     out_sharding: Sharding = None,
 ) -> Array:
-    """Points that are uniform in the unit ball of a p-norm.
+    """Points uniform in the unit ball of a p-norm.
 
     Args:
       key, dtype, out_sharding: as for ``uniform``.
       d: the number of dimensions.
       p: the exponent of the norm, a positive number.
-      shape: the shape of the samples, without the points' own dimension.
+      shape: the shape of the samples, without the points' dimension.
 
     Returns:
       A float array of shape ``(*shape, d)``.
 
     Raises:
-      TypeError: if ``key`` is no key, or ``d`` no integer that is not negative.
-      ValueError: if the dtype is no float dtype, or ``p`` is an array that does not fit.
+      TypeError: if ``key`` is not a key, or ``d`` is not a nonnegative integer.
+      ValueError: if the dtype is not a float dtype, or ``p`` does not broadcast.
 
     Example:
       >>> import numpy as np
@@ -350,10 +350,12 @@ def ball(
     l_p^n-ball", 2005.
     """
     key = check_key(key, "ball")
-    found = float_dtype("ball", dtype)
+    result_dtype = float_dtype("ball", dtype)
     dimensions = index(d)
     sizes = as_shape(shape)
     if dimensions < 0:
         raise TypeError(f"ball: the number of dimensions d must not be negative, got {d}.")
     sampled_shape("ball", (*sizes, dimensions), p)
-    return placed(_ball(key, p, d=dimensions, shape=sizes, dtype=found), out_sharding)
+    return constrain_sharding(
+        _ball(key, p, d=dimensions, shape=sizes, dtype=result_dtype), out_sharding
+    )

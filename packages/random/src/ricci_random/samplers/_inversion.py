@@ -1,7 +1,7 @@
 """Distributions drawn by inversion: a formula of one uniform or exponential number.
 
 If u is uniform in (0, 1) and F is a distribution function, F⁻¹(u) has that distribution. Each
-distribution is a pair: its formula, which is one call in programs, and its public function.
+distribution is a pair: its formula, which is one call in jaxprs, and its public function.
 """
 
 from typing import Literal
@@ -29,8 +29,8 @@ from ._float_info import float_info
 from ._parameters import (
     Sharding,
     as_shape,
+    constrain_sharding,
     float_dtype,
-    placed,
     sampled_shape,
     to_shape,
     with_rank_unless_scalar,
@@ -313,8 +313,8 @@ def weibull_min(
       (2,)
     """
     key = check_key(key, "weibull_min")
-    found = float_dtype("weibull_min", dtype)
-    return _weibull_min(key, scale, concentration, shape=as_shape(shape), dtype=found)
+    result_dtype = float_dtype("weibull_min", dtype)
+    return _weibull_min(key, scale, concentration, shape=as_shape(shape), dtype=result_dtype)
 
 
 @staged
@@ -336,7 +336,7 @@ def geometric(
     *,
     out_sharding: Sharding = None,
 ) -> Array:
-    """Numbers of the geometric distribution: how many trials there are up to the first success.
+    """Numbers of the geometric distribution: the number of trials up to the first success.
 
     Args:
       key, out_sharding: as for ``uniform``.
@@ -348,8 +348,8 @@ def geometric(
       An integer array of shape ``shape``, of 1 and more.
 
     Raises:
-      TypeError: if ``key`` is no key.
-      ValueError: if the dtype is neither an integer nor a float one.
+      TypeError: if ``key`` is not a key.
+      ValueError: if the dtype is neither an integer nor a float dtype.
 
     Example:
       >>> from ricci import random
@@ -357,17 +357,15 @@ def geometric(
       (3,)
     """
     key = check_key(key, "geometric")
-    found = explicit_dtype(int if dtype is None else dtype, "geometric")
-    if not issubdtype(found, np.integer) and not issubdtype(found, np.floating):
-        raise ValueError(
-            f"geometric: samples are counts, as integers or floats, and dtype={found} is neither."
-        )
+    result_dtype = explicit_dtype(int if dtype is None else dtype, "geometric")
+    if not issubdtype(result_dtype, np.integer) and not issubdtype(result_dtype, np.floating):
+        raise ValueError(f"geometric: samples are integers or floats, got dtype={result_dtype}.")
     sizes = sampled_shape("geometric", shape, p)
     float_type = result_type(float, p)
     if type_of(p).dtype != float_type:
         p = lax.convert_element_type(p, float_type)
-    x = _geometric(key, p, shape=sizes, dtype=found, float_type=float_type)
-    return placed(x, out_sharding)
+    x = _geometric(key, p, shape=sizes, dtype=result_dtype, float_type=float_type)
+    return constrain_sharding(x, out_sharding)
 
 
 @staged
@@ -377,7 +375,7 @@ def _gumbel(key: Array, *, shape: Shape, dtype: np.dtype, mode: str) -> Array:
         u = uniform_upper_first(key, 1.0, info.tiny, shape=shape, dtype=dtype)
         return lax.neg(lax.log(lax.neg(lax.log(u))))
     # The upper tail comes from u near 0, where a single uniform number is too coarse. There a
-    # second one gives the bits below its spacing.
+    # second one adds the bits below its spacing.
     both = uniform_upper_first(key, 1.0, 0.0, shape=(2, *shape), dtype=dtype)
     coarse, fine = lax.unstack(both)
     near_one = lax.ge(coarse, info(0.5))
@@ -388,7 +386,7 @@ def _gumbel(key: Array, *, shape: Shape, dtype: np.dtype, mode: str) -> Array:
 
 
 def gumbel_mode(mode: str | None) -> str:
-    """A mode of ``gumbel`` that a user gives; ``None`` for the one that the option says.
+    """Check a mode of ``gumbel``; ``None`` selects it by ``jax_high_dynamic_range_gumbel``.
 
     Raises:
       ValueError: if the mode is unknown.
@@ -419,13 +417,13 @@ def gumbel(
       A float array of shape ``shape``.
 
     Raises:
-      TypeError: if ``key`` is no key.
-      ValueError: if the mode is unknown, or the dtype no float dtype.
+      TypeError: if ``key`` is not a key.
+      ValueError: if the mode is unknown, or the dtype is not a float dtype.
 
     Example:
       >>> from ricci import random
       >>> random.gumbel(random.key(0), (2,)).shape
       (2,)
     """
-    found = gumbel_mode(mode)
-    return sample("gumbel", _gumbel, key, (), shape, dtype, out_sharding, mode=found)
+    checked_mode = gumbel_mode(mode)
+    return sample("gumbel", _gumbel, key, (), shape, dtype, out_sharding, mode=checked_mode)

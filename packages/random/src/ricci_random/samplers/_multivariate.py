@@ -1,4 +1,4 @@
-"""Random vectors and matrices made with linear algebra."""
+"""Random vectors and matrices that need linear algebra."""
 
 from typing import Literal
 
@@ -11,7 +11,14 @@ from ricci_random.keys._checks import check_key
 from ricci_random.keys._key_calls import staged
 
 from ._normal import _normal
-from ._parameters import Sharding, as_shape, broadcasts_to, common_shape, float_dtype, placed
+from ._parameters import (
+    Sharding,
+    as_shape,
+    broadcasts_to,
+    common_shape,
+    constrain_sharding,
+    float_dtype,
+)
 
 __all__ = [
     "multivariate_normal",
@@ -53,19 +60,19 @@ def multivariate_normal(
       key, out_sharding: as for ``uniform``.
       mean: of shape ``(..., n)``.
       cov: the covariance, of shape ``(..., n, n)``, symmetric and positive definite; semidefinite
-        will do for the methods other than ``"cholesky"``.
-      shape: the shape of the samples, without the vectors' own dimension; by default that of the
+        suffices for the methods other than ``"cholesky"``.
+      shape: the shape of the samples, without the vectors' dimension; by default that of the
         leading dimensions of both.
-      dtype: the dtype of the normal numbers that are drawn, by default that of the parameters; the
-        result's is the one that both promote to.
+      dtype: the dtype of the drawn normal numbers, by default that of the parameters; the
+        result's dtype is that to which both promote.
       method: the factorization of the covariance: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
 
     Returns:
       A float array of shape ``(*shape, n)``, for a mean of size ``n``.
 
     Raises:
-      TypeError: if ``key`` is no key.
-      ValueError: if the parameters' shapes do not fit, or the method is unknown.
+      TypeError: if ``key`` is not a key.
+      ValueError: if the parameters' shapes are incompatible, or the method is unknown.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -79,7 +86,7 @@ def multivariate_normal(
     center: Array = jnp.asarray(mean)
     spread: Array = jnp.asarray(cov)
     common = result_type(center, spread, float)
-    found = float_dtype("multivariate_normal", common if dtype is None else dtype)
+    draw_dtype = float_dtype("multivariate_normal", common if dtype is None else dtype)
     if method not in ("cholesky", "eigh", "svd"):
         raise ValueError(
             f"multivariate_normal: method is 'cholesky', 'eigh' or 'svd', got {method!r}."
@@ -102,8 +109,8 @@ def multivariate_normal(
             f"broadcast to the shape {sizes} of the samples."
         )
     center, spread = center.astype(common), spread.astype(common)
-    x = _multivariate_normal(key, center, spread, shape=sizes, dtype=found, method=method)
-    return placed(x, out_sharding)
+    x = _multivariate_normal(key, center, spread, shape=sizes, dtype=draw_dtype, method=method)
+    return constrain_sharding(x, out_sharding)
 
 
 @staged
@@ -111,7 +118,7 @@ def _orthogonal(key: Array, *, shape: Shape, n: int, m: int, dtype: np.dtype) ->
     x = _normal(key, shape=(*shape, max(n, m), min(n, m)), dtype=dtype)
     q, r = jnp.linalg.qr(x)
     d = jnp.diagonal(r, axis1=-2, axis2=-1)
-    # Multiplied by the signs of R's diagonal, Q is uniform; as QR gives it, it is not (Mezzadri).
+    # Q itself is not uniform; multiplied by the signs of R's diagonal, it is (Mezzadri).
     x = jnp.multiply(q, lax.expand_dims(lax.sign(d), (d.ndim - 1,)))
     return x if n >= m else jnp.matrix_transpose(x)
 
@@ -127,12 +134,12 @@ def orthogonal(
 ) -> Array:
     """Orthogonal matrices, uniform by Haar's measure.
 
-    If they are not square, their columns are orthonormal, or their rows where these are fewer.
+    If they are not square, their columns are orthonormal, or their rows if there are fewer rows.
 
     Args:
       key, out_sharding: as for ``uniform``.
       n: the number of rows.
-      shape: the shape of the samples, without the matrices' own dimensions.
+      shape: the shape of the samples, without the matrices' dimensions.
       dtype: a float dtype, by default the default one, or a complex one for unitary matrices.
       m: the number of columns, by default ``n``.
 
@@ -140,8 +147,8 @@ def orthogonal(
       An array of shape ``(*shape, n, m)``.
 
     Raises:
-      TypeError: if ``key`` is no key.
-      ValueError: if the dtype is neither a float nor a complex one.
+      TypeError: if ``key`` is not a key.
+      ValueError: if the dtype is neither a float nor a complex dtype.
 
     Example:
       >>> from ricci import random
@@ -151,7 +158,7 @@ def orthogonal(
     Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
     """
     key = check_key(key, "orthogonal")
-    found = float_dtype("orthogonal", dtype, np.inexact)
+    result_dtype = float_dtype("orthogonal", dtype, np.inexact)
     columns = n if m is None else m
-    x = _orthogonal(key, shape=as_shape(shape), n=n, m=columns, dtype=found)
-    return placed(x, out_sharding)
+    x = _orthogonal(key, shape=as_shape(shape), n=n, m=columns, dtype=result_dtype)
+    return constrain_sharding(x, out_sharding)

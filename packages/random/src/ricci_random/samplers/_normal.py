@@ -1,4 +1,4 @@
-"""The normal distribution, and distributions of numbers made from normal ones."""
+"""The normal distribution, and distributions derived from it."""
 
 from functools import partial
 
@@ -65,8 +65,8 @@ def normal(
       An array of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      TypeError: if ``key`` is no key.
-      ValueError: if the dtype is another, or ``key`` an array of keys.
+      TypeError: if ``key`` is not a key.
+      ValueError: if the dtype is another, or ``key`` is an array of keys.
 
     For mean ``m`` and standard deviation ``s``: ``m + s * normal(key, shape)``, through which
     derivatives by ``m`` and ``s`` pass.
@@ -218,7 +218,7 @@ def double_sided_maxwell(
 
     Args:
       key, dtype: as for ``uniform``.
-      loc, scale: scalars, or arrays that give the result leading dimensions.
+      loc, scale: scalars, or arrays that add leading dimensions to the result.
       shape: the shape of the samples for each pair of parameters.
 
     Returns:
@@ -231,8 +231,8 @@ def double_sided_maxwell(
       (2,)
     """
     key = check_key(key, "double_sided_maxwell")
-    found = float_dtype("double_sided_maxwell", dtype)
-    return _double_sided_maxwell(key, loc, scale, shape=as_shape(shape), dtype=found)
+    result_dtype = float_dtype("double_sided_maxwell", dtype)
+    return _double_sided_maxwell(key, loc, scale, shape=as_shape(shape), dtype=result_dtype)
 
 
 @staged

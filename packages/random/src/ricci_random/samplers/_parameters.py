@@ -1,4 +1,4 @@
-"""Checks and conversions of what samplers are called with: shapes, dtypes and parameters."""
+"""Checks and conversions of samplers' arguments: shapes, dtypes and parameters."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from ricci_lax.authoring import as_sizes, placement
 from ricci_random.keys._primitives import type_of
 
 type Sharding = Any
-"""How an array is divided over devices. The classes of shardings belong to the runtime."""
+"""The sharding of an array. The classes of shardings belong to the runtime."""
 
 
 def as_shape(shape: ShapeLike) -> Shape:
-    """A shape given by a user; an int is a shape of one dimension.
+    """Convert a shape argument; an int is a shape of one dimension.
 
     Raises:
-      TypeError: if it is no sequence of concrete integers.
+      TypeError: if it is not a sequence of concrete integers.
       ValueError: if a size is negative.
     """
     sizes = as_sizes(shape)
@@ -37,7 +37,7 @@ def common_shape(name: str, *shapes: Shape) -> Shape:
     """The shape that parameters of these shapes broadcast to.
 
     Raises:
-      ValueError: if there is none.
+      ValueError: if they do not broadcast.
     """
     rank = max(map(len, shapes), default=0)
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
@@ -59,7 +59,7 @@ def sampled_shape(name: str, shape: ShapeLike | None, *parameters: ArrayLike) ->
     if shape is None:
         return common_shape(name, *shapes)
     sizes = as_shape(shape)
-    if not all(broadcasts_to(own, sizes) for own in shapes):
+    if not all(broadcasts_to(parameter_shape, sizes) for parameter_shape in shapes):
         raise ValueError(
             f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to the "
             f"shape {sizes} of the samples. Give a shape that they broadcast to."
@@ -73,35 +73,35 @@ def float_dtype(name: str, dtype: DTypeLike | None, kind: type = np.floating) ->
     Raises:
       ValueError: if it is of another kind.
     """
-    found = explicit_dtype(dtype, name)
-    if not issubdtype(found, kind):
+    result_dtype = explicit_dtype(dtype, name)
+    if not issubdtype(result_dtype, kind):
         what = "float" if kind is np.floating else "float or complex"
-        raise ValueError(f"{name}: samples are of a {what} dtype, and dtype={found} is none.")
-    return found
+        raise ValueError(f"{name}: samples have a {what} dtype, got dtype={result_dtype}.")
+    return result_dtype
 
 
 def with_rank(x: ArrayLike, ndim: int) -> Array:
-    """A parameter with dimensions of size 1 in front, up to a rank."""
+    """Add leading dimensions of size 1 to a parameter, up to a rank."""
     shape = type_of(x).shape
     if len(shape) >= ndim:
-        return x  # pyright: ignore[reportReturnType]  # scalars are operands as they are
+        return x  # pyright: ignore[reportReturnType]  # scalars are operands without conversion
     padded = (1,) * (ndim - len(shape)) + shape
     return lax.broadcast_in_dim(x, padded, tuple(range(ndim - len(shape), ndim)))
 
 
 def with_rank_unless_scalar(x: Array, shape: Shape) -> Array:
-    """A parameter of the rank of a shape; a scalar stays one."""
+    """Raise a parameter to the rank of a shape; a scalar is returned unchanged."""
     return with_rank(x, len(shape)) if type_of(x).shape else x
 
 
 def to_shape(x: Array, shape: Shape) -> Array:
-    """A parameter repeated to a shape."""
-    own = type_of(x).shape
-    if own == shape:
+    """Broadcast a parameter to a shape."""
+    old_shape = type_of(x).shape
+    if old_shape == shape:
         return x
-    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(old_shape), len(shape))))
 
 
-def placed(x: Array, out_sharding: Sharding) -> Array:
-    """A sampler's result with the sharding that was asked for."""
+def constrain_sharding(x: Array, out_sharding: Sharding) -> Array:
+    """Constrain a sampler's result to ``out_sharding``."""
     return placement.as_asked(x, out_sharding)

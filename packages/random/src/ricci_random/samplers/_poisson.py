@@ -19,7 +19,7 @@ from ricci_random.keys._checks import check_key, generator_of
 from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import subkeys
 
-from ._parameters import Sharding, placed, sampled_shape, to_shape
+from ._parameters import Sharding, constrain_sharding, sampled_shape, to_shape
 from ._poisson_approximate import poisson_approximate
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._uniform import _uniform
@@ -30,8 +30,8 @@ __all__ = [
 
 _FLOAT = np.dtype("float32")
 _REJECTED_FROM = 10.0  # the least rate that PTRS is for
-# Both methods run for all elements. PTRS ends soon with this rate, which it is given for the
-# elements that Knuth's method draws.
+# Both methods run for all elements. For elements that Knuth's method draws, PTRS gets this rate,
+# with which it ends soon.
 _HARMLESS_RATE = 100_000.0
 
 
@@ -39,7 +39,7 @@ _HARMLESS_RATE = 100_000.0
 def _poisson_knuth(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     """Count the events of a process of that rate within a unit of time.
 
-    The times between events are -log(u) / lam for uniform numbers u. So the logarithms are added up
+    The times between events are -log(u) / lam for uniform numbers u. So the logarithms are summed
     until their sum passes -lam; the event that passes it does not count.
     """
 
@@ -113,17 +113,17 @@ def poisson(
       lam: the rate, a scalar or array of numbers ≥ 0 that broadcasts to ``shape``.
       shape: the result's shape; by default that of ``lam``.
       dtype: an integer dtype, by default the default one.
-      method: ``"exact"``, or ``"approximate"``, which needs no loop.
+      method: ``"exact"``, or ``"approximate"``, without loops.
       out_sharding: as for ``uniform``.
 
     Returns:
       An integer array of shape ``shape``.
 
     Raises:
-      TypeError: if ``key`` is no key.
-      ValueError: if the method is unknown, the dtype no integer one, or ``lam`` does not broadcast
-        to ``shape``.
-      NotImplementedError: if the key is of another generator, and the method ``"exact"``.
+      TypeError: if ``key`` is not a key.
+      ValueError: if the method is unknown, ``dtype`` is not an integer dtype, or ``lam`` does not
+        broadcast to ``shape``.
+      NotImplementedError: for the method ``"exact"`` with a key of another generator.
 
     Example:
       >>> from ricci import random
@@ -134,20 +134,22 @@ def poisson(
     rejection method for generating Poisson random variables", 1993.
     """
     key = check_key(key, "poisson")
-    found = explicit_dtype(int if dtype is None else dtype, "poisson")
-    if not issubdtype(found, np.integer):
-        raise ValueError(f"poisson: samples are integers, and dtype={found} is of another kind.")
+    result_dtype = explicit_dtype(int if dtype is None else dtype, "poisson")
+    if not issubdtype(result_dtype, np.integer):
+        raise ValueError(f"poisson: samples are integers, got dtype={result_dtype}.")
     if method not in ("exact", "approximate"):
         raise ValueError(f"poisson: method={method!r} is unknown; it is 'exact' or 'approximate'.")
     impl = generator_of(key).name
     if method == "exact" and impl != "threefry2x32":
         raise NotImplementedError(
             f"poisson: method='exact' takes keys of the generator threefry2x32, and this key is of "
-            f"{impl}. Make the key with impl='threefry2x32', or pass method='approximate'."
+            f"{impl}. Create the key with impl='threefry2x32', or pass method='approximate'."
         )
     rate: Array = jnp.asarray(lam)
     sizes = sampled_shape("poisson", shape, rate)
     if method == "approximate":
-        return placed(_poisson_approx(key, rate, shape=sizes, dtype=found), out_sharding)
+        return constrain_sharding(
+            _poisson_approx(key, rate, shape=sizes, dtype=result_dtype), out_sharding
+        )
     rate = lax.convert_element_type(to_shape(rate, sizes), _FLOAT)
-    return placed(_poisson(key, rate, shape=sizes, dtype=found), out_sharding)
+    return constrain_sharding(_poisson(key, rate, shape=sizes, dtype=result_dtype), out_sharding)

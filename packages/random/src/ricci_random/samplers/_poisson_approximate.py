@@ -1,4 +1,4 @@
-"""Nearly Poisson numbers by inverting the distribution function, with no loop to wait for."""
+"""Approximate Poisson numbers by inversion of the distribution function, without loops."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ from ._float_info import float_info
 from ._normal import _normal
 from ._parameters import with_rank
 
-_SMALL = 7.0  # rates below this are small: the probabilities of the first counts are added up
-_COUNTED_TO = 19  # how many probabilities that are
+_SMALL = 7.0  # below this rate, the probabilities of the first counts are summed
+_COUNTED_TO = 19  # the number of summed probabilities
 _DEGREE = 11  # of the deviance's expansion about 0, which starts with the third power
 
 
 def poisson_approximate(key: Array, lam: Array, shape: Shape, dtype: np.dtype) -> Array:
-    """Nearly Poisson numbers, inside a sampler; they are computed in the default float dtype."""
+    """Draw approximate Poisson numbers, inside a sampler; computed in the default float dtype."""
     work = python_scalar_dtype(float)
     lam = with_rank(lax.convert_element_type(lam, work), len(shape))
     x = _normal(key, shape=shape, dtype=work)
@@ -49,10 +49,10 @@ def _normal_distribution(x: Array) -> Array:
 
 
 def _expanded(x: Array, lam: Array) -> Array:
-    """The Poisson quantile at the rank of a normal number ``x``, for rates that are not small.
+    """The Poisson quantile at the rank of a normal number ``x``, for larger rates.
 
-    The expansion of Cornish and Fisher in the root of the rate gives a guess. The quantile is the
-    guess, or one less or more; which one, the normal approximation of Peizer and Pratt decides.
+    The expansion of Cornish and Fisher in the root of the rate is a guess. The quantile is the
+    guess, or one less or more, as determined by the normal approximation of Peizer and Pratt.
     """
     root = lax.sqrt(lam)
     guess = lam + root * x - 2.0 / 3.0 + lax.square(x) / 6.0

@@ -1,12 +1,12 @@
-"""Loops that draw random numbers until every element of an array has its sample.
+"""Loops that draw random numbers until every element of an array has a sample.
 
-How many random numbers an element needs is itself random, so the loop draws for all elements in
+The number of random numbers that an element needs is random, so the loop draws for all elements in
 each round, until all are done. ``draw_until_done`` is that loop. Two kinds of samplers run in it:
 
 - by rejection (von Neumann 1951): a number is proposed, and accepted with such a probability that
-  the accepted numbers have the wanted distribution: ``accept_reject``. For discrete distributions
+  the accepted numbers have the target distribution: ``accept_reject``. For discrete distributions
   with one mode the proposals are those of Hörmann: ``transformed_rejection``.
-- by counting, which adds up random waiting times until a limit is passed.
+- by counting, which sums random waiting times until a limit is passed.
 """
 
 from collections.abc import Callable
@@ -27,9 +27,9 @@ class Draws[V](TupleRecord):
 
     Attributes:
       key: the key for the next round.
-      value: what the samples are so far: an array, or a tuple of arrays.
-      is_pending: a boolean for each sample, true where another round is needed.
-      rounds: how many rounds there have been; ``None`` where their number has no limit.
+      value: the current samples: an array, or a tuple of arrays.
+      is_pending: a boolean for each sample, true if it needs another round.
+      rounds: the number of completed rounds; ``None`` if it is not limited.
     """
 
     key: Array
@@ -47,8 +47,8 @@ def draw_until_done[V](
 
     Args:
       step: one round, from ``(key, value, is_pending)`` to the same of the next round.
-      start: what the first round starts from.
-      limit: how many rounds there may be; samples that are pending then stay as they are.
+      start: the arguments of the first round.
+      limit: the maximum number of rounds; samples that are still pending keep their value.
 
     Returns:
       The last ``value``.
@@ -69,9 +69,9 @@ def draw_until_done[V](
 
 
 def most_rounds(dtype: np.dtype) -> int:
-    """How many rounds the samplers of counts run at most: as many as the result's dtype can count.
+    """The maximum number of rounds of samplers of counts: the largest count of the dtype.
 
-    Every sampler ends long before; this is for parameters that no proposal is accepted for.
+    Every sampler ends long before; this bounds the loop for parameters that reject all proposals.
     """
     greatest = np.iinfo(dtype).max if issubdtype(dtype, np.integer) else float_info(dtype).largest
     return int(min(float(greatest), np.iinfo(np.int32).max))
@@ -87,21 +87,21 @@ def accept_reject(
     """Draw proposals until one is accepted for every sample.
 
     Args:
-      propose: ``propose(*keys) -> (proposals, is_rejected)``: a number for each sample, and where
+      propose: ``propose(*keys) -> (proposals, is_rejected)``: a number for each sample, and whether
         it is rejected.
       key: the key of all proposals.
-      start: an array of the samples' shape and dtype; what a sample stays if the limit is reached.
-      keys: how many keys ``propose`` takes.
-      limit: how many proposals there may be for a sample.
+      start: an array of the samples' shape and dtype: the values if the limit is reached.
+      keys: the number of keys that ``propose`` takes.
+      limit: the maximum number of proposals for a sample.
     """
 
     def step(key: Array, value: Array, is_pending: Array) -> tuple[Array, Array, Array]:
-        key, *own = subkeys(key, 1 + keys)
-        proposals, is_rejected = propose(*own)
+        key, *round_keys = subkeys(key, 1 + keys)
+        proposals, is_rejected = propose(*round_keys)
         if limit is None and not start.shape:  # one sample: the loop ends with what it accepts
             return key, proposals, is_rejected
-        # A sample that is done may accept once more while the loop runs on for others. That number
-        # has the distribution as well, and taking it gives the bits that JAX's samplers give.
+        # A finished sample may accept again while the loop continues for others. That number
+        # has the distribution as well, and taking it gives the same bits as JAX's samplers.
         value = lax.select(is_rejected, value, proposals)
         return key, value, lax.bitwise_and(is_pending, is_rejected)
 
@@ -115,11 +115,11 @@ class TableMountain(TupleRecord):
     The proposals' density is flat in the middle, and falls like 1 / k² on both sides.
 
     Attributes:
-      a, b: how heavy the tails are, and how wide the flat top.
-      c: the centre, as terms that are added one after the other (the order is part of the bits).
+      a, b: the heaviness of the tails, and the width of the flat top.
+      c: the centre, as terms that are added in this order, which determines the rounding.
       alpha: a second uniform number is multiplied by it to be compared with the density.
-      v_r: where u is in the middle, proposals with a second uniform number up to this lie below
-        the density for sure.
+      v_r: for u in the middle, proposals with a second uniform number up to this always lie below
+        the density.
     """
 
     a: Array
@@ -147,7 +147,7 @@ def transformed_rejection(
       is_outside: ``is_outside(k, us, v)``, with us = 1/2 - |u|: where a proposal is rejected
         before its density is computed.
       like: an array of the samples' shape and dtype.
-      limit: how many proposals there may be for a sample; where it is reached, the sample is -1.
+      limit: the maximum number of proposals for a sample; if it is reached, the sample is -1.
 
     Source: Hörmann, "The transformed rejection method for generating Poisson random variables",
     1993, and "The generation of binomial random variates", 1993.
@@ -162,7 +162,7 @@ def transformed_rejection(
             k = k + term
         k = lax.floor(k)
         in_squeeze = lax.bitwise_and(us >= 0.07, v <= hat.v_r)
-        # The hat's slope at k makes of v a number that is uniform below the hat.
+        # The hat's slope at k turns v into a number that is uniform below the hat.
         log_v = lax.log(v * hat.alpha / (hat.a / (us * us) + hat.b))
         inside = lax.bitwise_not(is_outside(k, us, v))
         below_density = lax.bitwise_and(inside, log_v <= log_density(k))

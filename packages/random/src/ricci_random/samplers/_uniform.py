@@ -1,4 +1,4 @@
-"""Random bits, and the distributions that are uniform: floats, integers, booleans and signs."""
+"""Random bits and uniform distributions: floats, integers, booleans and signs."""
 
 from functools import partial
 from typing import Any, Literal
@@ -22,7 +22,14 @@ from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
 from ._float_info import float_info
-from ._parameters import Sharding, as_shape, float_dtype, placed, sampled_shape, with_rank
+from ._parameters import (
+    Sharding,
+    as_shape,
+    constrain_sharding,
+    float_dtype,
+    sampled_shape,
+    with_rank,
+)
 
 __all__ = [
     "bernoulli",
@@ -55,8 +62,8 @@ def bits(
       An array of shape ``shape``.
 
     Raises:
-      TypeError: if ``key`` is no key.
-      ValueError: if the dtype is no unsigned integer one.
+      TypeError: if ``key`` is not a key.
+      ValueError: if the dtype is not an unsigned integer dtype.
 
     Example:
       >>> from ricci import random
@@ -69,21 +76,21 @@ def bits(
     key = check_key(key, "bits")
     if dtype is None:
         dtype = python_scalar_dtype(int).name.replace("int", "uint")
-    found = explicit_dtype(dtype, "bits")
-    if not issubdtype(found, np.unsignedinteger):
+    result_dtype = explicit_dtype(dtype, "bits")
+    if not issubdtype(result_dtype, np.unsignedinteger):
         raise ValueError(
-            f"bits: random bits are kept in an unsigned integer, and dtype={found} is none."
+            f"bits: random bits have an unsigned integer dtype, got dtype={result_dtype}."
         )
-    return placed(_bits(key, shape=as_shape(shape), dtype=found), out_sharding)
+    return constrain_sharding(_bits(key, shape=as_shape(shape), dtype=result_dtype), out_sharding)
 
 
 def uniform_of(
     key: Array, minval: ArrayLike, maxval: ArrayLike, shape: Shape, dtype: np.dtype
 ) -> Array:
-    """Uniform numbers, inside a sampler.
+    """Draw uniform numbers, inside a sampler.
 
-    Random bits become the mantissa of a number in [1, 2), which is moved and scaled. All results
-    are equally spaced, as many as the mantissa counts.
+    Random bits become the mantissa of a number in [1, 2), which is shifted and scaled. The results
+    are equally spaced, one for each value of the mantissa.
     """
     info = float_info(dtype)
     minval = lax.convert_element_type(minval, dtype)
@@ -116,7 +123,7 @@ def _upper_first(
     return uniform_of(key, minval, maxval, shape, dtype)
 
 
-# The same with the upper bound first, for programs that have it as the first operand in JAX.
+# The same with the upper bound first, for samplers whose jaxprs have it first in JAX.
 uniform_upper_first = staged(_upper_first, "_uniform")
 
 
@@ -139,12 +146,12 @@ def uniform(
       out_sharding: the result's sharding.
 
     Returns:
-      An array of shape ``shape`` and dtype ``dtype``. Rounding may give ``maxval`` itself where the
+      An array of shape ``shape`` and dtype ``dtype``. Rounding may return ``maxval`` itself if the
       span is wide.
 
     Raises:
-      TypeError: if ``key`` is no key, or shapes do not fit.
-      ValueError: if the dtype is no float dtype, or ``key`` an array of keys.
+      TypeError: if ``key`` is not a key, or shapes are incompatible.
+      ValueError: if the dtype is not a float dtype, or ``key`` is an array of keys.
 
     Example:
       >>> from ricci import random
@@ -160,8 +167,10 @@ def uniform(
       `normal`, `randint`.
     """
     key = check_key(key, "uniform")
-    found = float_dtype("uniform", dtype)
-    return placed(_uniform(key, minval, maxval, shape=as_shape(shape), dtype=found), out_sharding)
+    result_dtype = float_dtype("uniform", dtype)
+    return constrain_sharding(
+        _uniform(key, minval, maxval, shape=as_shape(shape), dtype=result_dtype), out_sharding
+    )
 
 
 def _limits(*dtypes: np.dtype) -> tuple[int, int]:
@@ -185,9 +194,9 @@ def _as_integer(bound: Array) -> Array:
 
 
 def randint_of(key: Array, minval: Array, maxval: Array, shape: Shape, dtype: np.dtype) -> Array:
-    """Uniform integers, inside a sampler.
+    """Draw uniform integers, inside a sampler.
 
-    They are random integers modulo the span, which is nearly uniform where these have many more
+    They are random integers modulo the span, which is nearly uniform if these have many more
     bits than the span. So two words are drawn, as one integer of twice the width: with the
     remainders of both words and of the factor 2^width between them, no wider dtype is needed.
     """
@@ -202,7 +211,7 @@ def randint_of(key: Array, minval: Array, maxval: Array, shape: Shape, dtype: np
     one = unsigned.type(1)
     span = lax.convert_element_type(lax.sub(maxval, minval), unsigned)
     span = lax.select(lax.le(maxval, minval), lax.full_like(span, one), span)
-    # An upper bound beyond the dtype's largest number was clamped to it, which leaves it out.
+    # An upper bound beyond the dtype's largest number was clamped, which excludes that number.
     whole = lax.bitwise_and(past_top, lax.gt(maxval, minval))
     span = lax.select(whole, lax.add(span, one), span)
     factor = lax.rem(unsigned.type(2 ** (width // 2)), span)
@@ -215,7 +224,7 @@ def randint_of(key: Array, minval: Array, maxval: Array, shape: Shape, dtype: np
 @staged
 def _randint(
     key: Array, minval: Any, maxval: Any, *, shape: Shape, dtype: np.dtype
-) -> Array:  # the bounds may be scalars, which are arrays where the operations are traced
+) -> Array:  # the bounds may be scalars, which are arrays under tracing
     return randint_of(key, minval, maxval, shape, dtype)
 
 
@@ -232,7 +241,7 @@ def randint(
 
     Args:
       key, shape, out_sharding: as for ``uniform``.
-      minval, maxval: bounds, integer scalars or arrays that broadcast to ``shape``; where
+      minval, maxval: bounds, integer scalars or arrays that broadcast to ``shape``; if
         ``maxval`` is not greater, ``minval`` is returned.
       dtype: an integer dtype, by default the default one.
 
@@ -240,7 +249,7 @@ def randint(
       An array of shape ``shape`` and an integer dtype.
 
     Raises:
-      TypeError: if the dtype is no integer one, ``key`` no key, or shapes do not fit.
+      TypeError: if ``dtype`` is not an integer dtype, ``key`` not a key, or shapes mismatch.
       OverflowError: if a bound is a Python integer that the default dtype does not hold.
 
     ``maxval`` is never drawn: a die is ``randint(key, (), 1, 7)``.
@@ -257,22 +266,23 @@ def randint(
       `choice`: elements of an array; `permutation`: each integer once.
     """
     key = check_key(key, "randint")
-    found = explicit_dtype(int if dtype is None else dtype, "randint")
-    if not issubdtype(found, np.integer):
+    result_dtype = explicit_dtype(int if dtype is None else dtype, "randint")
+    if not issubdtype(result_dtype, np.integer):
         raise TypeError(
-            f"randint: samples are integers, and dtype={found} is of another kind. For floats use "
-            "uniform."
+            f"randint: samples are integers, got dtype={result_dtype}. For floats use uniform."
         )
     sizes = sampled_shape("randint", as_shape(shape), minval, maxval)
-    if found.itemsize >= 4:
-        return placed(_randint(key, minval, maxval, shape=sizes, dtype=found), out_sharding)
-    # Narrow integers are drawn as int32, where the bound past the largest one can be written.
-    low, high = _limits(found)
+    if result_dtype.itemsize >= 4:
+        return constrain_sharding(
+            _randint(key, minval, maxval, shape=sizes, dtype=result_dtype), out_sharding
+        )
+    # Narrow integers are drawn as int32, which can represent the bound past the largest one.
+    low, high = _limits(result_dtype)
     wide = np.dtype("int32")
     minval = jnp.clip(_converted(minval, wide), min=low, max=high)
     maxval = jnp.clip(_converted(maxval, wide), min=low, max=high + 1)
     samples = _randint(key, minval, maxval, shape=sizes, dtype=wide)
-    return placed(lax.convert_element_type(samples, found), out_sharding)
+    return constrain_sharding(lax.convert_element_type(samples, result_dtype), out_sharding)
 
 
 def _converted(bound: ArrayLike, dtype: np.dtype) -> Array:
@@ -311,7 +321,7 @@ def bernoulli(
       A boolean array of shape ``shape``.
 
     Raises:
-      TypeError: if ``p`` is no float.
+      TypeError: if ``p`` is not a float.
       ValueError: if ``p`` does not broadcast to ``shape``, or the mode is unknown.
 
     Example:
@@ -335,7 +345,7 @@ def bernoulli(
     sizes = sampled_shape("bernoulli", shape, p)
     if isinstance(p, float):
         p = dtype.type(p)
-    return placed(_bernoulli(key, p, shape=sizes, mode=mode), out_sharding)
+    return constrain_sharding(_bernoulli(key, p, shape=sizes, mode=mode), out_sharding)
 
 
 @staged
@@ -367,5 +377,7 @@ def rademacher(
       Array([-1, -1,  1], dtype=int32)
     """
     key = check_key(key, "rademacher")
-    found = explicit_dtype(int if dtype is None else dtype, "rademacher")
-    return placed(_rademacher(key, shape=as_shape(shape), dtype=found), out_sharding)
+    result_dtype = explicit_dtype(int if dtype is None else dtype, "rademacher")
+    return constrain_sharding(
+        _rademacher(key, shape=as_shape(shape), dtype=result_dtype), out_sharding
+    )

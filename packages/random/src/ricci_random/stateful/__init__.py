@@ -1,4 +1,4 @@
-"""Generators that count their calls. Imported when it is first used."""
+"""Stateful generators, which count their calls. Imported on first use."""
 
 from ricci_ir import export_names as _export_names
 

@@ -1,4 +1,4 @@
-"""Generators of random numbers that count their calls, so that no keys are passed about."""
+"""Stateful generators of random numbers, which count their calls instead of taking keys."""
 
 import secrets
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from ricci_random.keys import fold_in, key, split
 from ricci_random.samplers import normal, randint, uniform
 
 __all__ = [
-    "stateful_rng",
     "StatefulPRNG",
+    "stateful_rng",
 ]
 
 type _Size = int | Sequence[int] | None
@@ -25,11 +25,11 @@ type _Size = int | Sequence[int] | None
 @final
 @dataclass(frozen=True)
 class StatefulPRNG:
-    """A generator of random numbers: a key, and a reference that counts what was drawn.
+    """A stateful generator of random numbers: a key, and a reference that counts the draws.
 
     Each draw uses the key with the count folded in, and counts. A generator is a pytree with two
-    leaves, so that functions under ``jit`` take it as an argument; ``vmap`` maps over what
-    ``split`` returns.
+    leaves, so that functions under ``jit`` take it as an argument; ``vmap`` maps over the result of
+    ``split``.
 
     Args:
       _base_key: the key, or an array of keys.
@@ -50,23 +50,23 @@ class StatefulPRNG:
         """A new key for functions of ``random``.
 
         Raises:
-          ValueError: for a generator that ``split`` has made, which stands for several.
+          ValueError: for a result of ``split``, which represents several generators.
         """
         shape = get_aval(self._base_key).shape  # pyright: ignore[reportAttributeAccessIssue]
         if shape:
             raise ValueError(
-                f"this generator was split and stands for {shape} generators, one for each of its "
-                "keys. Map over them with vmap; spawn gives a list of separate ones."
+                f"this generator was split and represents {shape} generators, one for each of its "
+                "keys. Map over them with vmap; spawn returns a list of separate ones."
             )
         count = self._counter[...]
         self._counter[...] = count + 1
         return fold_in(self._base_key, count)
 
     def random(self, size: _Size = None, dtype: DTypeLike = float) -> Array:
-        """Numbers between 0 and 1, equally likely.
+        """Numbers uniform in [0, 1).
 
         Args:
-          size: the shape; a single number without one.
+          size: the shape; ``None`` for a single number.
           dtype: the dtype, of floats.
         """
         return uniform(self.key(), _shape(size), dtype)
@@ -79,7 +79,7 @@ class StatefulPRNG:
         *,
         dtype: DTypeLike = float,
     ) -> Array:
-        """Numbers between two bounds, equally likely.
+        """Numbers uniform between two bounds.
 
         Args:
           low, high: the bounds, arrays that broadcast with each other and with ``size``.
@@ -104,8 +104,8 @@ class StatefulPRNG:
           dtype: the dtype, of floats.
         """
         drawn = normal(self.key(), _shape(size, loc, scale), dtype)
-        own = lambda x: jnp.asarray(x).astype(drawn.dtype)
-        return own(loc) + own(scale) * drawn
+        cast = lambda x: jnp.asarray(x).astype(drawn.dtype)
+        return cast(loc) + cast(scale) * drawn
 
     def integers(
         self,
@@ -115,7 +115,7 @@ class StatefulPRNG:
         *,
         dtype: DTypeLike = int,
     ) -> Array:
-        """Integers from ``low`` up to ``high``, which is left out; from 0 up to ``low`` without it.
+        """Integers uniform in [low, high), or in [0, low) without ``high``.
 
         Args:
           low, high: the bounds, arrays that broadcast.
@@ -131,7 +131,7 @@ class StatefulPRNG:
         """Generators for ``vmap``: one object whose leaves have leading dimensions.
 
         Args:
-          num: how many, or their shape.
+          num: the number of generators, or their shape.
         """
         shape = (num,) if isinstance(num, int) else tuple(num)
         return StatefulPRNG(split(self.key(), shape), new_ref(np.zeros(shape, np.int32)))
@@ -147,7 +147,7 @@ register_dataclass(StatefulPRNG, ("_base_key", "_counter"), ())
 
 
 def _shape(size: _Size, *params: ArrayLike) -> tuple[int, ...]:
-    """The shape to draw: the one asked for, else that of the parameters."""
+    """The shape to draw: ``size``, else that of the parameters."""
     if size is None:
         return jnp.broadcast_shapes(*map(jnp.shape, params))
     return (size,) if isinstance(size, int | np.integer) else tuple(size)
@@ -155,17 +155,17 @@ def _shape(size: _Size, *params: ArrayLike) -> tuple[int, ...]:
 
 @api_boundary
 def stateful_rng(seed: ArrayLike | None = None, *, impl: Any = None) -> StatefulPRNG:
-    """A generator of random numbers that is used without keys.
+    """Create a stateful generator of random numbers, which is used without keys.
 
     Args:
-      seed: an integer; without one, the operating system gives a number.
-      impl: the kind of generator, as ``key`` takes it.
+      seed: an integer; by default a random number of the operating system.
+      impl: the generator, as for ``key``.
 
     Returns:
       A ``StatefulPRNG``.
 
     Raises:
-      TypeError: if the seed is no integer.
+      TypeError: if the seed is not an integer.
 
     Example:
       >>> from ricci.experimental import random
