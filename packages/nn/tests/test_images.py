@@ -1,4 +1,4 @@
-"""Resampling: what it keeps, what it is by definition, and what is refused."""
+"""Resampling: invariants, definitions and errors."""
 
 import numpy as np
 import pytest
@@ -13,17 +13,17 @@ METHODS = ["nearest", "linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5"
 
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_constant_stays_one(method, antialias):
+def test_resizing_preserves_constant_images(method, antialias):
     found = image.resize(np.full((4, 6), 3.0, np.float32), (7, 2), method, antialias=antialias)
     np.testing.assert_allclose(found, 3.0, rtol=1e-5)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_same_shape_is_the_same_image(method):
+def test_resizing_to_the_same_shape_returns_the_image(method):
     assert np.array_equal(image.resize(X, (4, 6), method), X)
 
 
-def test_area_is_the_mean():
+def test_area_averages_blocks():
     found = image.resize(X, (2, 3), "area")
     np.testing.assert_allclose(found, X.reshape(2, 2, 3, 2).mean((1, 3)), atol=1e-6)
 
@@ -47,6 +47,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
-def test_refused_arguments(call, error, message):
+def test_invalid_arguments_are_named(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -1,4 +1,4 @@
-"""What holds of activations whatever their values: batching, staging, edges, refusals."""
+"""Laws of activations: batching, staging, derivatives at kinks, errors."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_vmap_is_the_loop(name):
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE + REDUCING)
-def test_jit_changes_nothing_but_rounding(name):
+def test_jit_agrees_up_to_rounding(name):
     fun = getattr(nn, name)
     np.testing.assert_allclose(xla.jit(fun)(X), fun(X), rtol=1e-5, atol=1e-6)
 
@@ -43,7 +43,7 @@ def test_derivative_is_zero_at_the_kinks(name, x):
 
 
 @pytest.mark.parametrize("option", [False, True])
-def test_softmax_differentiates_alike_with_and_without_a_rule_of_its_own(option):
+def test_softmax_has_the_same_derivative_with_and_without_a_custom_rule(option):
     before = config.jax_softmax_custom_jvp
     config.update("jax_softmax_custom_jvp", option)
     try:
@@ -60,13 +60,13 @@ def test_softmax_sums_to_one_over_the_chosen_axes():
         np.testing.assert_allclose(nn.softmax(X, axis).sum(axis), 1.0, rtol=1e-6)
 
 
-def test_a_custom_rule_is_part_of_the_program():
+def test_a_custom_rule_is_part_of_the_jaxpr():
     text = str(make_jaxpr(nn.relu)(X[0]))
     assert "custom_jvp_call" in text
     assert "name=relu" in text
 
 
-def test_codes_outside_the_range_are_zero():
+def test_one_hot_of_indices_out_of_range_is_zero():
     assert not np.asarray(nn.one_hot(jnp.array([-1, 3]), 3)).any()
 
 
@@ -109,12 +109,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
-def test_refused_arguments(call, error, message):
+def test_invalid_arguments_are_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
 
-def test_initializers_take_both_forms_of_keys_and_any_dtype():
+def test_initializers_accept_typed_and_raw_keys_and_any_dtype():
     init = nn.initializers.he_normal(dtype="bfloat16")
     assert isinstance(init, nn.initializers.Initializer)
     assert str(init(np.array([0, 1], np.uint32), (4, 2)).dtype) == "bfloat16"

@@ -1,4 +1,4 @@
-"""LSTM layers: values as JAX's, derivatives, layouts of weights, mistakes."""
+"""LSTM layers: values equal to JAX's, derivatives, layouts of weights, errors."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def arguments(layers, both, lengths):
 
 
 @pytest.mark.parametrize("case", JAX, ids=str)
-def test_values_are_those_of_jax(case):
+def test_values_equal_those_of_jax(case):
     layers, both, _ = case
     given = arguments(*case)
     found = jit(lambda *args: lstm(*args, 2, 3, layers, 0.0, both))(*given)
@@ -50,17 +50,17 @@ def test_values_are_those_of_jax(case):
     np.testing.assert_allclose(sums, JAX[case], rtol=2e-5)
 
 
-def test_the_form_with_dictionaries_is_the_same():
+def test_lstm_ref_agrees_with_lstm():
     x, h, c, w, lengths = arguments(1, True, (2, 4))
     parts = unpack_lstm_weights(w, 2, 3, 1, True)
     found = lstm_ref(x, h, c, *parts, lengths, 2, 3, 1, 0.0, True)
     for one, other in zip(found, lstm(x, h, c, w, lengths, 2, 3, 1, 0.0, True), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
-    with pytest.raises(NotImplementedError, match="dropout is 0.5"):
+    with pytest.raises(NotImplementedError, match="got 0.5"):
         lstm_ref(x, h, c, *parts, lengths, 2, 3, 1, 0.5, True)
 
 
-def test_what_follows_a_sequence_is_not_read():
+def test_elements_after_the_end_of_a_sequence_are_not_used():
     x, h, c, w, lengths = arguments(1, True, (2, 0))
     x[:, 2:] = np.nan
     y, hidden, cells = lstm(x, h, c, w, lengths, 2, 3, 1, 0.0, True)
@@ -69,7 +69,7 @@ def test_what_follows_a_sequence_is_not_read():
     np.testing.assert_array_equal(cells[:, 1], c[:, 1])
 
 
-def test_derivatives():
+def test_derivatives_agree_with_finite_differences():
     x, h, c, w, lengths = arguments(1, False, (2, 4))
     run = lambda w: lstm(x, h, c, w, lengths, 2, 3, 1, 0.0, False)
     loss = lambda w: jnp.sum(run(w)[0] ** 2) + jnp.sum(run(w)[2])
@@ -91,7 +91,7 @@ def test_dropout_is_between_layers_and_the_same_in_each_call():
     assert np.array_equal(run(0.5), run(0.5)) and not np.allclose(run(0.5), run(0.0))
 
 
-def test_the_layout_of_weights():
+def test_weights_have_the_layout_of_cudnn():
     assert [get_num_params_in_lstm(2, 3, n, b) for n in (1, 2) for b in (False, True)] == [
         *(84, 168, 180, 432)
     ]
@@ -118,7 +118,7 @@ def test_the_layout_of_weights():
         ({4: np.ones(2)}, "seq_lengths must be 2 integers"),
     ],
 )
-def test_mistakes_are_named(change, message):
+def test_invalid_arguments_are_named(change, message):
     given = list(arguments(1, False, (4, 4)))
     for i, value in change.items():
         given[i] = value

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, written with ordinary operations that XLA fuses."""
+"""Scaled dot-product attention, by ordinary operations that XLA fuses."""
 
 from typing import Literal, overload
 
@@ -94,17 +94,17 @@ def dot_product_attention(
       is_causal: whether queries attend only to keys at their own and earlier positions.
       query_seq_lengths, key_value_seq_lengths: int32 arrays of shape (B,). Later positions are
         padding, for which the results are 0.
-      local_window_size: how far to the left and to the right of a query's position it attends to
+      local_window_size: the distances to the left and to the right up to which a query attends to
         keys, as a pair or as one int for both.
       implementation: ``None`` or ``"xla"``.
-      return_residual: whether to return the ``logsumexp`` of the logits, too.
+      return_residual: whether to return the ``logsumexp`` of the logits as well.
 
     Returns:
       An array of the shape of ``query``. With ``return_residual``, a pair of that and the residual,
       of shape (B, T, N) or (T, N).
 
     Raises:
-      ValueError: if shapes or dtypes do not fit, or there is no such implementation.
+      ValueError: if shapes or dtypes are incompatible, or the implementation is unknown.
       TypeError: if the bias or the mask does not broadcast.
       NotImplementedError: for the implementation ``"cudnn"``.
 
@@ -122,7 +122,7 @@ def dot_product_attention(
       (2, 5, 8, 4)
 
     See also:
-      ``numpy.einsum`` with ``softmax``, which is the same by hand.
+      ``numpy.einsum`` with ``softmax``, for the same computation by hand.
 
     Source: Vaswani et al., "Attention is all you need", 2017; grouped heads: Ainslie et al.,
     "GQA", 2023.
@@ -136,16 +136,16 @@ def dot_product_attention(
     s, k = keys.shape[1:3]
     logits = _logits(q, keys, 1.0 / np.sqrt(h) if scale is None else scale)
     if bias is not None:
-        logits = jnp.add(logits, _grouped(bias, "bias", (batch, n, t, s), k))
-    allowed = _allowed(
+        logits = jnp.add(logits, _group_heads(bias, "bias", (batch, n, t, s), k))
+    allowed = _position_mask(
         (t, s), is_causal, local_window_size, query_seq_lengths, key_value_seq_lengths
     )
     if mask is not None:
-        own = _grouped(mask, "mask", (batch, n, t, s), k)
-        allowed = own if allowed is None else jnp.logical_and(allowed, own)
+        grouped_mask = _group_heads(mask, "mask", (batch, n, t, s), k)
+        allowed = grouped_mask if allowed is None else jnp.logical_and(allowed, grouped_mask)
     masked = logits
     if allowed is not None:
-        # The lowest logit is finite, so that a row with no key at all gets equal weights, not NaN.
+        # The lowest logit is finite, so that a row without any key gets equal weights, not NaN.
         lowest = -0.7 * float(jnp.finfo(logits.dtype).max)
         masked = jnp.where(allowed, logits, np.array(lowest, logits.dtype)[()])
     weights = lax.convert_element_type(softmax(masked.astype(np.float32)), keys.dtype)
@@ -205,7 +205,7 @@ def _check_dtypes(
 
 
 def _with_batch(x: Array) -> Array:
-    """A query, key or value with a batch dimension, which may be left out."""
+    """Add a batch dimension of size 1 to a query, key or value that has none."""
     if x.ndim == 3:
         return lax.expand_dims(x, (0,))
     if x.ndim != 4:
@@ -246,8 +246,8 @@ def _logits(query: Array, key: Array, scale: float) -> Array:
     return jnp.multiply(logits, np.array(scale, logits.dtype)[()])
 
 
-def _grouped(x: ArrayLike, name: str, full: Shape, k: int) -> Array:
-    """A bias or mask in the shape of the logits, (B, K, G, T, S) or sizes of 1.
+def _group_heads(x: ArrayLike, name: str, full: Shape, k: int) -> Array:
+    """Reshape a bias or mask to broadcast with logits of shape (B, K, G, T, S).
 
     Raises:
       ValueError: if it has more than 4 dimensions.
@@ -264,14 +264,14 @@ def _grouped(x: ArrayLike, name: str, full: Shape, k: int) -> Array:
     return jnp.reshape(array, (shape[0], *heads, *shape[2:]))
 
 
-def _allowed(
+def _position_mask(
     sizes: tuple[int, int],
     is_causal: bool,
     window: int | tuple[int, int] | None,
     query_lengths: ArrayLike | None,
     key_lengths: ArrayLike | None,
 ) -> Array | None:
-    """Where queries may attend to keys by their positions, without a mask; ``None``: everywhere."""
+    """The mask of positions by causality, window and lengths; ``None`` without any of these."""
     if not is_causal and window is None and query_lengths is None and key_lengths is None:
         return None
     t, s = (jnp.arange(n) for n in sizes)

@@ -1,4 +1,4 @@
-"""Activations that multiply by a gate between 0 and 1: of each element, or of other elements."""
+"""Activations that multiply elements by gates between 0 and 1."""
 
 import numpy as np
 
@@ -78,8 +78,8 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     Returns:
       An array of the shape of ``x``, of a float dtype.
 
-    The default is the approximation; the exact form differs from it by less than 0.001. Weights
-    that were trained with one want the same one.
+    The default is the approximation; the exact form differs from it by less than 0.001. Use the
+    form with which the weights were trained.
 
     Example:
       >>> import ricci
@@ -119,7 +119,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
     Args:
       x: an array of floats.
-      axis: the axis that is halved.
+      axis: the axis that is split.
 
     Returns:
       An array of half the size along the axis.

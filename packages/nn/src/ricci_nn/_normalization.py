@@ -1,6 +1,6 @@
 """Standardization, the logarithm of a mean of exponentials, and one-hot vectors.
 
-``softmax`` and ``logsumexp`` are in ``ricci_numpy``, whose other functions need them, too.
+``softmax`` and ``logsumexp`` are in ``ricci_numpy``, whose functions use them.
 """
 
 from operator import index
@@ -76,10 +76,10 @@ def standardize(
       x: an array of real numbers.
       axis: an axis, a sequence of axes, or ``None`` for all.
       mean, variance: the mean and the variance to use, by default those of ``x``.
-      epsilon: a number that is added to the variance, so that a constant can be divided by it.
-      where: a boolean array; elements where it is false do not count for mean and variance.
-      algorithm: how the variance is computed: ``"fast"`` from the mean of squares, in one pass, or
-        ``"stable"`` from the squares of differences from the mean.
+      epsilon: a number that is added to the variance, to avoid division by 0.
+      where: a boolean mask of the elements from which mean and variance are computed.
+      algorithm: the variance is computed ``"fast"``, from the mean of squares, in one pass, or
+        ``"stable"``, from the squares of differences from the mean.
 
     Returns:
       An array of the shape of ``x``, of a float dtype.
@@ -99,16 +99,16 @@ def standardize(
         raise ValueError(
             f"standardize: algorithm={algorithm!r} is unknown; it is 'fast' or 'stable'."
         )
-    # Arrays are operands of the composite; which of them there are is one of its settings. A
-    # number for epsilon is a setting, too.
-    given: dict[str, ArrayLike | None] = {"mean": mean, "variance": variance, "where": where}
+    # Arrays are operands of the composite, whose names are one of its settings. A
+    # number for epsilon is a setting as well.
+    arrays: dict[str, ArrayLike | None] = {"mean": mean, "variance": variance, "where": where}
     settings: dict[str, Any] = {"axis": as_axis(axis), "algorithm": algorithm}
     if isinstance(epsilon, int | float):
         settings["epsilon"] = epsilon
     else:
-        given["epsilon"] = epsilon
-    names = tuple(name for name, value in given.items() if value is not None)
-    values = [given[name] for name in names]
+        arrays["epsilon"] = epsilon
+    names = tuple(name for name, value in arrays.items() if value is not None)
+    values = [arrays[name] for name in names]
     return _standardize(to_inexact(x, "standardize"), *values, names=names, **settings)
 
 
@@ -121,19 +121,19 @@ def _standardize(
     algorithm: str,
     epsilon: float | None = None,
 ) -> Array:
-    given = dict(zip(names, values, strict=True))
-    mean, variance, where = (given.get(name) for name in ("mean", "variance", "where"))
-    added: Any = given.get("epsilon", epsilon)  # one of them is given
+    arrays = dict(zip(names, values, strict=True))
+    mean, variance, mask = (arrays.get(name) for name in ("mean", "variance", "where"))
+    added: Any = arrays.get("epsilon", epsilon)  # one of them is given
     if mean is None:
-        mean = jnp.mean(x, axis, keepdims=True, where=where)
+        mean = jnp.mean(x, axis, keepdims=True, where=mask)
     if variance is None:
         if algorithm == "fast":
-            squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=where)
+            squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=mask)
             # E[x²] - E[x]² may be negative by rounding.
             variance = jnp.clip(jnp.subtract(squares, jnp.square(mean)), 0)
         else:
             differences = jnp.square(jnp.subtract(x, mean))
-            variance = jnp.mean(differences, axis, keepdims=True, where=where)
+            variance = jnp.mean(differences, axis, keepdims=True, where=mask)
     return jnp.multiply(jnp.subtract(x, mean), lax.rsqrt(jnp.add(variance, added)))
 
 
@@ -158,7 +158,7 @@ def one_hot(
     axis: int = -1,
     out_sharding: object = None,
 ) -> Array:
-    """One-hot vectors: 1 at the index that an integer gives, 0 elsewhere.
+    """Encode integers as one-hot vectors: 1 at the index, 0 elsewhere.
 
     Args:
       x: an array of integers; those outside [0, num_classes) give vectors of zeros.
@@ -171,15 +171,15 @@ def one_hot(
       An array of the shape of ``x`` with one more dimension, of size ``num_classes``.
 
     Raises:
-      TypeError: if ``num_classes`` is no integer.
-      ConcretizationTypeError: if it is not known while tracing.
+      TypeError: if ``num_classes`` is not an integer.
+      ConcretizationTypeError: if it is traced.
       ValueError: if the result has no such axis.
       NotImplementedError: if ``axis`` names an axis of ``vmap`` or of a mesh.
 
     Example:
       >>> import ricci
       >>> import ricci.numpy as jnp
-      >>> labels = jnp.array([1, 5])  # 5 is no class
+      >>> labels = jnp.array([1, 5])  # 5 is not a class
       >>> ricci.nn.one_hot(labels, 3)
       Array([[0., 1., 0.],
              [0., 0., 0.]], dtype=float32)
@@ -187,20 +187,20 @@ def one_hot(
       [[[1, 0], [0, 1]]]
 
     See also:
-      ``numpy.take_along_axis``, which picks the class's logit without the vectors.
+      ``numpy.take_along_axis``, which selects the class's logit without the vectors.
     """
     if isinstance(num_classes, Tracer) and num_classes.concrete() is None:
         raise ConcretizationTypeError(
             num_classes,
-            "one_hot: num_classes is a size of the result, so it must be known while tracing.",
+            "one_hot: num_classes is a size of the result, so it must be static.",
         )
     num_classes = index(num_classes)
-    found = explicit_dtype(dtype, "one_hot")
+    result_dtype = explicit_dtype(dtype, "one_hot")
     integers: Array = jnp.asarray(x)
     if isinstance(axis, str):
         raise NotImplementedError(
             f"one_hot along the named axis {axis!r} is not available. Compare with axis_index: "
             f"(x == axis_index({axis!r})).astype(dtype)."
         )
-    result = _one_hot(integers, num_classes=num_classes, dtype=found, axis=index(axis))
+    result = _one_hot(integers, num_classes=num_classes, dtype=result_dtype, axis=index(axis))
     return placement.as_asked(result, out_sharding)

@@ -1,7 +1,7 @@
-"""Activations that pass positive elements on and hold negative ones back, sharply or smoothly.
+"""Rectifiers: activations that suppress negative elements, sharply or smoothly.
 
-Each is a composite, one call for a program, or has a derivative rule of its own. The identity,
-which passes all elements on, is here as well.
+Each is a composite, one call in jaxprs, or has a custom derivative rule. The identity
+is here as well.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from ricci_lax import custom_jvp
 
 
 def typed_composite[**P](name: str) -> Callable[[Callable[P, Array]], Callable[P, Array]]:
-    """``composite`` for a public function, whose type is kept."""
-    made: Any = composite(name)
-    return made
+    """``composite`` for a public function, preserving its type."""
+    decorator: Any = composite(name)
+    return decorator
 
 
 def _tangent_where(g: Array, condition: Array) -> Array:
-    """A tangent where a condition holds, 0 elsewhere."""
+    """Select a tangent where a condition holds, else 0."""
     return lax.select(condition, g, lax.full_like(g, 0))
 
 
@@ -85,7 +85,7 @@ def _identity(x: Array) -> Array:
 
 
 def identity(x: ArrayLike) -> Array:
-    """``x`` itself, as an array.
+    """Return ``x`` unchanged, as an array.
 
     Args:
       x: an array or a scalar.
@@ -145,7 +145,7 @@ def _sparse_plus(x: Array) -> Array:
 
 
 def sparse_plus(x: ArrayLike) -> Array:
-    """A form of ``softplus`` that is exactly 0 up to -1: ``x`` from 1 on, (x + 1)² / 4 between.
+    """A variant of ``softplus``: 0 up to -1, ``x`` from 1 on, (x + 1)² / 4 between.
 
     Args:
       x: an array of real numbers.
@@ -166,15 +166,15 @@ def sparse_plus(x: ArrayLike) -> Array:
 
 @composite("elu")
 def _elu(x: Array, alpha: Array | float = 1.0) -> Array:
-    # Where x is positive, expm1 is given 0 instead. For a large x its derivative is infinite, and
-    # infinity times the 0 of the selection is NaN.
+    # Where x is positive, expm1 is applied to 0: for a large x its derivative is infinite, and
+    # infinity times the 0 of the selection is NaN (the double-where fix).
     chosen = jnp.greater(x, 0)
     safe = jnp.where(jnp.greater(x, 0), 0.0, x)
     return jnp.where(chosen, x, jnp.multiply(alpha, jnp.expm1(safe)))
 
 
 def _is_default(value: object, default: float) -> bool:
-    """Whether a parameter was left out; it is then part of the program, not an operand."""
+    """Whether a parameter has its default; it is then a constant, not an operand."""
     return type(value) is float and value == default
 
 
@@ -263,7 +263,7 @@ def _selu(x: Array) -> Array:
 
 
 def selu(x: ArrayLike) -> Array:
-    """The scaled exponential linear unit: an ``elu`` that keeps mean 0 and variance 1 over layers.
+    """The scaled exponential linear unit: an ``elu`` that preserves mean 0 and variance 1.
 
     Args:
       x: an array of real numbers.

@@ -1,7 +1,7 @@
 """Resampling images, or arrays of any kind, along some of their dimensions.
 
-Each dimension is resampled by itself, by a product with a matrix of weights. A column of the matrix
-belongs to a sample of the output; it holds the values of a kernel at the distances of the input's
+Each dimension is resampled separately, by a product with a matrix of weights. A column
+belongs to a sample of the output; it has the values of a kernel at the distances of the input's
 samples from that sample.
 """
 
@@ -22,14 +22,14 @@ type Settings = tuple["ResizeMethod", bool, Any]
 
 
 class ResizeMethod(Enum):
-    """Ways to resample. The kernel says how much an input's sample counts by its distance.
+    """Resampling methods: the kernel that weights an input's samples by their distance.
 
-    - ``NEAREST``: the nearest sample alone.
+    - ``NEAREST``: the nearest sample.
     - ``LINEAR``: a triangle of radius 1.
     - ``LANCZOS3``, ``LANCZOS5``: windowed sincs of radius 3 and 5.
     - ``CUBIC``: Keys' cubic of radius 2 with a = -1/2.
-    - ``CUBIC_PYTORCH``: PyTorch's form of it: without antialiasing a = -3/4, and beyond an edge the
-      image goes on as the edge.
+    - ``CUBIC_PYTORCH``: PyTorch's variant: without antialiasing a = -3/4, and beyond an edge the
+      edge is repeated.
     - ``AREA``: the mean over the area that an output's sample covers.
 
     Example:
@@ -48,20 +48,20 @@ class ResizeMethod(Enum):
 
     @staticmethod
     def from_string(s: str) -> "ResizeMethod":
-        """The method that a name stands for.
+        """Look up a method by its name.
 
         Args:
           s: the name.
 
         Raises:
-          ValueError: if there is no such method.
+          ValueError: if the name is unknown.
         """
-        found = _NAMES.get(s)
-        if found is None:
+        method = _NAMES.get(s)
+        if method is None:
             raise ValueError(
-                f"there is no resize method {s!r}; there are {', '.join(map(repr, _NAMES))}."
+                f"unknown resize method {s!r}; known are {', '.join(map(repr, _NAMES))}."
             )
-        return found
+        return method
 
 
 _NAMES = {
@@ -80,7 +80,7 @@ _NAMES = {
 }
 
 
-# Kernels: functions of the distance in samples, which is not negative
+# Kernels: functions of the nonnegative distance in samples
 
 
 def _triangle(x: Array) -> Array:
@@ -99,11 +99,11 @@ def _cubic(a: float) -> Callable[[Array], Array]:
 
 
 def _lanczos(radius: float) -> Callable[[Array], Array]:
-    """A sinc in the window of a wider sinc, up to the radius."""
+    """A sinc windowed by a wider sinc, up to the radius."""
 
     def kernel(x: Array) -> Array:
         waves = radius * jnp.sin(np.pi * x) * jnp.sin(np.pi * x / radius)
-        # Near 0 the quotient is 1. The divisor is not 0 even there, so that derivatives are finite.
+        # Near 0 the quotient is 1. The divisor is not 0 there, so that derivatives are finite.
         divisor = jnp.where(x != 0, np.pi**2 * x**2, 1)
         values = jnp.where(x > 1e-3, jnp.divide(waves, divisor), 1)
         return jnp.where(x > radius, 0.0, values)
@@ -122,14 +122,14 @@ _KERNELS: dict[ResizeMethod, Callable[[Array], Array]] = {
 
 
 def _edge_weights(centers: Array, size: int) -> Array:
-    """PyTorch's cubic weights: those of samples outside of the image are added to the edge's."""
+    """PyTorch's cubic weights: samples outside of the image are added to the weight of the edge."""
     samples = lax.iota(centers.dtype, size + 4) - 2.0
     weights = _cubic(-0.75)(jnp.abs(centers[None] - samples[:, None]))
     rows = np.clip(np.arange(-2, size + 2), 0, size - 1)
     return jnp.zeros((size, centers.shape[0]), centers.dtype).at[rows].add(weights)
 
 
-_NEGLIGIBLE = 1000 * float(np.finfo(np.float32).eps)  # a sum of weights that is as good as 0
+_NEGLIGIBLE = 1000 * float(np.finfo(np.float32).eps)  # a sum of weights that counts as 0
 
 
 def _weights(
@@ -145,7 +145,7 @@ def _weights(
     Args:
       size, out_size: the numbers of samples.
       step: the distance of the output's samples, in samples of the input.
-      offset: how far the output is shifted towards the input's start, in samples of the input.
+      offset: the shift of the output towards the input's start, in samples of the input.
       method: the kernel.
       antialias: whether the kernel is widened by a step greater than 1.
     """
@@ -160,7 +160,7 @@ def _weights(
     elif method == ResizeMethod.CUBIC_PYTORCH and not antialias:
         weights = _edge_weights(centers, size)
     else:
-        # With fewer samples in the output than in the input, each covers more than one of these.
+        # In downsampling, a sample of the output covers more than one of the input.
         wide = jnp.maximum(step, 1.0) if isinstance(step, Array) else max(step, 1.0)
         distances = jnp.abs(centers[None] - samples[:, None]) / (wide if antialias else 1.0)
         weights = _KERNELS[method](distances)
@@ -174,7 +174,7 @@ def _weights(
     return jnp.where(is_inside[None], shares, 0)
 
 
-def _resampled(
+def _resample(
     x: Array,
     shape: Shape,
     dims: Sequence[int],
@@ -199,9 +199,9 @@ def _resampled(
 
 def _nearest(x: Array, shape: Shape, dims: Sequence[int]) -> Array:
     for d in dims:
-        places = (lax.iota(np.float32, shape[d]) + 0.5) * float(x.shape[d]) / float(shape[d])
-        place = jnp.floor(places).astype(np.int32)
-        x = x.at[(slice(None),) * d + (place,)].get(mode="promise_in_bounds")
+        positions = (lax.iota(np.float32, shape[d]) + 0.5) * float(x.shape[d]) / float(shape[d])
+        index = jnp.floor(positions).astype(np.int32)
+        x = x.at[(slice(None),) * d + (index,)].get(mode="promise_in_bounds")
     return x
 
 
@@ -211,7 +211,7 @@ def _resize(image: Array, *, shape: Shape, settings: Settings) -> Array:
     if settings[0] == ResizeMethod.NEAREST:
         return _nearest(image, shape, dims)
     steps = [1.0 / (shape[d] / image.shape[d] or 1.0) for d in dims]
-    return _resampled(image, shape, dims, steps, [0.0] * len(dims), settings)
+    return _resample(image, shape, dims, steps, [0.0] * len(dims), settings)
 
 
 @inlined("scale_and_translate")
@@ -226,11 +226,13 @@ def _scale_and_translate(
 ) -> Array:
     steps = [jnp.divide(1.0, scale[i]) for i in range(len(dims))]
     offsets = [translation[i] * step for i, step in enumerate(steps)]
-    return _resampled(image, shape, dims, steps, offsets, settings)
+    return _resample(image, shape, dims, steps, offsets, settings)
 
 
-def _checked(name: str, image: ArrayLike, shape: Sequence[SupportsIndex]) -> tuple[Array, Shape]:
-    """The image as an array, and a shape for it.
+def _check_image(
+    name: str, image: ArrayLike, shape: Sequence[SupportsIndex]
+) -> tuple[Array, Shape]:
+    """Convert and check an image and a shape for it.
 
     Raises:
       TypeError: if the shape does not hold integers.
@@ -265,7 +267,7 @@ def resize(
 
     Args:
       image: an array of numbers; integers become floats, unless the method is ``"nearest"``.
-      shape: the result's shape; dimensions whose size stays the same are not resampled.
+      shape: the result's shape; dimensions of unchanged size are not resampled.
       method: ``"nearest"``, ``"linear"``, ``"cubic"``, ``"lanczos3"``, ``"lanczos5"`` or another
         name of a ``ResizeMethod``.
       antialias: whether kernels are widened along dimensions that become smaller.
@@ -275,7 +277,7 @@ def resize(
       An array of that shape, of a float dtype unless the method is ``"nearest"``.
 
     Raises:
-      ValueError: if ``shape`` has another rank than the image, or there is no such method.
+      ValueError: if ``shape`` has another rank than the image, or the method is unknown.
       AssertionError: if ``method`` is neither a string nor a ``ResizeMethod``.
       TypeError: if ``shape`` does not hold integers.
 
@@ -288,7 +290,7 @@ def resize(
     Source: Keys, "Cubic convolution interpolation for digital image processing", 1981; Duchon,
     "Lanczos filtering in one and two dimensions", 1979.
     """
-    x, sizes = _checked("resize", image, shape)
+    x, sizes = _check_image("resize", image, shape)
     settings = (_as_method("resize", method), bool(antialias), precision)
     return _resize(x, shape=sizes, settings=settings)
 
@@ -305,7 +307,7 @@ def scale_and_translate(
 ) -> Array:
     """Scale and translate an image, and resample it to a shape; outside of the image it is 0.
 
-    The point x of the image comes to lie at ``x * scale + translation``. The result has derivatives
+    The point x of the image is moved to ``x * scale + translation``. The result is differentiable
     by the scale and the translation.
 
     Args:
@@ -336,9 +338,9 @@ def scale_and_translate(
     Source: the same as for ``resize``.
     """
     name = "scale_and_translate"
-    x, sizes = _checked(name, image, shape)
-    found = _as_method(name, method)
-    if found == ResizeMethod.NEAREST:
+    x, sizes = _check_image(name, image, shape)
+    checked_method = _as_method(name, method)
+    if checked_method == ResizeMethod.NEAREST:
         raise ValueError(f"{name}: the method 'nearest' is not available; use resize with it.")
     dims = canonical_axes(tuple(spatial_dims), np.ndim(x), "spatial_dims")
     scales, translations = promote_args_inexact(name, scale, translation)
@@ -350,5 +352,5 @@ def scale_and_translate(
                 f"{name}: {argument} must be of shape ({len(dims)},), one element for each of "
                 f"spatial_dims, got {value.shape}."
             )
-    settings = (found, bool(antialias), precision)
+    settings = (checked_method, bool(antialias), precision)
     return _scale_and_translate(x, scales, translations, shape=sizes, dims=dims, settings=settings)

@@ -1,4 +1,4 @@
-"""Products of arrays that are quantized in blocks, each with a scale."""
+"""Products of arrays that are quantized in blocks with scales."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ type DotDimensionNumbers = tuple[
 
 @dataclass(frozen=True, eq=False)
 class BlockScaleConfig:
-    """How an operand is quantized: in blocks along its contracted dimension, each with a scale.
+    """Quantization of an operand in blocks along its contracted dimension, each with a scale.
 
     Attributes:
       mode: ``"mxfp8"`` or ``"nvfp4"``.
-      block_size: how many elements share a scale.
+      block_size: the number of elements that share a scale.
       data_type, scale_type: the dtypes of elements and of scales.
-      global_scale: what all elements are divided by first, or ``None``.
-      infer_only: whether there are no derivatives.
+      global_scale: the divisor of all elements, or ``None``.
+      infer_only: whether the product is not differentiable.
     """
 
     mode: str
@@ -40,14 +40,14 @@ class BlockScaleConfig:
 
 
 def _global_scale(config: BlockScaleConfig) -> Array:
-    scale: Any = config.global_scale  # ``asarray`` refuses ``None``
+    scale: Any = config.global_scale  # ``asarray`` raises for ``None``
     return jnp.asarray(scale, np.float32)
 
 
 def get_scaled_dot_general_config(
     mode: Literal["nvfp4", "mxfp8"], global_scale: ArrayLike | None = None
 ) -> BlockScaleConfig:
-    """A standard way to quantize an operand of ``scaled_dot_general``.
+    """A standard quantization of an operand of ``scaled_dot_general``.
 
     Args:
       mode: ``"mxfp8"`` for blocks of 32 elements in float8 with powers of 2 as scales, or
@@ -97,7 +97,7 @@ def scaled_matmul(
       An array of shape (B, M, N): ``lhs`` times the transposes of ``rhs``, both scaled.
 
     Raises:
-      ValueError: if shapes do not fit.
+      ValueError: if shapes are incompatible.
       TypeError: if K is not a multiple of k.
 
     Example:
@@ -127,8 +127,8 @@ def scaled_matmul(
             )
         if not scale.shape[2] or x.shape[2] % scale.shape[2]:
             raise TypeError(
-                f"scaled_matmul: the last size of {x.shape} is no multiple of that of its scales, "
-                f"{scale.shape}."
+                f"scaled_matmul: the last size of {x.shape} is not a multiple of the scales' last "
+                f"size, {scale.shape}."
             )
     dtype = explicit_dtype(preferred_element_type, "scaled_matmul")
     a, b, a_scales, b_scales = operands
@@ -153,19 +153,19 @@ def _times_scales(x: Array, scales: Array) -> Array:
 
 
 def _power_of_two_above(x: Array) -> Array:
-    """The biased exponents, as bytes, of the least powers of 2 that are at least ``x`` > 0."""
+    """The biased exponents, as bytes, of the smallest powers of 2 that are at least ``x`` > 0."""
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = lax.shift_right_logical(bits, np.uint32(23))
-    rest = lax.bitwise_and(bits, np.uint32(0x7FFFFF))
-    rounds_up = jnp.logical_and(rest > 0, exponent != 254)
-    # Subnormal numbers up to 2^-127, which float8_e8m0fnu can write, keep exponent 0.
-    is_least = jnp.logical_and(exponent == 0, rest <= 0x400000)
+    mantissa = lax.bitwise_and(bits, np.uint32(0x7FFFFF))
+    rounds_up = jnp.logical_and(mantissa > 0, exponent != 254)
+    # Subnormal numbers up to 2^-127, which float8_e8m0fnu can represent, have exponent 0.
+    is_least = jnp.logical_and(exponent == 0, mantissa <= 0x400000)
     rounds_up = jnp.logical_and(rounds_up, jnp.logical_not(is_least))
     return jnp.where(rounds_up, exponent + np.uint32(1), exponent).astype(np.uint8)
 
 
-def _quantized(x: Array, config: BlockScaleConfig) -> tuple[Array, Array]:
-    """An array of shape (B, M, K) as elements and scales.
+def _quantize(x: Array, config: BlockScaleConfig) -> tuple[Array, Array]:
+    """Quantize an array of shape (B, M, K) to elements and scales.
 
     The scale of a block makes its largest element the largest number of the elements' dtype.
     """
@@ -188,7 +188,7 @@ def _quantized(x: Array, config: BlockScaleConfig) -> tuple[Array, Array]:
         scales = lax.bitcast_convert_type(exponents, config.scale_type)
     else:
         top = float(jnp.finfo(config.scale_type).max)
-        # The barrier keeps XLA from leaving out the rounding to the dtype of scales and back.
+        # The barrier prevents XLA from removing the rounding to the dtype of scales and back.
         scales = lax.optimization_barrier(jnp.clip(largest, 0, top).astype(config.scale_type))
         divisor = scales.astype(np.float32)
     elements = jnp.clip(blocks / divisor, -limit, limit).astype(config.data_type)
@@ -199,7 +199,7 @@ def _product(
     a: Array, b: Array, first: BlockScaleConfig, second: BlockScaleConfig, dtype: DTypeLike
 ) -> Array:
     """Quantize arrays of shapes (B, M, K) and (B, N, K), and multiply them."""
-    (x, x_scales), (y, y_scales) = _quantized(a, first), _quantized(b, second)
+    (x, x_scales), (y, y_scales) = _quantize(a, first), _quantize(b, second)
     product = scaled_matmul(x, y, x_scales, y_scales, dtype)
     if first.mode != "nvfp4":
         return product
@@ -210,10 +210,10 @@ def _product(
 def _quantized_product(
     configs: Sequence[BlockScaleConfig], dtype: DTypeLike
 ) -> Callable[[Array, Array], Array]:
-    """The product of stacks of matrices, whose derivative has quantized operands, too.
+    """The product of stacks of matrices, whose derivative has quantized operands as well.
 
     Args:
-      configs: how to quantize the left operand, the right one, and the cotangent.
+      configs: the quantization of the left operand, the right one, and the cotangent.
       dtype: the result's dtype.
     """
 
@@ -249,15 +249,15 @@ def scaled_dot_general(
       lhs, rhs: arrays of floats.
       dimension_numbers: as for ``lax.dot_general``.
       preferred_element_type: the result's dtype.
-      configs: how to quantize ``lhs``, ``rhs`` and the result's cotangent, each from
-        ``get_scaled_dot_general_config``; without them nothing is quantized.
-      implementation: ``None``, or ``"cudnn"``, which means the same here.
+      configs: the quantization of ``lhs``, ``rhs`` and the result's cotangent, each from
+        ``get_scaled_dot_general_config``; ``None`` for no quantization.
+      implementation: ``None``, or ``"cudnn"``, with the same effect.
 
     Returns:
       An array of the shape that ``lax.dot_general`` gives, of dtype ``preferred_element_type``.
 
     Raises:
-      ValueError: if the product of the contracted sizes is no multiple of the block size, or the
+      ValueError: if the product of the contracted sizes is not a multiple of the block size, or the
         implementation is unknown.
 
     Example:
@@ -281,14 +281,14 @@ def scaled_dot_general(
     (lhs_contracted, rhs_contracted), (lhs_batch, rhs_batch) = dimension_numbers
     a, lead, rows = _as_stack(jnp.asarray(lhs), lhs_contracted, lhs_batch)
     b, _, columns = _as_stack(jnp.asarray(rhs), rhs_contracted, rhs_batch)
-    found = _quantized_product(tuple(configs), dtype)(a, b)
-    return found.reshape(*lead, *rows, *columns)
+    stacked_product = _quantized_product(tuple(configs), dtype)(a, b)
+    return stacked_product.reshape(*lead, *rows, *columns)
 
 
 def _as_stack(
     x: Array, contracted: Sequence[int], batch: Sequence[int]
 ) -> tuple[Array, Shape, Shape]:
-    """``x`` in the shape (batch, others, contracted), and the sizes of batch and of others."""
+    """Reshape ``x`` to (batch, others, contracted); return also the sizes of batch and others."""
     others = [d for d in range(x.ndim) if d not in contracted and d not in batch]
     sizes = [tuple([x.shape[d] for d in dims]) for dims in (batch, others, contracted)]
     moved = jnp.transpose(x, (*batch, *others, *contracted))

@@ -1,4 +1,4 @@
-"""Activations between two bounds: sigmoids, their piecewise linear forms, and their logarithms."""
+"""Bounded activations: sigmoids, their piecewise linear forms, and their logarithms."""
 
 import ricci_lax as lax
 import ricci_numpy as jnp
@@ -27,7 +27,7 @@ def sigmoid(x: ArrayLike) -> Array:
       Array([0.5     , 0.8807...], dtype=float32)
 
     See also:
-      ``log_sigmoid``, which does not lose small probabilities.
+      ``log_sigmoid``, which is accurate for small probabilities.
     """
     return lax.logistic(x)
 

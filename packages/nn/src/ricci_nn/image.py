@@ -1,4 +1,4 @@
-"""Resampling of images: the names of ``jax.image``."""
+"""Resampling of images, with the API of ``jax.image``."""
 
 from ._resizing import ResizeMethod as ResizeMethod
 from ._resizing import resize as resize

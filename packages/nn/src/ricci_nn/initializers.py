@@ -1,4 +1,4 @@
-"""Initializers: functions of a key, a shape and a dtype that make the first weights of a layer."""
+"""Initializers: functions of a key, a shape and a dtype that return a layer's initial weights."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -42,7 +42,7 @@ type Distribution = Literal["truncated_normal", "normal", "uniform"]
 
 @runtime_checkable
 class Initializer(Protocol):
-    """A function that makes the weights of a layer: ``init(key, shape, dtype, out_sharding)``."""
+    """Function ``init(key, shape, dtype, out_sharding)`` that returns a layer's weights."""
 
     def __call__(
         self,
@@ -54,7 +54,7 @@ class Initializer(Protocol):
 
 
 class ScaledInitializer(Protocol):
-    """A setting of ``variance_scaling`` that has a name, such as ``he_normal``."""
+    """A named configuration of ``variance_scaling``, such as ``he_normal``."""
 
     def __call__(
         self,
@@ -65,7 +65,7 @@ class ScaledInitializer(Protocol):
     ) -> Initializer: ...
 
 
-def _placed(x: Array, out_sharding: object) -> Array:
+def _constrain_sharding(x: Array, out_sharding: object) -> Array:
     return placement.as_asked(x, out_sharding)
 
 
@@ -75,7 +75,7 @@ def zeros(
     dtype: DTypeLike | None = None,
     out_sharding: object = None,
 ) -> Array:
-    """Weights that are all 0; the key is not used.
+    """Initialize with zeros; the key is not used.
 
     Args:
       key: not used.
@@ -98,7 +98,7 @@ def ones(
     dtype: DTypeLike | None = None,
     out_sharding: object = None,
 ) -> Array:
-    """Weights that are all 1; the key is not used.
+    """Initialize with ones; the key is not used.
 
     Args:
       key: not used.
@@ -116,7 +116,7 @@ def ones(
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer that repeats a value to the shape.
+    """An initializer that broadcasts a value to the shape.
 
     Args:
       value: a scalar, or an array that broadcasts to the shape.
@@ -138,8 +138,8 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
         dtype: DTypeLike | None = None,
         out_sharding: object = None,
     ) -> Array:
-        found = explicit_dtype(default if dtype is None else dtype)
-        return _placed(jnp.full(shape, value, found), out_sharding)
+        result_dtype = explicit_dtype(default if dtype is None else dtype)
+        return _constrain_sharding(jnp.full(shape, value, result_dtype), out_sharding)
 
     return init
 
@@ -168,9 +168,9 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
         dtype: DTypeLike | None = None,
         out_sharding: object = None,
     ) -> Array:
-        found = explicit_dtype(default if dtype is None else dtype)
-        x = random.uniform(key, shape, found)
-        return _placed(jnp.multiply(x, jnp.asarray(scale, found)), out_sharding)
+        result_dtype = explicit_dtype(default if dtype is None else dtype)
+        x = random.uniform(key, shape, result_dtype)
+        return _constrain_sharding(jnp.multiply(x, jnp.asarray(scale, result_dtype)), out_sharding)
 
     return init
 
@@ -199,9 +199,9 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
         dtype: DTypeLike | None = None,
         out_sharding: object = None,
     ) -> Array:
-        found = explicit_dtype(default if dtype is None else dtype)
-        x = random.normal(key, shape, found)
-        return _placed(jnp.multiply(x, jnp.asarray(stddev, found)), out_sharding)
+        result_dtype = explicit_dtype(default if dtype is None else dtype)
+        x = random.normal(key, shape, result_dtype)
+        return _constrain_sharding(jnp.multiply(x, jnp.asarray(stddev, result_dtype)), out_sharding)
 
     return init
 
@@ -212,7 +212,7 @@ def truncated_normal(
     lower: ArrayLike = -2.0,
     upper: ArrayLike = 2.0,
 ) -> Initializer:
-    """An initializer that draws normal numbers, truncated to given bounds.
+    """An initializer that draws truncated normal numbers.
 
     Args:
       stddev: the standard deviation of the normal distribution before it is truncated.
@@ -236,22 +236,22 @@ def truncated_normal(
         dtype: DTypeLike | None = None,
         out_sharding: object = None,
     ) -> Array:
-        found = explicit_dtype(default if dtype is None else dtype)
-        x = random.truncated_normal(key, lower, upper, shape, found)
-        return _placed(jnp.multiply(x, jnp.asarray(stddev, found)), out_sharding)
+        result_dtype = explicit_dtype(default if dtype is None else dtype)
+        x = random.truncated_normal(key, lower, upper, shape, result_dtype)
+        return _constrain_sharding(jnp.multiply(x, jnp.asarray(stddev, result_dtype)), out_sharding)
 
     return init
 
 
 def _product(shape: Sequence[int], axes: Axes) -> int:
-    """The product of the sizes of some axes."""
+    """The product of the sizes of axes."""
     return shape[axes] if isinstance(axes, int) else prod(shape[a] for a in axes)
 
 
 def _fans(
     shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
 ) -> tuple[float, float]:
-    """The fan-in and the fan-out: how many inputs an output has, how many outputs an input."""
+    """The fan-in (inputs of an output) and the fan-out (outputs of an input)."""
     if len(shape) <= 1 and (in_axis, out_axis) == (-2, -1):
         raise ValueError(
             f"variance_scaling: weights of rank {len(shape)} do not show which axes are inputs and "
@@ -266,7 +266,7 @@ def _fans(
 def _complex_disc(
     key: ArrayLike, shape: Shape, dtype: np.dtype, radius_of: Callable[[Array], Array]
 ) -> Array:
-    """Complex numbers of uniform angle; ``radius_of`` makes the radius from a uniform number."""
+    """Complex numbers of uniform angle; ``radius_of`` maps a uniform number to the radius."""
     part = np.dtype(f"float{np.dtype(dtype).itemsize * 4}")
     key_r, key_theta = random.split(key)
     radius = radius_of(random.uniform(key_r, shape, part))
@@ -308,7 +308,7 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """An initializer whose variance is ``scale`` divided by the fan-in or fan-out of the layer.
+    """An initializer of variance ``scale`` over the fan-in or fan-out of the layer.
 
     Args:
       scale: the numerator of the variance.
@@ -324,7 +324,7 @@ def variance_scaling(
       An ``Initializer``.
 
     Raises:
-      ValueError: if the mode or the distribution is unknown, or the shape has no such axes.
+      ValueError: if the mode or the distribution is unknown, or an axis is out of bounds.
 
     Example:
       >>> import ricci
@@ -344,7 +344,7 @@ def variance_scaling(
         dtype: DTypeLike | None = None,
         out_sharding: object = None,
     ) -> Array:
-        found = explicit_dtype(default if dtype is None else dtype)
+        result_dtype = explicit_dtype(default if dtype is None else dtype)
         sizes = as_sizes(shape)
         fan_in, fan_out = _fans(sizes, in_axis, out_axis, batch_axis) if prod(sizes) else (1, 1)
         match mode:
@@ -361,33 +361,33 @@ def variance_scaling(
                     f"variance_scaling: mode={mode!r} is unknown; it is 'fan_in', 'fan_out', "
                     "'fan_avg' or 'fan_geo_avg'."
                 )
-        variance = np.array(scale / denominator, found)[()]
-        is_complex = issubdtype(found, np.complexfloating)
+        variance = np.array(scale / denominator, result_dtype)[()]
+        is_complex = issubdtype(result_dtype, np.complexfloating)
         match distribution:
             case "normal":
-                x = random.normal(key, sizes, found)
+                x = random.normal(key, sizes, result_dtype)
                 result = jnp.multiply(x, jnp.sqrt(variance))
             case "uniform" if is_complex:
-                x = _complex_uniform(key, sizes, found)
+                x = _complex_uniform(key, sizes, result_dtype)
                 result = jnp.multiply(x, jnp.sqrt(variance))
             case "uniform":
-                x = random.uniform(key, sizes, found, -1)
-                three = np.array(3, found)[()]
+                x = random.uniform(key, sizes, result_dtype, -1)
+                three = np.array(3, result_dtype)[()]
                 result = jnp.multiply(x, jnp.sqrt(jnp.multiply(three, variance)))
             case "truncated_normal":
-                cut = np.array(_CUT_STDDEV_COMPLEX if is_complex else _CUT_STDDEV, found)[()]
+                cut = np.array(_CUT_STDDEV_COMPLEX if is_complex else _CUT_STDDEV, result_dtype)[()]
                 stddev = jnp.divide(jnp.sqrt(variance), cut)
                 if is_complex:
-                    x = _complex_truncated_normal(key, 2, sizes, found)
+                    x = _complex_truncated_normal(key, 2, sizes, result_dtype)
                 else:
-                    x = random.truncated_normal(key, -2, 2, sizes, found)
+                    x = random.truncated_normal(key, -2, 2, sizes, result_dtype)
                 result = jnp.multiply(x, stddev)
             case _:
                 raise ValueError(
                     f"variance_scaling: distribution={distribution!r} is unknown; it is "
                     "'truncated_normal', 'normal' or 'uniform'."
                 )
-        return _placed(result, out_sharding)
+        return _constrain_sharding(result, out_sharding)
 
     return init
 
@@ -395,7 +395,7 @@ def variance_scaling(
 def _scaled(
     scale: float, mode: Mode, distribution: Distribution, name: str, summary: str, source: str
 ) -> ScaledInitializer:
-    """A named setting of ``variance_scaling``, with its documentation."""
+    """A named configuration of ``variance_scaling``, with its documentation."""
 
     def initializer(
         in_axis: Axes = -2,
@@ -457,7 +457,7 @@ def orthogonal(
 ) -> Initializer:
     """An initializer that draws orthogonal matrices, uniform by Haar's measure.
 
-    If they are not square, their columns are orthonormal, or their rows where these are fewer.
+    If they are not square, their columns are orthonormal, or their rows if there are fewer rows.
 
     Args:
       scale: the factor of the matrices.
@@ -487,24 +487,24 @@ def orthogonal(
         dtype: DTypeLike | None = None,
         out_sharding: object = None,
     ) -> Array:
-        found = explicit_dtype(default if dtype is None else dtype)
+        result_dtype = explicit_dtype(default if dtype is None else dtype)
         sizes = as_sizes(shape)
         if len(sizes) < 2:
             raise ValueError(f"orthogonal: the shape must have at least two sizes, got {sizes}.")
         columns = sizes[column_axis]
-        rest = list(sizes)
-        del rest[column_axis]
-        rows = prod(rest)
-        x = random.normal(key, (max(rows, columns), min(rows, columns)), found)
+        other_sizes = list(sizes)
+        del other_sizes[column_axis]
+        rows = prod(other_sizes)
+        x = random.normal(key, (max(rows, columns), min(rows, columns)), result_dtype)
         q, r = jnp.linalg.qr(x)
-        # Multiplied by the signs of R's diagonal, Q is uniform; as QR gives it, it is not. See
+        # Q itself is not uniform; multiplied by the signs of R's diagonal, it is. See
         # Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
         q = jnp.multiply(q, lax.expand_dims(lax.sign(jnp.diagonal(r)), (0,)))
         if columns > rows:
             q = q.T
-        q = jnp.reshape(jnp.transpose(q), (columns, *rest))
+        q = jnp.reshape(jnp.transpose(q), (columns, *other_sizes))
         q = jnp.moveaxis(q, 0, column_axis)
-        return _placed(jnp.multiply(jnp.asarray(scale, found), q), out_sharding)
+        return _constrain_sharding(jnp.multiply(jnp.asarray(scale, result_dtype), q), out_sharding)
 
     return init
 
@@ -542,7 +542,7 @@ def delta_orthogonal(
         dtype: DTypeLike | None = None,
         out_sharding: object = None,
     ) -> Array:
-        found = explicit_dtype(default if dtype is None else dtype)
+        result_dtype = explicit_dtype(default if dtype is None else dtype)
         sizes = as_sizes(shape)
         if len(sizes) not in (3, 4, 5):
             raise ValueError(f"delta_orthogonal: the shape must have 3, 4 or 5 sizes, got {sizes}.")
@@ -551,11 +551,11 @@ def delta_orthogonal(
                 "delta_orthogonal: there must not be more inputs than outputs, but the shape "
                 f"{sizes} has {sizes[-2]} and {sizes[-1]}."
             )
-        matrix = orthogonal(scale, column_axis, found)(key, sizes[-2:])
+        matrix = orthogonal(scale, column_axis, result_dtype)(key, sizes[-2:])
         before = [(n - 1) // 2 for n in sizes[:-2]]
         padding = [(b, n - 1 - b, 0) for b, n in zip(before, sizes[:-2], strict=True)]
         matrix = lax.expand_dims(matrix, tuple(range(len(padding))))
-        padded = lax.pad(matrix, np.array(0, found)[()], [*padding, (0, 0, 0), (0, 0, 0)])
-        return _placed(padded, out_sharding)
+        padded = lax.pad(matrix, np.array(0, result_dtype)[()], [*padding, (0, 0, 0), (0, 0, 0)])
+        return _constrain_sharding(padded, out_sharding)
 
     return init

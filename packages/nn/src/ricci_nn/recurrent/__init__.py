@@ -1,4 +1,4 @@
-"""Recurrent layers. Imported when it is first used."""
+"""Recurrent layers. Imported on first use."""
 
 from ricci_ir import export_names as _export_names
 

@@ -1,4 +1,4 @@
-"""Long short-term memory: layers of it over sequences of different lengths.
+"""Long short-term memory (LSTM) layers over sequences of different lengths.
 
 S. Hochreiter, J. Schmidhuber: Long short-term memory (1997); F. A. Gers et al.: Learning to forget
 (2000) for the forget gate.
@@ -44,7 +44,7 @@ def lstm(
     bidirectional: bool,
     precision: PrecisionLike = None,
 ) -> tuple[Array, Array, Array]:
-    """Layers of LSTM units, applied to a batch of sequences. It runs on every platform.
+    """Apply LSTM layers to a batch of sequences, on every platform.
 
     Args:
       x: the sequences, of shape ``(batch, length, input_size)``.
@@ -52,14 +52,14 @@ def lstm(
         ``(layers, batch, hidden_size)``; with two directions there are twice as many layers, the
         backward direction following the forward one.
       weights: the vector of weights, see ``init_lstm_weight``.
-      seq_lengths: the length of each sequence, integers of shape ``(batch,)``. What follows in
-        ``x`` is not read, and the outputs there are zero. Of an empty sequence the states stay
-        those to start from.
+      seq_lengths: the length of each sequence, integers of shape ``(batch,)``. Later elements of
+        ``x`` are not used, and the outputs there are zero. For an empty sequence the final states
+        are the initial ones.
       input_size, hidden_size: the numbers of features.
       num_layers: the number of layers. Each takes the outputs of the one before.
-      dropout: the part of the outputs between layers that are set to zero, the others being
-        enlarged. The choice is the same in each call.
-      bidirectional: whether each layer also runs backward. Its outputs are put side by side.
+      dropout: the fraction of the outputs between layers that are set to zero, the others being
+        scaled up. The mask is the same in each call.
+      bidirectional: whether each layer also runs backward. The outputs are concatenated.
       precision: the precision of the products of matrices.
 
     Returns:
@@ -67,7 +67,7 @@ def lstm(
       and the hidden states and the cells at the end of each sequence, of the shape of ``h_0``.
 
     Raises:
-      ValueError: if a shape does not fit.
+      ValueError: if a shape is wrong.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -80,7 +80,7 @@ def lstm(
     """
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     sizes = (input_size, hidden_size, bidirectional)
-    return _checked(x, h_0, c_0, parts, seq_lengths, *sizes, dropout, precision)
+    return _check_and_run(x, h_0, c_0, parts, seq_lengths, *sizes, dropout, precision)
 
 
 @api_boundary
@@ -99,7 +99,7 @@ def lstm_ref(
     dropout: float,
     bidirectional: bool,
 ) -> tuple[Array, Array, Array]:
-    """Like ``lstm``, with the matrices and biases that ``unpack_lstm_weights`` gives.
+    """``lstm`` with the matrices and biases that ``unpack_lstm_weights`` returns.
 
     Args:
       x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional: as in
@@ -110,7 +110,7 @@ def lstm_ref(
       As ``lstm``.
 
     Raises:
-      NotImplementedError: if there is dropout, which this form does not have.
+      NotImplementedError: if ``dropout`` is not 0, which is not supported.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -124,11 +124,11 @@ def lstm_ref(
     """
     if dropout:
         raise NotImplementedError(
-            f"lstm_ref computes without dropout, but dropout is {dropout}. Call lstm, or give 0."
+            f"lstm_ref does not support dropout, got {dropout}. Call lstm, or pass 0."
         )
     parts = (W_ih, W_hh, b_ih, b_hh)
     sizes = (input_size, hidden_size, bidirectional)
-    return _checked(x, h_0, c_0, parts, seq_lengths, *sizes, 0.0, None)
+    return _check_and_run(x, h_0, c_0, parts, seq_lengths, *sizes, 0.0, None)
 
 
 def lstm_fwd(
@@ -144,7 +144,7 @@ def lstm_fwd(
     bidirectional: bool,
     precision: PrecisionLike,
 ) -> tuple[tuple[Array, Array, Array], Any]:
-    """The results of ``lstm``, and what ``lstm_bwd`` needs for the cotangents.
+    """The results of ``lstm``, and the residuals for ``lstm_bwd``.
 
     Args:
       x, h_0, c_0, seq_lengths: as in ``lstm``.
@@ -183,7 +183,7 @@ def lstm_bwd(
 
     Args:
       input_size, hidden_size, num_layers, dropout, bidirectional, precision: as in ``lstm``.
-      residuals: what ``lstm_fwd`` has returned.
+      residuals: the residuals that ``lstm_fwd`` returned.
       gradients: the cotangents of the three results.
 
     Returns:
@@ -204,7 +204,7 @@ def lstm_bwd(
     return *residuals(gradients), None
 
 
-def _checked(
+def _check_and_run(
     x: ArrayLike,
     h_0: ArrayLike,
     c_0: ArrayLike,
@@ -216,12 +216,12 @@ def _checked(
     dropout: float,
     precision: PrecisionLike,
 ) -> _States:
-    given = jnp.asarray(x), jnp.asarray(h_0), jnp.asarray(c_0), jnp.asarray(seq_lengths)
+    arrays = jnp.asarray(x), jnp.asarray(h_0), jnp.asarray(c_0), jnp.asarray(seq_lengths)
     count = len(parts[0])
-    _check_shapes(*given, input_size, (count, hidden_size))
+    _check_shapes(*arrays, input_size, (count, hidden_size))
     flat = [part[i] for part in parts for i in range(count)]
     directions = 2 if bidirectional else 1
-    return _layers(*given, *flat, directions=directions, dropout=dropout, precision=precision)
+    return _layers(*arrays, *flat, directions=directions, dropout=dropout, precision=precision)
 
 
 @composite("lstm")
@@ -235,25 +235,25 @@ def _layers(
     dropout: float,
     precision: PrecisionLike,
 ) -> _States:
-    """All layers; ``flat`` holds the matrices and biases of each kind in turn."""
+    """Run all layers; ``flat`` has the matrices and biases of each kind in turn."""
     count = len(flat) // 4
-    # Time comes first, as scan needs it.
+    # Time comes first, for scan.
     outputs = jnp.swapaxes(x, 0, 1)
     present = (jnp.arange(outputs.shape[0])[:, None] < lengths)[..., None]
     hidden: list[Array] = []
     cells: list[Array] = []
     for first in range(0, count, directions):
         if first and dropout:
-            outputs = _dropped(outputs, first // directions, dropout)
-        found: list[Array] = []
+            outputs = _dropout(outputs, first // directions, dropout)
+        layer_outputs: list[Array] = []
         for i in range(first, first + directions):
-            own = flat[i::count]
-            run = partial(_direction, outputs, present, *own, precision=precision)
+            weights = flat[i::count]
+            run = partial(_direction, outputs, present, *weights, precision=precision)
             h, c, ys = run(h_0[i], c_0[i], backward=i > first)
             hidden.append(h)
             cells.append(c)
-            found.append(ys)
-        outputs = jnp.concatenate(found, axis=-1)
+            layer_outputs.append(ys)
+        outputs = jnp.concatenate(layer_outputs, axis=-1)
     return jnp.swapaxes(outputs, 0, 1), jnp.stack(hidden), jnp.stack(cells)
 
 
@@ -270,30 +270,30 @@ def _direction(
     backward: bool,
     precision: PrecisionLike,
 ) -> tuple[Array, Array, Array]:
-    """One layer in one direction: the last hidden state and cell, and all outputs.
+    """Run one layer in one direction; return the last hidden state and cell, and all outputs.
 
-    Backward, a sequence begins at its own end: until then the state stays what it is.
+    Backward, a sequence begins at its end: the state does not change before.
     """
-    # What the input adds to the gates is one product for all times.
-    given = jnp.matmul(xs, w_ih.T, precision=precision) + b_ih + b_hh
+    # The input's contribution to the gates is one product for all times.
+    input_gates = jnp.matmul(xs, w_ih.T, precision=precision) + b_ih + b_hh
 
     def step(state: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[Any, Array]:
         h, c = state
-        gates, here = row
+        gates, is_present = row
         gates = gates + jnp.matmul(h, w_hh.T, precision=precision)
         enter, forget, new, leave = jnp.split(gates, 4, axis=-1)
         cell = sigmoid(forget) * c + sigmoid(enter) * jnp.tanh(new)
         output = sigmoid(leave) * jnp.tanh(cell)
-        after = jnp.where(here, output, h), jnp.where(here, cell, c)
-        return after, jnp.where(here, output, jnp.zeros_like(output))
+        after = jnp.where(is_present, output, h), jnp.where(is_present, cell, c)
+        return after, jnp.where(is_present, output, jnp.zeros_like(output))
 
-    (h, c), ys = lax.scan(step, (h, c), (given, present), reverse=backward)
+    (h, c), ys = lax.scan(step, (h, c), (input_gates, present), reverse=backward)
     return h, c, ys
 
 
-def _dropped(outputs: Array, layer: int, rate: float) -> Array:
-    kept = bernoulli(fold_in(key(0), layer), 1.0 - rate, outputs.shape)
-    return jnp.where(kept, outputs / (1.0 - rate), jnp.zeros_like(outputs))
+def _dropout(outputs: Array, layer: int, rate: float) -> Array:
+    mask = bernoulli(fold_in(key(0), layer), 1.0 - rate, outputs.shape)
+    return jnp.where(mask, outputs / (1.0 - rate), jnp.zeros_like(outputs))
 
 
 def _check_shapes(

@@ -1,4 +1,4 @@
-"""The weights of an LSTM as one vector, in the order that cuDNN has them.
+"""The weights of an LSTM as one vector, in cuDNN's order.
 
 First come the matrices, layer by layer and in each layer direction by direction: that of the input
 and that of the hidden state, each with a row for every gate of every unit. Then come the biases in
@@ -27,7 +27,7 @@ type _ByLayer = dict[int, Array]
 
 
 class _Part(NamedTuple):
-    """A matrix or bias in the vector: which one, of which layer and direction, and its shape."""
+    """A matrix or bias in the vector: its kind, its layer and direction, and its shape."""
 
     kind: str
     layer: int
@@ -102,7 +102,7 @@ def _split(
     if weights.shape != (count,):
         raise ValueError(
             f"an LSTM of these sizes has {count} weights in one vector, but the weights have the "
-            f"shape {weights.shape}. Make them with init_lstm_weight."
+            f"shape {weights.shape}. Create them with init_lstm_weight."
         )
     start = 0
     for part in _parts(input_size, hidden_size, num_layers, bidirectional):
@@ -114,7 +114,7 @@ def _split(
 def unpack_lstm_weights(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[_ByLayer, _ByLayer, _ByLayer, _ByLayer]:
-    """The matrices and biases in a vector of weights.
+    """Unpack a vector of weights into matrices and biases.
 
     Args:
       weights: the vector of weights, see ``init_lstm_weight``.
@@ -135,16 +135,16 @@ def unpack_lstm_weights(
       >>> W_ih[0].shape, b_hh[0].shape
       ((4, 1), (4,))
     """
-    found: dict[str, _ByLayer] = {"W_ih": {}, "W_hh": {}, "b_ih": {}, "b_hh": {}}
+    parts: dict[str, _ByLayer] = {"W_ih": {}, "W_hh": {}, "b_ih": {}, "b_hh": {}}
     for part, values in _split(weights, input_size, hidden_size, num_layers, bidirectional):
-        found[part.kind][part.layer] = values.reshape(part.shape)
-    return found["W_ih"], found["W_hh"], found["b_ih"], found["b_hh"]
+        parts[part.kind][part.layer] = values.reshape(part.shape)
+    return parts["W_ih"], parts["W_hh"], parts["b_ih"], parts["b_hh"]
 
 
 def swap_lstm_gates(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Array:
-    """The weights with the last two gates of each part exchanged, as MIOpen has them.
+    """Exchange the last two gates of each part of the weights, for MIOpen's order.
 
     Args:
       weights, input_size, hidden_size, num_layers, bidirectional: as for ``unpack_lstm_weights``.
