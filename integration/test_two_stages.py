@@ -12,7 +12,7 @@ import pytest
 
 import ricci
 import ricci.numpy as jnp
-from ricci_xla.executables import _compiled, _two_stages
+from ricci_xla.compile import _call, _compile, _two_stages
 
 X = np.linspace(-2, 2, 64, dtype="float32").reshape(8, 8)
 
@@ -24,13 +24,13 @@ def model(x):
 @pytest.fixture(autouse=True)
 def python_calls(monkeypatch):
     """The calls of compiled programs that came to Python."""
-    found, call = [], _compiled.CompiledProgram.call
+    found, call = [], _call.CompiledProgram.call
 
     def counting(self, leaves):
         found.append(self)
         return call(self, leaves)
 
-    monkeypatch.setattr(_compiled.CompiledProgram, "call", counting)
+    monkeypatch.setattr(_call.CompiledProgram, "call", counting)
     return found
 
 
@@ -64,7 +64,7 @@ def second_stage(monkeypatch):
 
             return stages(once, options)
 
-        monkeypatch.setattr(_compiled, "compile_in_stages", compile_in_stages)
+        monkeypatch.setattr(_compile, "compile_in_stages", compile_in_stages)
 
     return use
 

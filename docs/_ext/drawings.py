@@ -96,7 +96,7 @@ _CALL = (
     ("linearize", "each jvp rule runs; what has a tangent is on the tape", "autodiff"),
     ("transpose", "the tape is read backwards: the program of the gradient", "autodiff"),
     ("lower", "each equation writes its operations as StableHLO text", "stablehlo"),
-    ("compile", "XLA makes an executable of the text", "xla: executables"),
+    ("compile", "XLA makes an executable of the text", "xla: compile"),
     ("run", "later calls with these types begin here, in C++", "xla: calls"),
 )
 

@@ -4,14 +4,14 @@ from ricci_ir import export_names as _export_names
 
 from .arrays import *
 from .calls import *
+from .compile import *
+from .compile import _mlir_rules as _mlir_rules
 from .devices import *
 from .devices import _logging as _logging
 
 # The function, which has the name of its room: type checkers would take it for the module.
 from .devices import devices as devices
-from .executables import *
-from .executables import _mlir_rules as _mlir_rules
 from .meshes import *
-from .programs import *
+from .tracing import *
 
 _export_names(globals())

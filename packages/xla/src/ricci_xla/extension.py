@@ -6,15 +6,15 @@ of a program's buffers.
 
 from ricci_ir import export_names as _export_names
 
-from .executables._module_transformations import PipelineStage as PipelineStage
-from .executables._module_transformations import (
+from .compile._module_transformations import PipelineStage as PipelineStage
+from .compile._module_transformations import (
     clear_hlo_module_transformation as clear_hlo_module_transformation,
 )
-from .executables._module_transformations import (
+from .compile._module_transformations import (
     register_hlo_module_transformation as register_hlo_module_transformation,
 )
-from .executables._results_handler import ResultsHandler as ResultsHandler
-from .executables._results_handler import (
+from .compile._results_handler import ResultsHandler as ResultsHandler
+from .compile._results_handler import (
     global_avals_to_results_handler as global_avals_to_results_handler,
 )
 from .meshes._thread_resources import ResourceEnv as ResourceEnv

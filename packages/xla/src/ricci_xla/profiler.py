@@ -23,7 +23,7 @@ from ._profiler_types import ProfileOptions as ProfileOptions
 from ._profiler_types import ProfilerServer, ProfilerSession, TraceMe
 from .devices._client import get_backend
 from .devices._plugins import find_plugins, likely_plugins
-from .programs._profiling import profiling
+from .tracing._profiling import profiling
 
 # The one that Perfetto's page may read from.
 _PERFETTO_PORT = 9001

@@ -42,17 +42,17 @@ from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._donation import name_repeated
 from ricci_xla.arrays._interchange import from_dlpack
 from ricci_xla.arrays._placement import array_from_host
+from ricci_xla.compile._compile import compile_program
+from ricci_xla.compile._dispatch import FastPath, make_fast_callable
+from ricci_xla.compile._effects import runtime_tokens
+from ricci_xla.compile._nan_checks import checks_results
+from ricci_xla.compile._place import Options
 from ricci_xla.devices._guards import unguarded
 from ricci_xla.devices._listing import local_devices
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
 from ricci_xla.devices._state import device_mesh
-from ricci_xla.executables._compiled import compile_program
-from ricci_xla.executables._dispatch import FastPath, make_fast_callable
-from ricci_xla.executables._effects import runtime_tokens
-from ricci_xla.executables._nan_checks import checks_results
-from ricci_xla.executables._program_devices import Options
 from ricci_xla.meshes._current_mesh import default_sharding
-from ricci_xla.programs._program import Program
+from ricci_xla.tracing._program import Program
 
 from . import _first_calls as first_calls
 

@@ -8,7 +8,7 @@ from ricci_pytree import keystr, tree_flatten_with_path
 from ricci_xla.arrays._layout import Format, Layout
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import UNCONSTRAINED, PartitionSpec
-from ricci_xla.programs._program import function_name
+from ricci_xla.tracing._program import function_name
 
 from ._inner_shardings import ProgramShardings
 

@@ -10,7 +10,7 @@ from typing import Any
 from ricci_ir import AbstractValue, Array, Jaxpr, PyTree, ShapedArray, context, eval_trace
 from ricci_pytree import PyTreeDef, flatten_axes
 from ricci_xla.arrays._layout import Format
-from ricci_xla.executables._program_devices import Layouts
+from ricci_xla.compile._place import Layouts
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._current_mesh import (
     sharding_in_program,

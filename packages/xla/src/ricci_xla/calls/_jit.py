@@ -1,7 +1,7 @@
 """``jit``: compiles a function with XLA on its first call; later calls are dispatched from C++."""
 
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
@@ -9,178 +9,30 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 from ricci_ir import (
     Array,
     Cache,
-    DonatingCall,
     PyTree,
-    Tracer,
     api_boundary,
-    check_distinct,
-    context,
-    current_source,
     ensure_compile_time_eval,
-    eval_jaxpr,
-    eval_trace,
-    is_observed,
-    notify,
     register_described,
-    staged_call,
 )
-from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._across_processes import across_processes
-from ricci_xla.arrays._donation import donating, name_repeated
+from ricci_xla.arrays._donation import donating
 from ricci_xla.arrays._layout import Format, relayout
-from ricci_xla.devices._client import get_backend
+from ricci_xla.compile._dispatch import FastPath, make_fast_callable
+from ricci_xla.compile._place import Options
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import Device
-from ricci_xla.executables._compiled import compile_program
-from ricci_xla.executables._dispatch import FastPath, make_fast_callable
-from ricci_xla.executables._nan_checks import checks_results
-from ricci_xla.executables._program_devices import Options
-from ricci_xla.executables._two_stages import two_stage_compilation
-from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import Sharding
-from ricci_xla.programs._arguments import (
-    Arguments,
-    Split,
-    donated_leaves,
-    resolve_arguments,
-    split_static,
-)
-from ricci_xla.programs._inline import Inline, inline_time
-from ricci_xla.programs._program import (
-    Program,
-    abstract_leaves,
-    check_function,
-    function_name,
-    programs,
-    trace_program,
-)
-from ricci_xla.programs._remembered import memories
+from ricci_xla.tracing._arguments import resolve_arguments
+from ricci_xla.tracing._inline import Inline, inline_time
+from ricci_xla.tracing._program import check_function, function_name
 
-from ._given_shardings import check_positional, checked_shardings
-from ._inner_shardings import (
-    ProgramShardings,
-    check_leaves,
-    inner_shardings,
-    layout_leaves,
-    sharding_leaves,
-)
-from ._memory_errors import run
-from ._references import HeldCall, held_call
+from ._given_shardings import checked_shardings
+from ._jit_function import JitFunction
 from ._stages import Lowered, Traced, Wrapped
 
 __all__ = [
     "jit",
 ]
-
-
-class JitInfo:
-    """A jitted function's Python function, static and donated arguments, options and cache."""
-
-    __slots__ = (
-        "__weakref__",
-        "_options",
-        "arguments",
-        "backend",
-        "cache",
-        "earlier",
-        "fun",
-        "in_shardings",
-        "inline",
-        "out_shardings",
-    )
-
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        arguments: Arguments,
-        options: Options,
-        inline: Inline,
-        in_shardings: PyTree,
-        out_shardings: PyTree,
-        backend: str | None,
-    ):
-        self.fun = fun
-        self.arguments = arguments
-        self._options = options
-        self.backend = backend
-        self.inline = inline
-        self.in_shardings = in_shardings
-        self.out_shardings = out_shardings
-        self.cache, self.earlier = programs.of(fun, arguments, inline)
-
-    @property
-    def options(self) -> Options:
-        """The options that all calls share. A backend is looked for when a call needs it."""
-        if self.backend is not None and self._options.device is None:
-            device = get_backend(self.backend).local_devices()[0]
-            self._options = self._options._replace(device=device)
-        return self._options
-
-    @property
-    def key(self) -> Hashable:
-        """What distinguishes the programs of wrappers of one function, as far as it is hashable."""
-        donated = self.arguments.donate_argnums, self.arguments.donate_argnames
-        return self._options, self.backend, self.inline, donated
-
-    @property
-    def described(self) -> tuple[Any, ...]:
-        """What ``jit`` was given besides the function."""
-        given = self.in_shardings, self.out_shardings
-        return self.arguments, self._options, self.backend, self.inline, *given
-
-    def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Split]:
-        """The program of a call, and the call's arguments, flattened."""
-        if kwargs and self.in_shardings is not None:
-            check_positional(self.fun, self.in_shardings, kwargs)
-        split = split_static(self.arguments, self.fun, args, kwargs)
-        # Objects that hold an array are read now, since the function may put another into them.
-        for i, x in enumerate(split.leaves):
-            if hasattr(type(x), "__jax_array__"):
-                split.leaves[i] = x.__jax_array__()
-        avals = abstract_leaves(self.fun, split)
-        program = trace_program(self.fun, split, avals, self.cache, self.earlier)
-        check_distinct(
-            program.name, [*program.consts, *split.leaves], lambda: program.arg_names or ()
-        )
-        return program, split
-
-    def options_for(
-        self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Options:
-        """The options of a call, with donation and shardings for each leaf."""
-        options = self.options
-        # Checking results may run the program again, for which its arguments must not be donated.
-        if not checks_results():
-            options = options._replace(donated=donated_leaves(self.arguments, args, kwargs))
-        if self.in_shardings is not None:
-            options = options._replace(in_shardings=self.argument_shardings(program))
-            if not isinstance(self.in_shardings, ProgramShardings):
-                given = (self.in_shardings, None)
-                layouts = layout_leaves("in_shardings", program.in_tree, given)
-                options = options._replace(in_layouts=layouts)
-        if self.out_shardings is not None:
-            options = options._replace(out_shardings=self.result_shardings(program))
-            layouts = layout_leaves("out_shardings", program.out_tree, self.out_shardings)
-            options = options._replace(out_layouts=layouts)
-        return options
-
-    def argument_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
-        """For each leaf of the arguments the sharding that it must have, if one was given."""
-        given = self.in_shardings
-        if isinstance(given, ProgramShardings):
-            return tuple(given.find(program.jaxpr)[len(program.consts) :])
-        found = sharding_leaves("in_shardings", program.in_tree, (given, None))
-        avals = program.jaxpr.in_avals[len(program.consts) :]
-        names = [f"argument {name} of jit({program.name})" for name in program.arg_names]
-        check_leaves(found, avals, names)
-        return found
-
-    def result_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
-        """For each leaf of the result likewise."""
-        found = sharding_leaves("out_shardings", program.out_tree, self.out_shardings)
-        names = [f"{info} of jit({program.name})" for info in program.result_info]
-        check_leaves(found, program.jaxpr.out_avals, names)
-        return found
 
 
 if TYPE_CHECKING:
@@ -339,64 +191,21 @@ def jit(
         keep_unused=keep_unused,
         compiler_options=tuple(sorted((compiler_options or {}).items())),
     )
-    info = JitInfo(fun, arguments, options, inline_time(inline), **given, backend=backend)
+    info = JitFunction(fun, arguments, options, inline_time(inline), **given, backend=backend)
 
     if arguments.donate_argnames:
         donating.add(info)
 
     across = getattr(in_shardings, "across", None)
-
-    def on_miss(*args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
-        if across is not None:
-            done = across(args, kwargs)
-            if done is not None:
-                return done[0], None
-        call = None
-        if memories.calls is not None:
-            call = memories.calls.begin(info, args, kwargs)
-        if call is None:
-            program, split = info.trace(args, kwargs)
-        else:
-            known = call.answer()
-            if known is not None:
-                return known
-            with call:
-                program, split = info.trace(args, kwargs)
-        if _is_traced(program, split):
-            program.report_miss()
-            donated = donated_leaves(info.arguments, args, kwargs)
-            if is_observed():
-                _notify_donating(program, donated)
-            return _call_in_trace(info, program, split, donated), None
-        call_options = info.options_for(program, args, kwargs)
-        held = held_call(program, split.leaves)
-        if held is not None:
-            return _call_held(held, call_options)
-        if call_options.donated:
-            name_repeated(program.name, program.arg_names, split.leaves, call_options.donated)
-        compiled = compile_program(
-            program, split.leaves, call_options, in_stages=two_stage_compilation.value
-        )
-        program.report_miss()
-        if call is not None:
-            call.keep(compiled)
-        was_provisional = compiled.is_provisional
-        outs, fast = run(compiled, split.leaves, call_options)
-        if was_provisional and not compiled.is_provisional:
-            function = itself()
-            if function is not None:
-                function._clear_cache()  # C++ has noted that such calls come to Python
-        return tree_unflatten(program.out_tree, outs), fast
-
     jitted = make_fast_callable(
         function_name(fun),
-        on_miss,
+        info.on_miss if across is None else _across_first(across, info.on_miss),
         fun=fun,
         static_argnums=arguments.static_argnums,
         static_argnames=arguments.static_argnames,
-        cache_key=_cache_key(info),
+        cache_key=info.dispatch_key,
     )
-    itself = weakref.ref(jitted)  # the function is freed without the garbage collector
+    info.dispatcher = weakref.ref(jitted)
     update_wrapper(jitted, fun)
     jitted._jit_info = info
     return jitted
@@ -406,11 +215,17 @@ if not TYPE_CHECKING:  # it would lose the overloads
     jit = api_boundary(jit)
 
 
-def _cache_key(info: JitInfo) -> Hashable:
-    """The part of the dispatcher's key that differs between wrappers of one function."""
-    if info.in_shardings is not None or info.out_shardings is not None:
-        return object()  # equal to nothing else, since pytrees of shardings may not be hashable
-    return info.key
+type _Miss = Callable[..., tuple[Any, FastPath | None]]
+
+
+def _across_first(across: Callable[..., tuple[Any] | None], on_miss: _Miss) -> _Miss:
+    """Serve the calls on arrays of several processes by ``across``, and others by ``on_miss``."""
+
+    def on_call(*args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
+        done = across(args, kwargs)
+        return on_miss(*args, **kwargs) if done is None else (done[0], None)
+
+    return on_call
 
 
 @api_boundary
@@ -430,7 +245,7 @@ def _eval_shape(jitted: Any, *args: object, **kwargs: object) -> PyTree:
 
 def _clear_cache(jitted: Any) -> None:
     """Clear the function's cache. Later calls trace and compile it again."""
-    info: JitInfo = jitted._jit_info
+    info: JitFunction = jitted._jit_info
     info.cache.clear()
     if info.earlier is not None:
         info.earlier.clear()
@@ -466,68 +281,8 @@ for _name, _method in {
     setattr(runtime.PjitFunction, _name, _JitMethod(_name, _method))
 
 
-def _is_traced(program: Program, split: Split) -> bool:
-    """Whether a call is part of a traced function, so that it must be recorded and not run."""
-    return (
-        context.trace is not eval_trace
-        or any(isinstance(x, Tracer) for x in split.leaves)
-        or any(isinstance(x, Tracer) for x in program.consts)
-    )
-
-
-def _call_held(held: HeldCall, options: Options) -> tuple[Any, FastPath | None]:
-    """Run a program that uses references."""
-    donates = not checks_results()
-    program = held.program
-    with held.locked():
-        options = held.options(options, donates)
-        compiled = compile_program(program, held.leaves(donates=False), options)
-        leaves = held.leaves(donates)
-        program.report_miss()
-        outs, fast = run(compiled, leaves, options)
-        outs = held.settle(outs)
-    return tree_unflatten(program.out_tree, outs), None if held.refs else fast
-
-
-def _notify_donating(program: Program, donated: tuple[bool, ...]) -> None:
-    if any(donated):
-        count = len(program.consts)
-        names = program.arg_names
-        source = current_source()
-        notify(DonatingCall(source, program.name, program.jaxpr, count, names, donated))
-
-
-def _call_in_trace(info: JitInfo, program: Program, split: Split, donated: tuple[bool, ...]) -> Any:
-    if info.options.compiler_options:
-        raise ValueError(
-            f"{program.name} has compiler_options={dict(info.options.compiler_options)}, but it is "
-            "called inside another traced function, and XLA takes options for whole programs "
-            "only. Give them to the outermost jit."
-        )
-    leaves = split.leaves
-    device = info.options.device
-    if info.in_shardings is not None and not isinstance(info.in_shardings, ProgramShardings):
-        leaves = inner_shardings.apply(leaves, info.argument_shardings(program))
-    elif device is not None:
-        leaves = inner_shardings.apply(leaves, [single_device_sharding(device)] * len(leaves))
-    operands = [*program.consts, *leaves]
-    if info.inline is Inline.JAX_EARLY:
-        outs = eval_jaxpr(program.jaxpr, (), *operands)
-    else:
-        if info.inline is Inline.JAX_LATE:
-            staged_call.inlined.add(program.jaxpr)
-        if donated:
-            donated = (False,) * len(program.consts) + donated
-        outs = staged_call.bind(program.jaxpr, program.name, operands, donated)
-    if info.out_shardings is not None:
-        outs = inner_shardings.apply(outs, info.result_shardings(program))
-    elif device is not None:
-        outs = inner_shardings.apply(outs, [single_device_sharding(device)] * len(outs))
-    return tree_unflatten(program.out_tree, outs)
-
-
 @api_boundary
-def _traced(info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+def _traced(info: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
     program, split = info.trace(args, kwargs)
     program.report_miss()
     return Traced(program, split.leaves, info.options_for(program, args, kwargs))

@@ -4,16 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ricci_ir import Jaxpr, TupleRecord
+from ricci_xla.compile._compile import compile_lowered
+from ricci_xla.compile._executable import Executable
+from ricci_xla.compile._lower import argument_names, lower_program
+from ricci_xla.compile._operation_meshes import meshes_of
+from ricci_xla.compile._place import Placement, place
 from ricci_xla.devices._runtime_types import Device
-from ricci_xla.executables._compile import Executable
-from ricci_xla.executables._compiled import argument_names, compile_lowered, lower_program
-from ricci_xla.executables._program_devices import (
-    Options,
-    Placement,
-    meshes_of,
-    place,
-    with_typed_results,
-)
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 
@@ -69,22 +65,21 @@ def compile_with_lines(traced: Traced) -> LocatedProgram:
     """Compile a traced call, with the lines of the user's code in the program's text."""
     program, leaves, options = traced.of_arrays()
     placement = place(program, leaves, options)
-    typed = with_typed_results(program, placement, options)
-    lowered = lower_program(program, placement, typed, sources=True)
+    lowered = lower_program(program, placement, options, sources=True)
     jaxpr = program.jaxpr
     return LocatedProgram(
-        executable=compile_lowered(program, lowered, typed).executable,
+        executable=compile_lowered(program, lowered, options).executable,
         jaxpr=jaxpr,
         arg_names=tuple(argument_names(program, range(len(jaxpr.invars)))),
         out_shardings=options.out_shardings or (None,) * len(jaxpr.outvars),
         devices=placement.devices,
-        meshes=tuple(dict.fromkeys(_meshes(jaxpr, placement, options))),
+        meshes=tuple(dict.fromkeys(_meshes(jaxpr, placement))),
     )
 
 
-def _meshes(jaxpr: Jaxpr, placement: Placement, options: Options) -> Iterator[Mesh]:
-    """The meshes of a program, with repetitions."""
-    for sharding in (*placement.in_shardings, *(options.out_shardings or ())):
+def _meshes(jaxpr: Jaxpr, placement: Placement) -> Iterator[Mesh]:
+    """Yield the meshes of arguments, results and operations, with repetitions."""
+    for sharding in placement.shardings:
         if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
             yield sharding.mesh
     yield from meshes_of(jaxpr)

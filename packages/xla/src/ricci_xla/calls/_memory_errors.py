@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_ir import explained
+from ricci_xla.compile._call import CompiledProgram
+from ricci_xla.compile._dispatch import FastPath
+from ricci_xla.compile._host_callbacks import without_callers
+from ricci_xla.compile._place import Options
 from ricci_xla.devices._runtime_types import JaxRuntimeError
-from ricci_xla.executables._compiled import CompiledProgram
-from ricci_xla.executables._dispatch import FastPath
-from ricci_xla.executables._host_callbacks import without_callers
-from ricci_xla.executables._program_devices import Options
-from ricci_xla.programs._program import Program
+from ricci_xla.tracing._program import Program
 
 __all__ = [
     "memory_reports",

@@ -19,8 +19,8 @@ from ricci_ir import (
     reference_arguments,
     uses_references,
 )
-from ricci_xla.executables._program_devices import Options
-from ricci_xla.programs._program import Program
+from ricci_xla.compile._place import Options
+from ricci_xla.tracing._program import Program
 
 
 class _Order(TupleRecord):

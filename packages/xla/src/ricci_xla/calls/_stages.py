@@ -16,20 +16,16 @@ from ricci_ir import (
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import without_locations
 from ricci_xla.arrays._layout import Format, Layout
+from ricci_xla.compile._call import CompiledProgram
+from ricci_xla.compile._compile import cached_program, compile_lowered
+from ricci_xla.compile._hlo_computation import hlo_text, to_hlo
+from ricci_xla.compile._host_callbacks import parse_module
+from ricci_xla.compile._lower import LoweredProgram, lower_program
+from ricci_xla.compile._place import Options, place
 from ricci_xla.devices._runtime_types import Device, LoadedExecutable
 from ricci_xla.devices._topologies import cost_of_module
-from ricci_xla.executables._compiled import (
-    CompiledProgram,
-    LoweredProgram,
-    compile_lowered,
-    kept_program,
-    lower_program,
-)
-from ricci_xla.executables._hlo_computation import hlo_text, to_hlo
-from ricci_xla.executables._host_callbacks import parse_module
-from ricci_xla.executables._program_devices import Options, place, with_typed_results
 from ricci_xla.meshes._sharding_types import Sharding
-from ricci_xla.programs._program import Program
+from ricci_xla.tracing._program import Program
 
 from ._memory_errors import run
 from ._references import HeldCall, held_call
@@ -270,7 +266,6 @@ class Traced(_Stage):
         platform = None if lowering_platforms is None else lowering_platforms[0]
         program, leaves, options = self.of_arrays()
         placement = place(program, leaves, options)
-        options = with_typed_results(program, placement, options)
         lowered = lower_program(program, placement, options, platform)
         return Lowered(self._program, leaves, options, lowered, is_usual=platform is None)
 
@@ -309,6 +304,11 @@ class Lowered(_Stage):
         super().__init__(program, leaves, options)
         self._lowered = lowered
         self._is_usual = is_usual  # as a call of the jitted function would be lowered
+
+    def _given_shardings(self) -> Sequence[Sharding | None]:
+        # Those of references that are written come before the results.
+        results = self._lowered.placement.results
+        return [r.sharding for r in results[len(results) - len(self._out_avals()) :]]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module's text, before XLA optimizes it.
@@ -368,7 +368,7 @@ class Lowered(_Stage):
             merged = {**dict(options.compiler_options), **compiler_options}
             options = options._replace(compiler_options=tuple(sorted(merged.items())))
         if device_assignment is None and self._is_usual:
-            compiled = kept_program(program, lowered.placement, options, lambda: lowered)
+            compiled = cached_program(program, lowered.placement, options, lambda: lowered)
             return Compiled(self._program, self._leaves, options, compiled)
         if device_assignment is not None:
             lowered = _on_devices(lowered, tuple(device_assignment))
@@ -394,7 +394,7 @@ def _on_devices(lowered: LoweredProgram, devices: tuple[Device, ...]) -> Lowered
             f"device_assignment has {len(devices)} devices, but the program was lowered for "
             f"{len(placement.devices)}."
         )
-    if any(sharding is not None for sharding in placement.in_shardings):
+    if any(argument.sharding is not None for argument in placement.arguments):
         raise ValueError(
             "device_assignment cannot move a program whose arguments have shardings, since these "
             "name their devices. Lower it for arguments on the other devices."

@@ -8,14 +8,10 @@ import numpy as np
 from ricci_ir import ExtendedDType
 from ricci_stablehlo import Lowering, Module, Value, tensor_type
 from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
+from ricci_xla.compile._compiler import compile_text
+from ricci_xla.compile._executable import Executable, buffer_rank, result_shardings
 from ricci_xla.devices._client import canonical_platform
 from ricci_xla.devices._runtime_types import Device, DeviceList
-from ricci_xla.executables._compile import (
-    Executable,
-    buffer_rank,
-    compile_text,
-    result_shardings,
-)
 from ricci_xla.files import FileError
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding

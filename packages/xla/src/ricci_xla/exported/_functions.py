@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ricci_ir import AbstractValue, abstract_token
 from ricci_stablehlo import Lowering, Module, Value, tensor_type
+from ricci_xla.compile._executable import buffer_rank
 from ricci_xla.devices._jaxlib import runtime
-from ricci_xla.executables._compile import buffer_rank
 from ricci_xla.files import FileError
 from ricci_xla.meshes._sharding_types import NamedSharding
 from ricci_xla.meshes._shardy import shardy_text

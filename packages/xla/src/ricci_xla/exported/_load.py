@@ -10,11 +10,11 @@ import numpy as np
 from ricci_ir import ShapedArray, get_aval, is_static_shape
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_xla.arrays._placement import array_from_host
+from ricci_xla.compile._dispatch import shard_arg
+from ricci_xla.compile._executable import Executable
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._listing import devices as all_devices
 from ricci_xla.devices._runtime_types import Device
-from ricci_xla.executables._compile import Executable
-from ricci_xla.executables._dispatch import shard_arg
 from ricci_xla.files import FileError
 from ricci_xla.meshes._sharding_types import Sharding
 

@@ -21,8 +21,8 @@ from ricci_ir import (
 from ricci_stablehlo import ordered_among
 from ricci_xla.arrays._memory import MemorySpace, in_memory
 from ricci_xla.calls._stages import Traced
-from ricci_xla.executables._compiled import lower_program
-from ricci_xla.executables._program_devices import Placement, place, with_typed_results
+from ricci_xla.compile._lower import lower_program
+from ricci_xla.compile._place import Buffer, Placement, place
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import (
@@ -31,7 +31,7 @@ from ricci_xla.meshes._sharding_types import (
     SingleDeviceSharding,
 )
 from ricci_xla.meshes._spec import PartitionSpec
-from ricci_xla.programs._program import Program
+from ricci_xla.tracing._program import Program
 
 from ._platforms import for_platforms
 
@@ -97,9 +97,9 @@ def lower_for_export(
     placement = place(program, leaves, traced._options)
     if len(placement.devices) == 1:
         placement = _over_abstract_mesh(placement, program, leaves)
-    options = with_typed_results(program, placement, traced._options)
     if out_shardings is not None:
-        options = options._replace(out_shardings=tuple(out_shardings))
+        placement = placement._replace(results=_with_shardings(placement.results, out_shardings))
+    options = traced._options
     constants: list[np.ndarray] = []
     found = {
         platform: lower_program(program, placement, options, platform, closed=constants)
@@ -118,7 +118,7 @@ def lower_for_export(
             "mesh. Give it a NamedSharding."
         )
     count = len(program.consts)
-    kept = tuple(i - count for i in lowered.kept)
+    kept = tuple(i - count for i in lowered.used)
     in_avals, out_avals = program.jaxpr.in_avals[count:], program.jaxpr.out_avals
     effects = program.jaxpr.effects
     text = lowered.text
@@ -134,13 +134,13 @@ def lower_for_export(
         polymorphic = str(len(platforms) > 1).lower()
         attribute = f"attributes {{jax.uses_shape_polymorphism = {polymorphic}, "
         text = text.replace("attributes {", attribute, 1)
-    given = placement.in_shardings[count:]
-    fixed = options.out_shardings or (None,) * len(out_avals)
+    given = [argument.sharding for argument in placement.arguments[count:]]
+    fixed = [result.sharding for result in placement.results]
     own = [_given_or_own(s, x) for s, x in zip(given, leaves, strict=True)]
     left = list(fixed)
-    if len(placement.devices) == 1 and any(lowered.on_host):
+    if len(placement.devices) == 1 and any(result.on_host for result in placement.results):
         on_host = in_memory(single_device_sharding(placement.devices[0]), MemorySpace.Host)
-        left = [on_host if there else s for s, there in zip(fixed, lowered.on_host, strict=True)]
+        left = [on_host if result.on_host else result.sharding for result in placement.results]
     return ExportedModule(
         text,
         tuple(constants),
@@ -167,10 +167,18 @@ def _over_abstract_mesh(placement: Placement, program: Program, leaves: Sequence
     meshes = [current_mesh.value, *(s.mesh for s in abstract if s is not None)]
     meshes += _abstract_meshes(program.jaxpr)
     size = max((mesh.size for mesh in meshes if isinstance(mesh, AbstractMesh)), default=1)
-    if size == 1 or any(s is not None for s in placement.in_shardings):
+    if size == 1 or any(argument.sharding is not None for argument in placement.arguments):
         return placement
-    found = ((None,) * len(program.consts)) + tuple(abstract)
-    return placement._replace(devices=placement.devices * size, in_shardings=found)
+    shardings = [*[None] * len(program.consts), *abstract]
+    arguments = _with_shardings(placement.arguments, shardings)
+    return placement._replace(devices=placement.devices * size, arguments=arguments)
+
+
+def _with_shardings(
+    buffers: Sequence[Buffer], shardings: Sequence[Sharding | None]
+) -> tuple[Buffer, ...]:
+    pairs = zip(buffers, shardings, strict=True)
+    return tuple([Buffer(sharding, b.layout, b.on_host) for b, sharding in pairs])
 
 
 def _is_abstract(sharding: object) -> bool:

@@ -10,9 +10,10 @@ import numpy as np
 from ricci_ir import Array, no_effects
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
+from ricci_xla.compile._compiler import compile_options
+from ricci_xla.compile._executable import Executable
 from ricci_xla.devices._kernels import prepare_kernels
 from ricci_xla.devices._runtime_types import Device, DeviceList, JaxRuntimeError
-from ricci_xla.executables._compile import Executable, compile_options
 from ricci_xla.files import (
     FileError,
     FileKind,

@@ -7,13 +7,13 @@ from ricci_ir import Jaxpr, Var
 from ricci_pytree import PyTreeDef
 from ricci_xla.cache import machine_of
 from ricci_xla.calls._stages import Compiled
+from ricci_xla.compile._call import CompiledProgram
+from ricci_xla.compile._place import Options
 from ricci_xla.devices._client import get_backend
 from ricci_xla.devices._jaxlib import jaxlib_version
 from ricci_xla.devices._runtime_types import Client, Device
-from ricci_xla.executables._compiled import CompiledProgram
-from ricci_xla.executables._program_devices import Options
 from ricci_xla.files import FileError, read_file, write_file
-from ricci_xla.programs._program import Program
+from ricci_xla.tracing._program import Program
 
 from ._record import EXECUTABLE_KIND, decode_executable, encode_executable
 

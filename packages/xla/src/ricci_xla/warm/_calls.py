@@ -17,17 +17,17 @@ from ricci_ir import (
 )
 from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._layout import special_layout
+from ricci_xla.compile._call import CompiledProgram
+from ricci_xla.compile._dispatch import FastPath
+from ricci_xla.compile._error_checks import checks_errors
+from ricci_xla.compile._nan_checks import checks_results
 from ricci_xla.devices._listing import local_devices, process_count
 from ricci_xla.devices._state import device_mesh
-from ricci_xla.executables._compiled import CompiledProgram
-from ricci_xla.executables._dispatch import FastPath
-from ricci_xla.executables._error_checks import checks_errors
-from ricci_xla.executables._nan_checks import checks_results
 from ricci_xla.files import FileError
 from ricci_xla.meshes._mesh import entered_mesh
-from ricci_xla.programs._arguments import Split, split_static
-from ricci_xla.programs._program import abstract_leaves, program_key, qualified_name
-from ricci_xla.programs._remembered import JitInfo
+from ricci_xla.tracing._arguments import Split, split_static
+from ricci_xla.tracing._program import abstract_leaves, program_key, qualified_name
+from ricci_xla.tracing._remembered import JitInfo
 
 from ._bundle import Bundle
 from ._dependencies import dependencies, difference

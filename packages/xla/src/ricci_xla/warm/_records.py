@@ -11,10 +11,11 @@ from ricci_ir import Array, no_effects
 from ricci_pytree import PyTreeDef
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
+from ricci_xla.compile._call import CompiledProgram
+from ricci_xla.compile._compiler import compile_options
+from ricci_xla.compile._executable import Executable
 from ricci_xla.devices._kernels import prepare_kernels
 from ricci_xla.devices._runtime_types import Device, DeviceList, LoadedExecutable
-from ricci_xla.executables._compile import Executable, compile_options
-from ricci_xla.executables._compiled import CompiledProgram
 from ricci_xla.files import (
     FileError,
     FileKind,
@@ -32,7 +33,7 @@ from ricci_xla.files import (
     encode_tree,
     encode_type,
 )
-from ricci_xla.programs._program import Program
+from ricci_xla.tracing._program import Program
 
 from ._dependencies import ModuleRecord
 from ._fingerprint import NoFingerprint

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from ricci_ir import warn_user
-from ricci_xla.programs._remembered import memories
+from ricci_xla.tracing._remembered import memories
 
 from ._bundle import Bundle, WarmCall
 from ._calls import Calls

@@ -7,7 +7,7 @@ from typing import Any
 
 from ricci_ir import AbstractValue, Jaxpr, explained, is_static_shape, jaxprs_in_params
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError, LoadedExecutable
-from ricci_xla.programs._program import Program
+from ricci_xla.tracing._program import Program
 
 _MOST = 2**63 - 1  # elements that the compiler can count
 

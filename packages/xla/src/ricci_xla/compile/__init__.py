@@ -1,12 +1,13 @@
-"""Executables: lowering and compiling programs, and calling what was compiled."""
+"""Compiling: placement, passes over jaxprs, lowering, executables and their calls."""
 
-from ._compile import *
+from ._compiler import *
 from ._dispatch import *
 from ._effects import *
+from ._executable import *
 from ._hlo_computation import *
 from ._inspection import *
-from ._memories import *
 from ._partitioners import *
-from ._program_devices import *
+from ._passes import *
+from ._place import *
 from ._shared_programs import *
 from ._two_stages import *

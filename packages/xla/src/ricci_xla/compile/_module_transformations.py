@@ -8,7 +8,7 @@ from typing import Any
 from ricci_xla.devices._client import backends, get_backend
 from ricci_xla.devices._jaxlib import runtime
 
-from ._compile import module_transformations
+from ._compiler import module_transformations
 
 __all__ = [
     "PipelineStage",

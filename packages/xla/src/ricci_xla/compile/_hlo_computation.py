@@ -10,8 +10,8 @@ from ricci_pytree import tree_unflatten
 from ricci_stablehlo import lower_jaxpr
 from ricci_xla.devices._client import canonical_platform, get_backend, get_default_device
 from ricci_xla.devices._jaxlib import hlo, runtime
-from ricci_xla.programs._arguments import donated_leaves, resolve_arguments, split_static
-from ricci_xla.programs._program import Program, abstract_leaves, trace_program
+from ricci_xla.tracing._arguments import donated_leaves, resolve_arguments, split_static
+from ricci_xla.tracing._program import Program, abstract_leaves, trace_program
 
 __all__ = [
     "xla_computation",

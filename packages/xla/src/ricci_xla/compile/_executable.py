@@ -1,9 +1,6 @@
-"""Compiling StableHLO text to an executable."""
+"""Executables: compiled modules, with the types and placement of their arguments and results."""
 
-from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
-from functools import partial
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from itertools import repeat
 from operator import is_
 from typing import TYPE_CHECKING, Any
@@ -17,13 +14,12 @@ from ricci_ir import (
     ShapedArray,
     Token,
     abstract_token,
-    config,
     float0,
     no_effects,
     physical_aval,
     warn_user,
 )
-from ricci_stablehlo import HostCallback, ordered_among
+from ricci_stablehlo import ordered_among
 from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._layout import Layout, are_row_major, relayout
@@ -31,259 +27,26 @@ from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
 from ricci_xla.devices._runtime_types import (
-    Client,
     CompileOptions,
     Device,
     DeviceList,
     LoadedExecutable,
 )
-from ricci_xla.devices._topologies import cost_of_described, is_described
+from ricci_xla.devices._topologies import cost_of_described
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import GSPMDSharding, Sharding
-from ricci_xla.programs._remembered import memories
 
 from ._effects import runtime_tokens, token_buffer
-from ._host_callbacks import host_functions, parse_module
 from ._sizes import fills_memory
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 __all__ = [
-    "compile_options",
-    "compile_text",
-    "CompilerEffortLevel",
     "deserialize",
     "Executable",
-    "get_compile_options",
     "result_shardings",
 ]
-
-
-class CompilerEffortLevel(Enum):
-    """How much effort the compiler spends; the values are XLA's ``EffortLevel``.
-
-    The names are the values of ``jax_optimization_level`` and ``jax_memory_fitting_level``.
-    """
-
-    UNKNOWN = 0
-    O0 = 9
-    O1 = 19
-    O2 = 29
-    O3 = 39
-
-
-_optimization_level = config.state("jax_optimization_level")
-_memory_fitting_level = config.state("jax_memory_fitting_level")
-_cache_folder = config.state("jax_compilation_cache_dir")
-_cache_enabled = config.state("jax_enable_compilation_cache")
-
-
-# The platform, the name and the stage of each function of the user's that changes programs while
-# they are compiled. While there are some, programs are not taken from caches, nor put into them.
-module_transformations: set[tuple[str, str, int]] = set()
-
-
-def compile_options(
-    devices: Sequence[Device],
-    *,
-    num_replicas: int = 1,
-    num_partitions: int = 1,
-    options: Mapping[str, Any] | None = None,
-    use_shardy: bool = True,
-) -> CompileOptions:
-    """jaxlib's options for compiling a program.
-
-    Args:
-      devices: one for each replica and partition, replicas outermost.
-      num_replicas: the number of copies of the program that run, each on its own data.
-      num_partitions: the number of devices that share the work of each copy.
-      options: XLA's flags by name, such as ``{"xla_cpu_enable_fast_math": True}``.
-      use_shardy: whether shardings are annotated in the ``sdy`` dialect, else by
-        ``mhlo.sharding``.
-
-    Raises:
-      ValueError: if the number of devices is not that of replicas times partitions.
-    """
-    if len(devices) != num_replicas * num_partitions:
-        raise ValueError(
-            f"a program of {num_replicas} replicas and {num_partitions} partitions needs "
-            f"{num_replicas * num_partitions} devices, got {len(devices)}"
-        )
-    ids = np.array([device.id for device in devices], np.int32)
-    found = _compile_options(num_replicas, num_partitions, ids, options)
-    if num_partitions > 1:
-        build = found.executable_build_options
-        build.use_spmd_partitioning = True
-        build.use_shardy_partitioner = use_shardy
-        build.allow_spmd_sharding_propagation_to_output = [True]
-    return found
-
-
-def _compile_options(
-    num_replicas: int,
-    num_partitions: int,
-    ids: np.ndarray | None,
-    options: Mapping[str, Any] | None,
-) -> CompileOptions:
-    """The options for a number of devices with these ids, and what the settings say."""
-    found = CompileOptions()
-    build = found.executable_build_options
-    found.num_replicas = build.num_replicas = num_replicas
-    found.num_partitions = build.num_partitions = num_partitions
-    if ids is not None:
-        assignment = runtime.DeviceAssignment.create(ids.reshape(num_replicas, num_partitions))
-        found.device_assignment = build.device_assignment = assignment
-    build.optimization_level = CompilerEffortLevel[_optimization_level.value].value
-    build.memory_fitting_level = CompilerEffortLevel[_memory_fitting_level.value].value
-    found.profile_version = config.jax_xla_profile_version or 0
-    debug = build.debug_options
-    if config.jax_disable_most_optimizations:
-        debug.xla_backend_optimization_level = 0
-        debug.xla_llvm_disable_expensive_passes = True
-        debug.xla_test_all_input_layouts = False
-    if not config.jax_compiler_enable_remat_pass:
-        debug.xla_disable_hlo_passes = "rematerialization"
-    if options:
-        found.env_option_overrides = [(name, _flag(name, v)) for name, v in options.items()]
-    return found
-
-
-def get_compile_options(
-    num_replicas: int,
-    num_partitions: int,
-    device_assignment: object = None,
-    env_options_overrides: Mapping[str, Any] | None = None,
-    fdo_profile: bytes | None = None,
-    detailed_logging: bool = True,
-    backend: Client | None = None,
-) -> CompileOptions:
-    """jaxlib's options for compiling a program by hand, with what Ricci's options say.
-
-    Args:
-      num_replicas, num_partitions: how many devices share the work; see ``compile_options``.
-      device_assignment: the devices' ids, ``num_replicas`` rows of ``num_partitions``; a flat
-        sequence if there is one partition.
-      env_options_overrides: XLA's flags by name.
-      fdo_profile: a profile of an earlier run, for the compiler.
-      detailed_logging: whether XLA logs what it does.
-      backend: not used: the options are the same for all clients.
-
-    Returns:
-      jaxlib's ``CompileOptions``.
-
-    Raises:
-      ValueError: if the device assignment is not for so many devices.
-
-    Example:
-      >>> from ricci.extend.backend import get_compile_options
-      >>> get_compile_options(1, 1, device_assignment=[0]).num_replicas
-      1
-    """
-    ids = None if device_assignment is None else np.asarray(device_assignment, np.int32)
-    if ids is not None and ids.size != num_replicas * num_partitions:
-        raise ValueError(
-            f"get_compile_options: device_assignment has {ids.size} devices, but {num_replicas} "
-            f"replicas of {num_partitions} partitions need {num_replicas * num_partitions}"
-        )
-    found = _compile_options(num_replicas, num_partitions, ids, env_options_overrides)
-    build = found.executable_build_options
-    build.debug_options.xla_detailed_logging = detailed_logging
-    if fdo_profile is not None:
-        build.fdo_profile = fdo_profile
-    return found
-
-
-def _flag(name: str, value: object) -> str | bool | int | float:
-    if isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(
-        f"compiler_options[{name!r}]: expected a bool, an int, a float or a string, got {value!r} "
-        f"of type {type(value).__name__}"
-    )
-
-
-def compile_text(
-    text: str | bytes,
-    devices: Sequence[Device],
-    *,
-    num_replicas: int = 1,
-    num_partitions: int = 1,
-    compiler_options: Mapping[str, Any] | None = None,
-    use_shardy: bool = True,
-    host_callbacks: Sequence[HostCallback] = (),
-    configure: Callable[[CompileOptions], None] | None = None,
-    cached: bool = True,
-) -> LoadedExecutable:
-    """Compile a StableHLO module for devices.
-
-    Args:
-      text: the module's assembly, with a public function ``main``; or its bytecode.
-      devices: one for each replica and partition, of one platform.
-      num_replicas, num_partitions: how the devices share the work; see ``compile_options``.
-      compiler_options: XLA's flags by name.
-      use_shardy: whether shardings are annotated in the ``sdy`` dialect.
-      host_callbacks: the Python functions that the program calls, by index.
-      configure: called with jaxlib's ``CompileOptions`` before compiling, to set further ones.
-      cached: whether caches are asked for the program, and keep it.
-
-    The program comes from the persistent compilation cache, if there is one that has it.
-
-    Returns:
-      jaxlib's ``LoadedExecutable``; its ``Executable``, which cannot run, for a topology's devices.
-
-    Raises:
-      JaxRuntimeError: if the text does not parse, or XLA cannot compile it.
-
-    Example:
-      >>> import ricci
-      >>> from ricci_xla import compile_text
-      >>> text = '''
-      ... func.func public @main(%x: tensor<f32>) -> tensor<f32> {
-      ...   %y = stablehlo.add %x, %x : tensor<f32>
-      ...   return %y : tensor<f32>
-      ... }'''
-      >>> compile_text(text, ricci.devices()[:1]).get_hlo_text().split()[0]
-      'HloModule'
-    """
-    check_not_forked()
-    devices = tuple(devices)
-    found = compile_options(
-        devices,
-        num_replicas=num_replicas,
-        num_partitions=num_partitions,
-        options=compiler_options,
-        use_shardy=use_shardy,
-    )
-    if configure is not None:
-        configure(found)
-    client, where = devices[0].client, DeviceList(devices)
-    prepare_kernels(text, devices[0].platform)
-    if is_described(devices[0]):
-        compiler: Any = client
-        return compiler.compile(parse_module(text), where, found)
-    if host_callbacks:
-        functions = host_functions(host_callbacks)
-        return client.compile_and_load(parse_module(text), where, found, functions)
-    compile = lambda options: client.compile_and_load(text, where, options)
-    if not cached or module_transformations:
-        return compile(found)
-    if _cache_folder.value and _cache_enabled.value:
-        cache = import_module("ricci_xla.cache")  # few programs have a folder for it
-        compile = partial(cache.cached_compile, text, devices, compile=compile)
-    if memories.programs is not None:
-        return memories.programs.compiled(text, devices, found, compile)
-    return compile(found)
-
-
-def is_compiled(
-    text: str | bytes, devices: Sequence[Device], compiler_options: Mapping[str, Any]
-) -> bool:
-    """Whether ``compile_text`` on one device would find the program in the persistent cache."""
-    if not (_cache_folder.value and _cache_enabled.value):
-        return False
-    options = compile_options(devices, options=compiler_options)
-    return import_module("ricci_xla.cache").is_cached(text, devices, options)
 
 
 class Executable:

@@ -44,7 +44,7 @@ class _Background:
     def submit(self, function: Callable[[], LoadedExecutable]) -> "Future[LoadedExecutable]":
         """Have a function run there."""
         if self._thread is None:  # few programs need the modules behind it
-            background = import_module("ricci_xla.programs._background")
+            background = import_module("ricci_xla.tracing._background")
             self._thread = background.Background("ricci.compile")
         return self._thread.submit(function)
 

@@ -25,7 +25,7 @@ from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import LoadedExecutable, PjitFunctionCache
 from ricci_xla.meshes._sharding_types import Sharding
 
-from ._compile import Executable
+from ._executable import Executable
 
 __all__ = [
     "default_registry",

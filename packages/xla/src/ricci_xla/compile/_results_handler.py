@@ -6,7 +6,7 @@ from typing import Any
 from ricci_ir import Array, ShapedArray
 from ricci_xla.meshes._sharding_types import Sharding
 
-from ._compile import result_handler
+from ._executable import result_handler
 
 __all__ = [
     "ResultsHandler",

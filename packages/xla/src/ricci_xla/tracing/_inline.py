@@ -25,7 +25,7 @@ def inline_time(inline: bool | Inline) -> Inline:
     """The member for the argument ``inline`` of ``jit``, a bool or a member.
 
     Example:
-      >>> from ricci_xla.programs._inline import inline_time
+      >>> from ricci_xla.tracing._inline import inline_time
       >>> inline_time(True)
       <Inline.JAX_LATE: 'jax_late'>
     """

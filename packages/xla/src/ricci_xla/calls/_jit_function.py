@@ -1,0 +1,282 @@
+"""Calls of jitted functions that the C++ dispatcher does not know: traced, compiled, run."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from ricci_ir import (
+    DonatingCall,
+    PyTree,
+    Tracer,
+    check_distinct,
+    context,
+    current_source,
+    eval_jaxpr,
+    eval_trace,
+    is_observed,
+    notify,
+    staged_call,
+)
+from ricci_pytree import tree_unflatten
+from ricci_xla.arrays._donation import name_repeated
+from ricci_xla.compile._compile import compile_program
+from ricci_xla.compile._dispatch import FastPath
+from ricci_xla.compile._nan_checks import checks_results
+from ricci_xla.compile._place import Options
+from ricci_xla.compile._two_stages import two_stage_compilation
+from ricci_xla.devices._client import get_backend
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.tracing._arguments import Arguments, Split, donated_leaves, split_static
+from ricci_xla.tracing._inline import Inline
+from ricci_xla.tracing._program import Program, abstract_leaves, programs, trace_program
+from ricci_xla.tracing._remembered import RememberedCall, memories
+
+from ._given_shardings import check_positional
+from ._inner_shardings import (
+    ProgramShardings,
+    check_leaves,
+    inner_shardings,
+    layout_leaves,
+    sharding_leaves,
+)
+from ._memory_errors import run
+from ._references import HeldCall, held_call
+
+
+class JitFunction:
+    """A jitted function, as Python serves the calls that the C++ dispatcher does not know.
+
+    A call is traced, unless its jaxpr is cached. Where a function is being traced around it, the
+    jaxpr becomes an equation of that; else it is compiled, unless that is cached, and runs.
+
+    Args:
+      fun: the Python function.
+      arguments: its static and donated arguments.
+      options: the options that all calls share.
+      inline: when the jaxpr is inlined into that of a calling function.
+      in_shardings, out_shardings, backend: what ``jit`` was given.
+
+    Attributes:
+      cache: the jaxprs of the function; ``earlier`` has those of equal bound methods or partials.
+      dispatcher: a weak reference to jaxlib's dispatcher of the function, once there is one, so
+        that both are freed without the garbage collector.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_options",
+        "arguments",
+        "backend",
+        "cache",
+        "dispatcher",
+        "earlier",
+        "fun",
+        "in_shardings",
+        "inline",
+        "out_shardings",
+    )
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        arguments: Arguments,
+        options: Options,
+        inline: Inline,
+        in_shardings: PyTree,
+        out_shardings: PyTree,
+        backend: str | None,
+    ):
+        self.fun = fun
+        self.arguments = arguments
+        self._options = options
+        self.backend = backend
+        self.inline = inline
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
+        self.cache, self.earlier = programs.of(fun, arguments, inline)
+        self.dispatcher: Callable[[], Any] = lambda: None
+
+    @property
+    def options(self) -> Options:
+        """The options that all calls share. A backend is looked for when a call needs it."""
+        if self.backend is not None and self._options.device is None:
+            device = get_backend(self.backend).local_devices()[0]
+            self._options = self._options._replace(device=device)
+        return self._options
+
+    @property
+    def dispatch_key(self) -> Hashable:
+        """The part of the dispatcher's key that differs between wrappers of one function."""
+        if self.in_shardings is not None or self.out_shardings is not None:
+            return object()  # equal to nothing else, since pytrees of shardings may not be hashable
+        donated = self.arguments.donate_argnums, self.arguments.donate_argnames
+        return self._options, self.backend, self.inline, donated
+
+    @property
+    def described(self) -> tuple[Any, ...]:
+        """What ``jit`` was given besides the function."""
+        shardings = self.in_shardings, self.out_shardings
+        return self.arguments, self._options, self.backend, self.inline, *shardings
+
+    def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Split]:
+        """Trace a call, unless that is cached; return also the call's flattened arguments."""
+        if kwargs and self.in_shardings is not None:
+            check_positional(self.fun, self.in_shardings, kwargs)
+        split = split_static(self.arguments, self.fun, args, kwargs)
+        # Objects that hold an array are read now, since the function may put another into them.
+        for i, x in enumerate(split.leaves):
+            if hasattr(type(x), "__jax_array__"):
+                split.leaves[i] = x.__jax_array__()
+        avals = abstract_leaves(self.fun, split)
+        program = trace_program(self.fun, split, avals, self.cache, self.earlier)
+        check_distinct(
+            program.name, [*program.consts, *split.leaves], lambda: program.arg_names or ()
+        )
+        return program, split
+
+    def options_for(
+        self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Options:
+        """Return the options of a call, with donation and shardings for each leaf."""
+        options = self.options
+        # Checking results may run the program again, for which its arguments must not be donated.
+        if not checks_results():
+            options = options._replace(donated=donated_leaves(self.arguments, args, kwargs))
+        if self.in_shardings is not None:
+            options = options._replace(in_shardings=self.argument_shardings(program))
+            if not isinstance(self.in_shardings, ProgramShardings):
+                prefix = (self.in_shardings, None)
+                layouts = layout_leaves("in_shardings", program.in_tree, prefix)
+                options = options._replace(in_layouts=layouts)
+        if self.out_shardings is not None:
+            options = options._replace(out_shardings=self.result_shardings(program))
+            layouts = layout_leaves("out_shardings", program.out_tree, self.out_shardings)
+            options = options._replace(out_layouts=layouts)
+        return options
+
+    def argument_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
+        """Return for each leaf of the arguments the sharding that ``jit`` was given, if any."""
+        requested = self.in_shardings
+        if isinstance(requested, ProgramShardings):
+            return tuple(requested.find(program.jaxpr)[len(program.consts) :])
+        shardings = sharding_leaves("in_shardings", program.in_tree, (requested, None))
+        avals = program.jaxpr.in_avals[len(program.consts) :]
+        names = [f"argument {name} of jit({program.name})" for name in program.arg_names]
+        check_leaves(shardings, avals, names)
+        return shardings
+
+    def result_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
+        """Return for each leaf of the result the sharding that ``jit`` was given, if any."""
+        shardings = sharding_leaves("out_shardings", program.out_tree, self.out_shardings)
+        names = [f"{info} of jit({program.name})" for info in program.result_info]
+        check_leaves(shardings, program.jaxpr.out_avals, names)
+        return shardings
+
+    def on_miss(self, *args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
+        """Serve a call; return also its entry for the dispatcher, if it need not come here again.
+
+        Where a warm start is in use, it may have the executable of the call, and is told a new one.
+        """
+        recorder = None
+        if memories.calls is not None:
+            recorder = memories.calls.begin(self, args, kwargs)
+        if recorder is None:
+            program, split = self.trace(args, kwargs)
+        else:
+            stored = recorder.answer()
+            if stored is not None:
+                return stored
+            with recorder:
+                program, split = self.trace(args, kwargs)
+        if _is_traced(program, split):
+            return self._inline(program, split, donated_leaves(self.arguments, args, kwargs)), None
+        options = self.options_for(program, args, kwargs)
+        held = held_call(program, split.leaves)
+        if held is not None:
+            return _run_on_references(held, options)
+        return self._run(program, split.leaves, options, recorder)
+
+    def _run(
+        self,
+        program: Program,
+        leaves: Sequence[Any],
+        options: Options,
+        recorder: RememberedCall | None,
+    ) -> tuple[Any, FastPath | None]:
+        """Compile a traced call, unless that is cached, and run it."""
+        if options.donated:
+            name_repeated(program.name, program.arg_names, leaves, options.donated)
+        compiled = compile_program(program, leaves, options, in_stages=two_stage_compilation.value)
+        program.report_miss()
+        if recorder is not None:
+            recorder.keep(compiled)
+        was_provisional = compiled.is_provisional
+        outs, fast = run(compiled, leaves, options)
+        if was_provisional and not compiled.is_provisional:
+            dispatcher = self.dispatcher()
+            if dispatcher is not None:
+                dispatcher._clear_cache()  # C++ has noted that such calls come to Python
+        return tree_unflatten(program.out_tree, outs), fast
+
+    def _inline(self, program: Program, split: Split, donated: tuple[bool, ...]) -> Any:
+        """Apply the jaxpr of a call in the current trace, as one equation unless it is inlined."""
+        program.report_miss()
+        if is_observed():
+            _notify_donating(program, donated)
+        if self.options.compiler_options:
+            raise ValueError(
+                f"{program.name} has compiler_options={dict(self.options.compiler_options)}, but "
+                "it is called inside another traced function, and XLA takes options for whole "
+                "programs only. Give them to the outermost jit."
+            )
+        leaves = split.leaves
+        device = self.options.device
+        if self.in_shardings is not None and not isinstance(self.in_shardings, ProgramShardings):
+            leaves = inner_shardings.apply(leaves, self.argument_shardings(program))
+        elif device is not None:
+            leaves = inner_shardings.apply(leaves, [single_device_sharding(device)] * len(leaves))
+        operands = [*program.consts, *leaves]
+        if self.inline is Inline.JAX_EARLY:
+            outs = eval_jaxpr(program.jaxpr, (), *operands)
+        else:
+            if self.inline is Inline.JAX_LATE:
+                staged_call.inlined.add(program.jaxpr)
+            if donated:
+                donated = (False,) * len(program.consts) + donated
+            outs = staged_call.bind(program.jaxpr, program.name, operands, donated)
+        if self.out_shardings is not None:
+            outs = inner_shardings.apply(outs, self.result_shardings(program))
+        elif device is not None:
+            outs = inner_shardings.apply(outs, [single_device_sharding(device)] * len(outs))
+        return tree_unflatten(program.out_tree, outs)
+
+
+def _is_traced(program: Program, split: Split) -> bool:
+    """Whether a call is part of a traced function, so that it must be recorded and not run."""
+    return (
+        context.trace is not eval_trace
+        or any(isinstance(x, Tracer) for x in split.leaves)
+        or any(isinstance(x, Tracer) for x in program.consts)
+    )
+
+
+def _run_on_references(held: HeldCall, options: Options) -> tuple[Any, FastPath | None]:
+    """Run a call that uses references, on the arrays that they hold."""
+    donates = not checks_results()
+    program = held.program
+    with held.locked():
+        options = held.options(options, donates)
+        compiled = compile_program(program, held.leaves(donates=False), options)
+        leaves = held.leaves(donates)
+        program.report_miss()
+        outs, fast = run(compiled, leaves, options)
+        outs = held.settle(outs)
+    return tree_unflatten(program.out_tree, outs), None if held.refs else fast
+
+
+def _notify_donating(program: Program, donated: tuple[bool, ...]) -> None:
+    if any(donated):
+        count = len(program.consts)
+        names = program.arg_names
+        source = current_source()
+        notify(DonatingCall(source, program.name, program.jaxpr, count, names, donated))

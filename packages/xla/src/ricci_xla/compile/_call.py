@@ -1,0 +1,139 @@
+"""Calls of a compiled function: its arguments are placed and checked, its executable runs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ricci_ir import debug_key_reuse, get_aval, key_checks, no_execution
+from ricci_xla.arrays._donation import name_deleted
+from ricci_xla.arrays._layout import has_layout, layout_of
+from ricci_xla.arrays._placement import block_until_ready
+from ricci_xla.tracing._program import Program
+
+from ._dispatch import FastPath, fast_path, shard_args
+from ._error_checks import check_errors, checks_errors
+from ._executable import Executable
+from ._nan_checks import check_results, checks_results
+
+
+class CompiledProgram:
+    """A traced function with its executable, to be called with flat arguments.
+
+    Args:
+      program: the traced function.
+      executable: the executable.
+      is_known: whether the function's equations are known; not if it was loaded compiled.
+    """
+
+    __slots__ = ("executable", "is_known", "program")
+
+    executable: Executable
+    is_known: bool
+    program: Program
+
+    def __init__(self, program: Program, executable: Executable, is_known: bool = True):
+        self.program = program
+        self.executable = executable
+        self.is_known = is_known
+
+    @property
+    def is_provisional(self) -> bool:
+        """Whether a fully compiled executable is to take over."""
+        return self.executable.better is not None
+
+    def call(self, leaves: Sequence[Any]) -> tuple[list[Any], FastPath | None]:
+        """Run the executable.
+
+        Returns the flat results, and the entry for the C++ dispatcher's cache, or ``None`` if calls
+        must come to Python every time: if results are checked, are not plain arrays, or have
+        effects.
+        """
+        executable = self.executable
+        kept = executable.kept
+        program = self.program
+        if no_execution.value:
+            raise RuntimeError(
+                f"jit({program.name}) was called, but the option jax_no_execution forbids running "
+                "programs."
+            )
+        if not executable.is_loaded:
+            raise RuntimeError(
+                f"{program.name} was compiled for devices of a topology, which are described and "
+                "not attached, so it cannot be called. Ask it for as_text(), memory_analysis() and "
+                "cost_analysis()."
+            )
+        try:
+            arrays = shard_args(
+                [s for s, keep in zip(executable.in_shardings, kept, strict=True) if keep],
+                [x for x, keep in zip(leaves, kept, strict=True) if keep],
+            )
+        except RuntimeError:
+            name_deleted(program.name, program.arg_names, leaves)
+            raise
+        arranged = executable.arranged(arrays)
+        arguments = [*program.consts, *leaves]
+        checks_keys = self.is_known and debug_key_reuse.value
+        if checks_keys:
+            key_checks().call(program.jaxpr, program.name, arguments, ())
+        checked = self.is_known and checks_errors()
+        if checked:
+            check_errors(program.jaxpr, program.name, arguments)
+        results = executable.execute(arranged)
+        if executable.fills_memory:
+            block_until_ready(results)
+        if checks_keys:
+            key_checks().call(program.jaxpr, program.name, arguments, results)
+        if checks_results():
+            jaxpr = program.jaxpr if self.is_known else None
+            check_results(jaxpr, program.name, arguments, results)
+            return results, None
+        if checked or executable.has_extended_results or executable.effects:
+            return results, None
+        # C++ would pass arrays in their own layouts, and never look for a better executable.
+        if arranged is not arrays or self.is_provisional:
+            return results, None
+        return results, fast_path(executable, self.program.out_tree)
+
+    def check_types(self, leaves: Sequence[Any]) -> None:
+        """Raise ``TypeError`` unless the arguments have the types it was compiled for."""
+        names = self.program.arg_names
+        for i, (aval, leaf) in enumerate(zip(self.executable.in_avals, leaves, strict=True)):
+            leaf_aval: Any = get_aval(leaf)
+            if leaf_aval.shape != aval.shape or leaf_aval.dtype != aval.dtype:
+                raise TypeError(
+                    f"{self.program.name} was compiled for argument "
+                    f"{names[i] if i < len(names) else i} of type {aval.str_short()}, but was "
+                    f"called with {leaf_aval.str_short()}. Call the jitted function instead, which "
+                    "compiles for new types."
+                )
+
+    def check_places(self, leaves: Sequence[Any]) -> None:
+        """Raise ``ValueError`` if arguments are committed otherwise than it was compiled for."""
+        executable, names = self.executable, self.program.arg_names
+        wrong: list[str] = []
+        layouts = iter(executable.in_layouts)
+        for i, (leaf, expected) in enumerate(zip(leaves, executable.in_shardings, strict=True)):
+            if not executable.kept[i]:
+                continue
+            layout = next(layouts, None)
+            if not getattr(leaf, "committed", False):
+                continue
+            if not has_layout(leaf, layout):
+                name = names[i] if i < len(names) else i
+                own = layout_of(getattr(leaf, "physical", leaf))
+                wrong.append(
+                    f"argument {name} of type {leaf.aval.str_short()}\n"
+                    f"  compiled for {layout or 'the usual layout'}\n  called with  {own}\n"
+                )
+            if not leaf.sharding.is_equivalent_to(expected, getattr(leaf, "physical", leaf).ndim):
+                name = names[i] if i < len(names) else i
+                wrong.append(
+                    f"argument {name} of type {leaf.aval.str_short()}\n"
+                    f"  compiled for {expected}\n  called with  {leaf.sharding}\n"
+                )
+        if wrong:
+            more = f"and {len(wrong) - 2} more\n" if len(wrong) > 2 else ""
+            raise ValueError(
+                f"{self.program.name} was called with arguments that are committed to other "
+                f"shardings or layouts than it was compiled for:\n{''.join(wrong[:2])}{more}"
+                "Move them with device_put, or call the jitted function, which compiles again."
+            )

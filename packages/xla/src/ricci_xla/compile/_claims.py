@@ -1,0 +1,119 @@
+"""Claims to devices: what commits a call to devices, and the agreement of all claims."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from ricci_ir import Tracer, TupleRecord, explained
+from ricci_xla.devices._runtime_types import Device
+from ricci_xla.devices._state import device_mesh
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.tracing._program import Program
+
+from ._operation_meshes import MeshOperation
+
+
+class Claim(TupleRecord):
+    """An argument, an operation, a result or a setting that commits a call to devices.
+
+    Attributes:
+      devices: the devices, in order.
+      sharding: the sharding that names them, if one does.
+      describe: returns a description of the claimant, for messages.
+    """
+
+    devices: tuple[Device, ...]
+    sharding: Sharding | None
+    describe: Callable[[], str]
+
+
+def agreed_claim(
+    program: Program,
+    shardings: Sequence[Sharding | None],
+    operations: Sequence[MeshOperation],
+    device: Device | None,
+    out_shardings: Iterable[Sharding | None],
+) -> Claim | None:
+    """Return the first claim of a call, or None if there is none.
+
+    Args:
+      program: the traced function.
+      shardings: the sharding of each argument that is committed, else ``None``.
+      operations: the operations that have a mesh.
+      device: the device that ``jit`` was given; arguments are moved to it.
+      out_shardings: the shardings of results that ``jit`` was given.
+
+    Raises:
+      ValueError: if two claims name different devices, or the same in different orders.
+    """
+    first: Claim | None = None
+    for claim in _claims(program, shardings, operations, device, out_shardings):
+        if first is None:
+            first = claim
+        elif claim.devices != first.devices:
+            raise ValueError(
+                explained(
+                    f"the arguments, results and operations of {program.name} are committed to "
+                    "different devices, which are incompatible:\n"
+                    f"  {first.describe()} to {_ids(first.devices)}\n"
+                    f"  {claim.describe()} to {_ids(claim.devices)}\n"
+                    "Move one of them with device_put.",
+                    "devices",
+                )
+            )
+    return first
+
+
+def closure_claim(consts: Iterable[Any]) -> Claim | None:
+    """Return the claim of the first committed array that a function closes over, if any.
+
+    It decides only where there is no other claim: the arrays are moved otherwise.
+    """
+    shardings = (x.sharding for x in consts if is_committed(x))
+    return next((_of_sharding(sharding, lambda: "") for sharding in shardings), None)
+
+
+def is_committed(x: object) -> bool:
+    """Whether a value must stay where it is. A tracer, which only has a type, need not."""
+    if isinstance(x, Tracer) and x.concrete() is None:
+        return False
+    return getattr(x, "committed", False)
+
+
+def describe_argument(program: Program, i: int) -> str:
+    """Return a description of an argument by its name, for messages."""
+    names = program.arg_names
+    return f"argument {names[i] if i < len(names) else i}"
+
+
+def _claims(
+    program: Program,
+    shardings: Sequence[Sharding | None],
+    operations: Sequence[MeshOperation],
+    device: Device | None,
+    out_shardings: Iterable[Sharding | None],
+) -> Iterator[Claim]:
+    if device is not None:
+        yield Claim((device,), None, lambda: f"{program.name}, by jit's device,")
+    for i, sharding in enumerate(shardings):
+        if sharding is not None and device is None:
+            yield _of_sharding(sharding, partial(describe_argument, program, i))
+    mesh: Mesh | None = device_mesh.value
+    if mesh is not None:
+        yield Claim(tuple(mesh.devices.flat), None, lambda: "the mesh that is set")
+    for operation in operations:
+        yield Claim(tuple(operation.mesh.devices.flat), None, partial(str, operation))
+    for sharding in out_shardings:
+        if sharding is not None:
+            yield _of_sharding(sharding, lambda: "a result, by out_shardings,")
+
+
+def _of_sharding(sharding: Sharding, describe: Callable[[], str]) -> Claim:
+    return Claim(tuple(sharding._device_assignment), sharding, describe)
+
+
+def _ids(devices: Sequence[Device]) -> str:
+    ids = [d.id for d in devices]
+    listed = f"{ids[:12]}, ..." if len(ids) > 12 else f"{ids}"
+    return f"device ids {listed} on {devices[0].platform}"

@@ -1,0 +1,260 @@
+"""Compiling a call: placed, lowered, compiled by XLA, and cached on its jaxpr."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricci_ir import (
+    ProgramCompiled,
+    ShapedArray,
+    current_source,
+    is_observed,
+    notify,
+)
+from ricci_xla.arrays._layout import Layout
+from ricci_xla.arrays._memory import MemorySpace, in_memory
+from ricci_xla.devices._guards import unguarded
+from ricci_xla.devices._runtime_types import CompileOptions, DeviceList, LoadedExecutable
+from ricci_xla.devices._topologies import is_described
+from ricci_xla.meshes._abstract_mesh import AbstractMesh
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import (
+    GSPMDSharding,
+    HloSharding,
+    NamedSharding,
+    Sharding,
+)
+from ricci_xla.meshes._tiles import named_by_tiles
+from ricci_xla.meshes._type_forms import placed_aval
+from ricci_xla.tracing._compile_log import timed
+from ricci_xla.tracing._program import Program
+from ricci_xla.tracing._remembered import memories
+
+from ._call import CompiledProgram
+from ._compiler import compile_text, is_compiled
+from ._dispatch import shard_args
+from ._dump import dump_program
+from ._executable import Executable, buffer_rank, result_shardings
+from ._lower import LoweredProgram, lower_program
+from ._operation_meshes import mesh_of, meshes_of_results
+from ._partitioners import partition_error
+from ._place import Options, Placement, place
+from ._shared_programs import before_first_run
+from ._sizes import check_sizes, uncountable
+from ._two_stages import compile_in_stages
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+
+def compile_program(
+    program: Program, leaves: Sequence[Any], options: Options, *, in_stages: bool = False
+) -> CompiledProgram:
+    """Compile a traced function for the placement of its arguments, unless that is cached.
+
+    Args:
+      program: the traced function.
+      leaves: the arguments.
+      options: what ``jit`` was given.
+      in_stages: whether the first calls may run an executable that is compiled quickly.
+    """
+    placement = place(program, leaves, options)
+    lower = lambda: lower_program(program, placement, options)
+    return cached_program(program, placement, options, lower, in_stages=in_stages)
+
+
+def cached_program(
+    program: Program,
+    placement: Placement,
+    options: Options,
+    lower: Callable[[], LoweredProgram],
+    *,
+    in_stages: bool = False,
+) -> CompiledProgram:
+    """Return the executable that is cached on a jaxpr for a placement; else compile ``lower()``.
+
+    The same jaxpr may belong to two traced functions: one that gives its leading arguments as
+    constants, and a call of it with all arguments given.
+    """
+    key = ("compiled", len(program.consts), placement, options)
+    # The jaxpr must not refer to the program, which refers to the jaxpr: they are freed without
+    # the garbage collector, together with the arrays that they hold.
+    build = lambda: compile_lowered(program, lower(), options, in_stages=in_stages).executable
+    return CompiledProgram(program, program.jaxpr.derived(key, build))
+
+
+def compile_lowered(
+    program: Program, lowered: LoweredProgram, options: Options, *, in_stages: bool = False
+) -> CompiledProgram:
+    """Compile a lowered function; ``in_stages`` as for ``compile_program``."""
+    if program.origin and is_observed():
+        notify(_compilation(program))
+    devices = lowered.placement.devices
+    dump_program(program.name, program.jaxpr, lowered.text)
+    check_sizes(program, devices)
+    with timed("Compiling {} with XLA", f"jit({program.name})", "backend_compile_duration"):
+        try:
+            loaded, better = _compile_module(program, lowered, options, in_stages)
+        except RuntimeError:
+            error = uncountable(program) or partition_error(lowered.text)
+            if error is None:
+                raise
+            raise error from error.__cause__
+    return CompiledProgram(program, _executable(program, lowered, loaded, better))
+
+
+def _compilation(program: Program) -> ProgramCompiled:
+    """Return the event that tells observers of a compilation."""
+    avals = program.jaxpr.in_avals[len(program.consts) :]
+    arguments = tuple(zip(program.arg_names, avals, strict=True))
+    source = current_source()
+    return ProgramCompiled(source, program.origin, arguments, program.static, program.jaxpr)
+
+
+def _compile_module(
+    program: Program, lowered: LoweredProgram, options: Options, in_stages: bool
+) -> "tuple[LoadedExecutable, Future[LoadedExecutable] | None]":
+    """Compile a module; in two stages, also return the future of the fully compiled one.
+
+    Only modules that may run twice, on one attached device, are compiled in stages, and only if no
+    cache has them.
+    """
+    devices = lowered.placement.devices
+
+    def compile(flags: Any, cached: bool = True) -> LoadedExecutable:
+        return compile_text(
+            lowered.text,
+            devices,
+            num_partitions=len(devices),
+            compiler_options=flags,
+            use_shardy=lowered.shardy,
+            host_callbacks=lowered.host_callbacks,
+            configure=_propagate_to_arguments if len(devices) > 1 else None,
+            cached=cached,
+        )
+
+    flags = dict(options.compiler_options)
+    if (
+        in_stages
+        and not (is_described(devices[0]) or len(devices) > 1 or memories.programs is not None)
+        and not (lowered.host_callbacks or program.jaxpr.effects)
+        and not is_compiled(lowered.text, devices, flags)
+    ):
+        return compile_in_stages(compile, flags)
+    return compile(flags), None
+
+
+def _propagate_to_arguments(options: CompileOptions) -> None:
+    """Let XLA choose the shardings of arguments that have none."""
+    build = options.executable_build_options
+    build.allow_spmd_sharding_propagation_to_parameters = [True]
+
+
+def _executable(
+    program: Program,
+    lowered: LoweredProgram,
+    loaded: LoadedExecutable,
+    better: "Future[LoadedExecutable] | None",
+) -> Executable:
+    """Return the executable with the shardings, layouts and constants that its calls need."""
+    jaxpr, placement, devices = program.jaxpr, lowered.placement, lowered.placement.devices
+    count = len(program.consts)
+    in_shardings, out_shardings = _chosen_shardings(jaxpr, lowered, loaded)
+    in_shardings = [
+        in_memory(sharding, MemorySpace.Host) if argument.on_host else sharding
+        for sharding, argument in zip(in_shardings, placement.arguments, strict=True)
+    ]
+    for i, result in enumerate(placement.results):
+        if result.sharding is not None:
+            out_shardings[i] = result.sharding
+        elif result.on_host:
+            out_shardings[i] = in_memory(out_shardings[i], MemorySpace.Host)
+    consts: list[Any] = []
+    if not is_described(devices[0]):  # such devices hold no arrays
+        positions = [i for i in lowered.used if i < count]
+        with unguarded():
+            consts = shard_args(
+                [in_shardings[i] for i in positions], [program.consts[i] for i in positions]
+            )
+    return Executable(
+        loaded,
+        jaxpr.in_avals[count:],
+        [
+            placed_aval(aval, sharding) if isinstance(aval, ShapedArray) else aval
+            for aval, sharding in zip(jaxpr.out_avals, out_shardings, strict=True)
+        ],
+        in_shardings=in_shardings[count:],
+        out_shardings=out_shardings,
+        kept=[i in lowered.used for i in range(count, len(jaxpr.invars))],
+        committed=placement.committed,
+        consts=consts,
+        effects=jaxpr.effects,
+        in_layouts=_required_layouts(loaded, lowered, count),
+        before_first_run=(
+            before_first_run(program.name, lowered.text, devices) if len(devices) > 1 else None
+        ),
+        better=better,
+    )
+
+
+def _chosen_shardings(
+    jaxpr: Any, lowered: LoweredProgram, loaded: LoadedExecutable
+) -> tuple[list[Sharding], list[Sharding]]:
+    """Return the sharding of each argument and result, as XLA chose it where it is open."""
+    placement = lowered.placement
+    if len(placement.devices) == 1:
+        here = single_device_sharding(placement.devices[0])
+        return [argument.sharding or here for argument in placement.arguments], [
+            placement.result_sharding(aval, jaxpr.in_avals) or here for aval in jaxpr.out_avals
+        ]
+    mesh = (
+        placement.mesh
+        or mesh_of(jaxpr)
+        or next((s.mesh for s in placement.shardings if isinstance(s, NamedSharding)), None)
+    )
+    # For a module without results jaxlib still returns one sharding.
+    of_results = (result_shardings(loaded, placement.devices) or [])[: len(jaxpr.outvars)]
+    return _argument_shardings(loaded, lowered, jaxpr.in_avals, mesh), [
+        named_by_tiles(sharding, own_mesh or mesh, buffer_rank(aval))
+        for sharding, aval, own_mesh in zip(
+            of_results, jaxpr.out_avals, meshes_of_results(jaxpr), strict=True
+        )
+    ]
+
+
+def _argument_shardings(
+    loaded: LoadedExecutable,
+    lowered: LoweredProgram,
+    avals: Sequence[Any],
+    mesh: Mesh | AbstractMesh | None,
+) -> list[Sharding]:
+    """Return each argument's sharding: its own if it was annotated, else the one XLA chose."""
+    own = [argument.sharding for argument in lowered.placement.arguments]
+    of_parameters = loaded.get_parameter_shardings()
+    devices = DeviceList(tuple(lowered.placement.devices))
+    replicated = named_by_tiles(GSPMDSharding(devices, HloSharding.replicate()), mesh, 0)
+    shardings: list[Sharding] = [replicated if s is None else s for s in own]
+    for position, i in enumerate(lowered.used):
+        is_annotated = own[i] is not None and (
+            not lowered.shardy or isinstance(own[i], NamedSharding)
+        )
+        if not is_annotated and of_parameters is not None:
+            chosen = GSPMDSharding(devices, of_parameters[position])
+            shardings[i] = named_by_tiles(chosen, mesh, buffer_rank(avals[i]))
+    return shardings
+
+
+def _required_layouts(
+    loaded: LoadedExecutable, lowered: LoweredProgram, num_consts: int
+) -> tuple[Layout | None, ...]:
+    """Return the layout that each used argument must have; nothing if all are row-major."""
+    arguments = lowered.placement.arguments
+    if all(argument.layout is None for argument in arguments):
+        return ()
+    layouts = loaded.get_parameter_layouts()
+    layouts = layouts[len(layouts) - len(lowered.used) :]  # tokens come first
+    return tuple(
+        None if arguments[i].layout is None else Layout.from_pjrt_layout(layout)
+        for i, layout in zip(lowered.used, layouts, strict=True)
+        if i >= num_consts
+    )

@@ -1,0 +1,222 @@
+"""Lowering a traced function to a StableHLO module for the devices that it runs on."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import Jaxpr, TupleRecord, is_static_shape, warn_user
+from ricci_stablehlo import HostCallback, lower_jaxpr
+from ricci_xla.arrays._layout import layout_text
+from ricci_xla.arrays._memory import HOST_MEMORY
+from ricci_xla.devices._client import canonical_platform
+from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.tracing._compile_log import log_compilation, timed
+from ricci_xla.tracing._profiling import profiling
+from ricci_xla.tracing._program import Program
+
+from ._annotations import Annotations
+from ._captured import warn_captured
+from ._passes import PASSES, embed_short_constants, run_passes
+from ._place import Buffer, Options, Placement
+
+# A module that takes no constants has them in its text, whatever their size.
+_CLOSED_PASSES = tuple(p for p in PASSES if p is not embed_short_constants)
+
+
+class LoweredProgram(TupleRecord):
+    """The StableHLO module of a traced function for given devices.
+
+    Attributes:
+      text: the module.
+      used: the positions, among constants and arguments, of those that the module takes.
+      placement: where it runs.
+      shardy: whether its shardings are annotated in the ``sdy`` dialect.
+      host_callbacks: the Python functions that it calls.
+    """
+
+    text: str
+    used: tuple[int, ...]
+    placement: Placement
+    shardy: bool
+    host_callbacks: tuple[HostCallback, ...] = ()
+
+
+def lower_program(
+    program: Program,
+    placement: Placement,
+    options: Options,
+    platform: str | None = None,
+    *,
+    sources: bool = False,
+    closed: list[np.ndarray] | None = None,
+) -> LoweredProgram:
+    """Lower a traced function, with donation and shardings, without unused arguments.
+
+    Args:
+      program: the traced function.
+      placement: where it runs.
+      options: what ``jit`` was given.
+      platform: the platform to lower for, ``cpu``, ``cuda``, ``rocm`` or ``tpu``; by default that
+        of the devices.
+      sources: whether operations have the lines of the user's code in their locations; they have
+        them while a profile is recorded, too.
+      closed: a list, if the module is to take the function's arguments alone and not its
+        constants. Large ones are appended to it, and left out of the text: see ``lower_jaxpr``.
+    """
+    sources = sources or profiling.wants_lines
+    count = len(program.consts)
+    shardings = [argument.sharding for argument in placement.arguments[count:]]
+    warn_captured(program.name, program.jaxpr, program.consts)
+    log_compilation(program.name, program.jaxpr.in_avals[count:], shardings)
+    with timed("Writing {} as StableHLO", f"jit({program.name})", "jaxpr_to_mlir_module_duration"):
+        target = platform or canonical_platform(placement.devices[0])
+        return _lower(program, placement, options, target, sources, closed)
+
+
+def _lower(
+    program: Program,
+    placement: Placement,
+    options: Options,
+    platform: str,
+    sources: bool,
+    closed: list[np.ndarray] | None,
+) -> LoweredProgram:
+    is_closed = closed is not None
+    passes = _CLOSED_PASSES if is_closed else PASSES
+    jaxpr = run_passes(program.jaxpr, placement, program.consts, passes)
+    used = _used_arguments(jaxpr, len(program.consts), options.keep_unused)
+    inside: list[int] = []
+    if is_closed:
+        inside = [i for i in used if i < len(program.consts)]
+        used = used[len(inside) :]
+    arguments = [placement.arguments[i] for i in used]
+    aliases, donors = _donations(program, used, placement, options)
+    annotations = Annotations(jaxpr, placement)
+    host_callbacks: list[HostCallback] = []
+    text = lower_jaxpr(
+        jaxpr.replace(
+            constvars=[jaxpr.invars[i] for i in inside],
+            consts=[program.consts[i] for i in inside],
+            invars=[jaxpr.invars[i] for i in used],
+        ),
+        program.name,
+        platform=platform,
+        aliases=aliases,
+        donors=donors,
+        num_partitions=len(placement.devices),
+        result_info=program.result_info or None,
+        meshes=annotations.meshes,
+        locations="sources" if sources else True,
+        shardy=annotations.shardy,
+        host_callbacks=host_callbacks,
+        devices=placement.devices,
+        arg_names=argument_names(program, used) if sources else (),
+        embed_constants=is_closed,
+        uses_host_memory=any(argument.on_host for argument in placement.arguments),
+        large_constants=closed,
+        arg_attributes=[
+            annotations.of(argument.sharding, jaxpr.invars[i].aval) + _attributes(argument)
+            for i, argument in zip(used, arguments, strict=True)
+        ],
+        result_attributes=[
+            annotations.of_result(result.sharding, aval, placement.mesh_of_types)
+            + _attributes(result)
+            for result, aval in zip(placement.results, jaxpr.out_avals, strict=True)
+        ],
+    )
+    return LoweredProgram(text, used, placement, annotations.shardy, tuple(host_callbacks))
+
+
+def _used_arguments(jaxpr: Jaxpr, num_consts: int, keep_unused: bool) -> tuple[int, ...]:
+    """Return the positions of the constants and arguments that the module takes.
+
+    Those of symbolic shapes are taken in any case, since they determine the dimensions.
+    """
+    always = range(num_consts, len(jaxpr.invars)) if keep_unused else ()
+    read = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
+    read.update(v for v in jaxpr.invars if not is_static_shape(getattr(v.aval, "shape", ())))
+    return tuple(i for i, var in enumerate(jaxpr.invars) if i in always or var in read)
+
+
+def _attributes(buffer: Buffer) -> list[str]:
+    """Return the attributes of an argument or result for its memory and its layout."""
+    attributes = [f'mhlo.memory_kind = "{HOST_MEMORY}"'] if buffer.on_host else []
+    if buffer.layout is not None:
+        attributes.append(f'mhlo.layout_mode = "{layout_text(buffer.layout)}"')
+    return attributes
+
+
+def argument_names(program: Program, positions: Sequence[int]) -> list[str]:
+    """Return the user's names of arguments; constants, which come first, have none."""
+    count = len(program.consts)
+    names = dict(enumerate(program.arg_names, count))
+    return [names.get(i, "a closed-over array" if i < count else f"args[{i}]") for i in positions]
+
+
+def _donations(
+    program: Program, used: Sequence[int], placement: Placement, options: Options
+) -> tuple[dict[int, int], list[int]]:
+    """Pair each donated argument with a result of the same shape, dtype, memory and sharding.
+
+    On several devices the compiler chooses the sharding of a result unless it is given, and only a
+    buffer of the same size can be reused. Where it is not given, the compiler also chooses which
+    results take the memory of which arguments.
+
+    Returns:
+      The paired results by argument, and the arguments that are left over, which XLA may still use
+      for results and temporary buffers.
+    """
+    if not any(options.donated):
+        return {}, []
+    offset = len(program.consts)
+    many = len(placement.devices) > 1
+    paired = not any(b.layout is not None for b in (*placement.arguments, *placement.results))
+    free: dict[Any, list[int]] = {}
+    for position, result in reversed(list(enumerate(placement.results))):
+        kind = _buffer_kind(program.jaxpr.out_avals[position], result)
+        free.setdefault((kind, result.sharding if many else None), []).append(position)
+    aliases: dict[int, int] = {}
+    donors: list[int] = []
+    unused: list[str] = []
+    for new, old in enumerate(used):
+        if old < offset or not options.donated[old - offset]:
+            continue
+        aval: Any = program.jaxpr.invars[old].aval
+        argument = placement.arguments[old]
+        here, kind = argument.sharding if many else None, _buffer_kind(aval, argument)
+        matching = free.get((kind, here))
+        if matching and paired and (here is not None or not many):
+            aliases[new] = matching.pop()
+            continue
+        donors.append(new)
+        chosen = free.get((kind, None)) or ([] if paired else matching)
+        if not chosen and here is not None:
+            chosen = _of_equal_parts(free, kind, here)
+        if chosen:
+            chosen.pop()
+        else:
+            unused.append(aval.str_short())
+    if unused:
+        warn_user(
+            f"Some donated buffers of {program.name} were not usable: {', '.join(unused)}. No "
+            "result has the same shape and dtype, and the same sharding."
+        )
+    return aliases, donors
+
+
+def _buffer_kind(aval: Any, buffer: Buffer) -> tuple[tuple[int, ...], Any, bool]:
+    return aval.shape, aval.dtype, buffer.on_host
+
+
+def _of_equal_parts(
+    free: dict[Any, list[int]], kind: tuple[tuple[int, ...], Any, bool], here: Sharding
+) -> list[int] | None:
+    """Return results that are sharded otherwise into shards of the same size."""
+    size = math.prod(here.shard_shape(kind[0]))
+    for (other, where), positions in free.items():
+        if positions and where is not None and other == kind:
+            if math.prod(where.shard_shape(kind[0])) == size:
+                return positions
+    return None

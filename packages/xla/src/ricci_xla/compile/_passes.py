@@ -1,0 +1,158 @@
+"""Passes over a jaxpr before it is lowered, each from a jaxpr to one with the same arguments.
+
+They run in the order of ``PASSES``: constants become literals before dead code is eliminated, which
+then drops the arguments that held them, and moves of results are added before it as well.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    Atom,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    ShapedArray,
+    Var,
+    is_array_dtype,
+    live_program,
+    may_have_dead_code,
+    primitives,
+    results_on_host,
+)
+from ricci_stablehlo import is_splat
+from ricci_xla.arrays._array_impl import ArrayImpl
+from ricci_xla.arrays._memory import HOST_MEMORY
+from ricci_xla.meshes._sharding_types import NamedSharding
+from ricci_xla.meshes._type_forms import explicit_sharding
+
+from ._place import Placement
+
+__all__ = [
+    "result_moves",
+]
+
+# The largest constant that becomes a literal, in bytes: a few thousand characters of text.
+LITERAL_LIMIT = 4096
+
+
+def embed_short_constants(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> Jaxpr:
+    """Write constants whose text is short into the equations, as literals.
+
+    XLA then folds what depends on constants alone, and a call passes fewer arguments. These are
+    small arrays, and NumPy's arrays of any size whose elements are all the same, of which the
+    executable then holds no copy. Other large constants stay hidden arguments: as text they would
+    make compiling slow, and each executable would hold a copy.
+    """
+    literals: dict[int, Literal] = {}
+    for var, const in zip(jaxpr.invars, consts, strict=False):
+        if _is_small(const):
+            literals[id(var)] = Literal(np.asarray(const), var.aval)
+        elif type(const) is np.ndarray and is_array_dtype(const.dtype) and is_splat(const):
+            literals[id(var)] = Literal(const.flat[0], var.aval)
+    if not literals:
+        return jaxpr
+
+    def read(atom: Atom) -> Atom:
+        return literals.get(id(atom), atom) if type(atom) is Var else atom
+
+    return jaxpr.replace(
+        eqns=[eqn.reading([read(atom) for atom in eqn.invars]) for eqn in jaxpr.eqns],
+        outvars=[read(atom) for atom in jaxpr.outvars],
+    )
+
+
+def _is_small(const: Any) -> bool:
+    """Whether a constant is a small array that is not committed to a device."""
+    if not is_array_dtype(const.dtype) or const.dtype.itemsize * const.size > LITERAL_LIMIT:
+        return False
+    if isinstance(const, ArrayImpl):
+        return not const.committed and not const.is_deleted()
+    return isinstance(const, np.ndarray | np.generic)
+
+
+class ResultMoves:
+    """The equation that moves a result between memories; ``ricci_parallel`` registers it.
+
+    ``move(x, result, memory)`` returns it; the memory is ``"device"`` or the host's.
+    """
+
+    __slots__ = ("move",)
+
+    move: Callable[[Var, Var, str], JaxprEqn] | None
+
+    def __init__(self) -> None:
+        self.move = None
+
+
+result_moves: ResultMoves = ResultMoves()
+
+
+def move_results(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> Jaxpr:
+    """Move results to the memories that their shardings name."""
+    move = result_moves.move
+    on_host = results_on_host(jaxpr, [argument.on_host for argument in placement.arguments])
+    if move is None or not any(on_host) and not any(r.on_host for r in placement.results):
+        return jaxpr
+    eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
+    for i, (requested, is_there) in enumerate(zip(placement.results, on_host, strict=True)):
+        atom = outvars[i]
+        if requested.sharding is None or not isinstance(atom, Var):
+            continue
+        if requested.on_host or is_there:
+            outvars[i] = result = Var(atom.aval)
+            eqns.append(move(atom, result, HOST_MEMORY if requested.on_host else "device"))
+    return jaxpr.replace(eqns=eqns, outvars=outvars)
+
+
+def make_results_unreduced(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> Jaxpr:
+    """Reshard results whose shardings are unreduced (partial sums).
+
+    The compiler has no attribute for an unreduced result: it needs an operation that makes one.
+    """
+    eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
+    for i, (atom, result) in enumerate(zip(jaxpr.outvars, placement.results, strict=True)):
+        sharding, aval = result.sharding, atom.aval
+        if not isinstance(sharding, NamedSharding) or not sharding.spec.unreduced:
+            continue
+        if not isinstance(aval, ShapedArray):
+            continue
+        explicit = explicit_sharding(aval.ndim, sharding)
+        if explicit is not None and explicit != aval.type_sharding:
+            outvars[i] = unreduced = Var(aval.with_sharding(explicit))
+            params = {"sharding": explicit, "mesh": explicit.mesh}
+            eqns.append(JaxprEqn([atom], [unreduced], primitives["reshard"], params))
+    return jaxpr if len(eqns) == len(jaxpr.eqns) else jaxpr.replace(eqns=eqns, outvars=outvars)
+
+
+def eliminate_dead_code(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> Jaxpr:
+    """Remove equations, and parts of loops, branches and calls, whose results are unused."""
+    return live_program(jaxpr, final=True).jaxpr if may_have_dead_code(jaxpr) else jaxpr
+
+
+type Pass = Callable[[Jaxpr, Placement, Sequence[Any]], Jaxpr]
+
+PASSES: tuple[Pass, ...] = (
+    embed_short_constants,
+    move_results,
+    make_results_unreduced,
+    eliminate_dead_code,
+)
+
+
+def run_passes(
+    jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any], passes: Sequence[Pass] = PASSES
+) -> Jaxpr:
+    """Return the jaxpr to be lowered.
+
+    Args:
+      jaxpr: the traced function; its constants are its first arguments.
+      placement: where it runs.
+      consts: the values of the constants.
+      passes: the passes, in order.
+    """
+    for transform in passes:
+        jaxpr = transform(jaxpr, placement, consts)
+    return jaxpr

@@ -1,0 +1,370 @@
+"""Placement of a call: devices, and the sharding, layout and memory of arguments and results."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ricci_ir import (
+    AbstractValue,
+    Jaxpr,
+    ShapeDtypeStruct,
+    TupleRecord,
+    live_program,
+    may_have_dead_code,
+    results_on_host,
+    rule_table,
+)
+from ricci_xla.arrays._array_impl import ArrayImpl
+from ricci_xla.arrays._layout import (
+    AutoLayout,
+    Layout,
+    layout_of,
+    physical_layout,
+    special_layout,
+)
+from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
+from ricci_xla.devices._client import get_default_device
+from ricci_xla.devices._runtime_types import Device
+from ricci_xla.devices._state import device_mesh
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
+from ricci_xla.meshes._spec import PartitionSpec
+from ricci_xla.meshes._type_forms import typed_sharding
+from ricci_xla.tracing._program import Program
+
+from ._claims import Claim, agreed_claim, closure_claim, describe_argument, is_committed
+from ._operation_meshes import MeshOperation, live_operations
+
+__all__ = [
+    "divides_alike",
+]
+
+# For primitives whose results have a layout: ``rule(**params)`` returns it.
+layout_rules = rule_table("layout", required=False)
+
+type AnyLayout = Layout | AutoLayout | None
+type Layouts = tuple[AnyLayout, ...]
+
+
+class Options(TupleRecord):
+    """The arguments of ``jit`` that affect compilation.
+
+    Attributes:
+      device: the device to run on, if it is fixed.
+      in_shardings, out_shardings: one for each leaf (``None`` where unspecified), or ``None``.
+      in_layouts, out_layouts: likewise the layouts, where any is given.
+      donated: for each leaf of the arguments, whether its buffer is donated; empty for none.
+      keep_unused: whether arguments that nothing uses are passed all the same.
+      compiler_options: XLA options by name, sorted.
+    """
+
+    device: Device | None = None
+    in_shardings: tuple[Sharding | None, ...] | None = None
+    out_shardings: tuple[Sharding | None, ...] | None = None
+    in_layouts: Layouts | None = None
+    out_layouts: Layouts | None = None
+    donated: tuple[bool, ...] = ()
+    keep_unused: bool = False
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+
+
+class Buffer(TupleRecord):
+    """The placement of an argument or a result.
+
+    Attributes:
+      sharding: its sharding; ``None`` where the compiler chooses it.
+      layout: its layout, where that is not row-major.
+      on_host: whether it is in the host's memory.
+    """
+
+    sharding: Sharding | None = None
+    layout: AnyLayout = None
+    on_host: bool = False
+
+
+class Placement(TupleRecord):
+    """The devices that a call runs on, and the placement of its arguments and results.
+
+    Attributes:
+      devices: the devices.
+      arguments: the placement of each constant and each argument.
+      results: the placement of each result.
+      committed: whether the results are committed to the devices, as they are if any argument is.
+      mesh: the mesh of the results: the one that is set, or for a call on one device that of its
+        arguments.
+    """
+
+    devices: tuple[Device, ...]
+    arguments: tuple[Buffer, ...]
+    results: tuple[Buffer, ...]
+    committed: bool
+    mesh: Mesh | None = None
+
+    @property
+    def shardings(self) -> tuple[Sharding | None, ...]:
+        """The shardings of arguments and results that are not left to the compiler."""
+        buffers = (*self.arguments, *self.results)
+        return tuple([buffer.sharding for buffer in buffers if buffer.sharding is not None])
+
+    @property
+    def mesh_of_types(self) -> Mesh | None:
+        """The mesh of several devices whose axes the types of the arguments name."""
+        return _mesh_of(self.mesh, self.arguments) if len(self.devices) > 1 else None
+
+    def result_sharding(
+        self, aval: AbstractValue, in_avals: Sequence[AbstractValue]
+    ) -> NamedSharding | None:
+        """Return the sharding of a result on one device, if it is on a mesh.
+
+        Nothing is partitioned there, so a spec is only a name: a result has that of the arguments
+        of its rank, if they have the same.
+        """
+        if self.mesh is None:
+            return None
+        ndim = getattr(aval, "ndim", 0)
+        specs = {
+            argument.sharding.spec
+            for argument, in_aval in zip(self.arguments, in_avals, strict=True)
+            if isinstance(argument.sharding, NamedSharding)
+            if argument.sharding.mesh == self.mesh and getattr(in_aval, "ndim", 0) == ndim
+        }
+        return NamedSharding(self.mesh, specs.pop() if len(specs) == 1 else PartitionSpec())
+
+
+def place(program: Program, leaves: Sequence[Any], options: Options) -> Placement:
+    """Place a call: on the devices of its committed arguments, else on the default device.
+
+    If a mesh is set, the call runs on that. Unused arguments may be anywhere.
+
+    Raises:
+      ValueError: if arguments, results, operations and the mesh that is set are bound to different
+        devices, or to the same devices in different orders; or if an argument is committed
+        otherwise than ``in_shardings`` specifies. The error names what does not fit.
+    """
+    jaxpr = program.jaxpr
+    shardings = [_argument_sharding(program, i, x, options) for i, x in enumerate(leaves)]
+    if not options.keep_unused and any(sharding is not None for sharding in shardings):
+        used = _arguments_used(jaxpr)[len(program.consts) :]
+        shardings = [s if u else None for s, u in zip(shardings, used, strict=True)]
+    mesh: Mesh | None = device_mesh.value
+    if options.device is not None and mesh is not None:
+        raise ValueError(
+            f"jit({program.name}) has device={options.device!r}, but is called while {mesh} "
+            "is set. Leave out the device, or call it inside `with set_mesh(None):`."
+        )
+    operations = live_operations(jaxpr, options.keep_unused)
+    claim = agreed_claim(
+        program, shardings, operations, options.device, options.out_shardings or ()
+    ) or closure_claim(program.consts)
+    devices = (get_default_device(),) if claim is None else claim.devices
+    closed = [x.sharding if is_committed(x) else None for x in program.consts]
+    closed = [None if s is None or s._device_assignment != devices else s for s in closed]
+    arguments = _place_arguments(program, leaves, (*closed, *shardings), options)
+    if len(devices) == 1:
+        mesh = None if options.device is not None else _mesh_on_one_device(mesh, claim, operations)
+        arguments = [_without_sharding_off(mesh, argument) for argument in arguments]
+    on_host = tuple([argument.on_host for argument in arguments])
+    typed_mesh = _mesh_of(mesh, arguments)
+    if typed_mesh is not None and not typed_mesh.are_all_axes_explicit:
+        typed_mesh = None
+    key = ("results", options.out_shardings, options.out_layouts, on_host, typed_mesh)
+    results = jaxpr.derived(key, lambda: _place_results(jaxpr, options, on_host, typed_mesh))
+    return Placement(devices, tuple(arguments), results, claim is not None, mesh)
+
+
+def _mesh_on_one_device(
+    mesh: Mesh | None, claim: Claim | None, operations: Sequence[MeshOperation]
+) -> Mesh | None:
+    """Return the mesh of the results of a call on one device."""
+    if claim is not None and isinstance(claim.sharding, NamedSharding):
+        mesh = claim.sharding.mesh if isinstance(claim.sharding.mesh, Mesh) else None
+    elif claim is not None and claim.sharding is not None:
+        mesh = None
+    elif operations:
+        mesh = operations[0].mesh
+    return mesh if mesh is not None and mesh.axis_names else None
+
+
+def _without_sharding_off(mesh: Mesh | None, argument: Buffer) -> Buffer:
+    """Return an argument on one device, whose sharding is open unless it names a mesh's axes."""
+    if argument.sharding is None or (
+        mesh is not None and isinstance(argument.sharding, NamedSharding)
+    ):
+        return argument
+    return Buffer(None, argument.layout, argument.on_host)
+
+
+def _mesh_of(mesh: Mesh | None, arguments: Sequence[Buffer]) -> Mesh | None:
+    """Return the mesh of a call, or that of its first argument with a mesh."""
+    shardings = (argument.sharding for argument in arguments)
+    meshes = (s.mesh for s in shardings if isinstance(s, NamedSharding))
+    first = mesh or next(meshes, None)
+    return first if isinstance(first, Mesh) else None
+
+
+def _place_arguments(
+    program: Program,
+    leaves: Sequence[Any],
+    shardings: Sequence[Sharding | None],
+    options: Options,
+) -> list[Buffer]:
+    count = len(program.consts)
+    arguments = [Buffer(s, None, _is_on_host(s)) for s in shardings[:count]]
+    requested = options.in_layouts or (None,) * len(leaves)
+    for i, (x, sharding) in enumerate(zip(leaves, shardings[count:], strict=True)):
+        layout = _argument_layout(program, i, x, requested[i])
+        arguments.append(Buffer(sharding, layout, _is_on_host(sharding)))
+    return arguments
+
+
+def _place_results(
+    jaxpr: Jaxpr, options: Options, on_host: tuple[bool, ...], typed_mesh: Mesh | None
+) -> tuple[Buffer, ...]:
+    """Place the results: as ``jit`` was asked to, else by their types and operations.
+
+    Args:
+      jaxpr: the jaxpr.
+      options: what ``jit`` was given.
+      on_host: for each constant and argument, whether it is in the host's memory.
+      typed_mesh: a mesh, all of whose axes are part of types.
+    """
+    layouts = _result_layouts(jaxpr, options.out_layouts or (None,) * len(jaxpr.outvars))
+    shardings = options.out_shardings or (None,) * len(jaxpr.outvars)
+    left_on_host = results_on_host(jaxpr, on_host)
+    results: list[Buffer] = []
+    for aval, sharding, layout, is_there in zip(
+        jaxpr.out_avals, shardings, layouts, left_on_host, strict=True
+    ):
+        if sharding is None and typed_mesh is not None:
+            sharding = typed_sharding(aval, typed_mesh)
+            if sharding is not None and is_there:
+                sharding = in_memory(sharding, MemorySpace.Host)
+        results.append(
+            Buffer(sharding, layout, is_there if sharding is None else _is_on_host(sharding))
+        )
+    return tuple(results)
+
+
+def _is_on_host(sharding: Sharding | None) -> bool:
+    return sharding is not None and sharding.memory_kind == HOST_MEMORY
+
+
+def _result_layouts(jaxpr: Jaxpr, requested: Layouts) -> Layouts:
+    """Return the layout of each result: the one that ``jit`` was given, or its operation's.
+
+    Raises:
+      ValueError: if a layout does not fit the result.
+    """
+    of_operations: dict[int, Layout] = {}
+    for eqn in jaxpr.eqns:
+        if eqn.primitive in layout_rules:
+            layout = layout_rules[eqn.primitive](**eqn.params)
+            of_operations.update((id(v), layout) for v in eqn.outvars)
+    layouts: list[AnyLayout] = []
+    for atom, layout in zip(jaxpr.outvars, requested, strict=True):
+        if layout is None:
+            layout = of_operations.get(id(atom))
+        if isinstance(layout, Layout):
+            aval: Any = atom.aval
+            layout.check_compatible_aval(aval.shape)
+            layout = physical_layout(layout, aval)
+        layouts.append(layout)
+    return tuple(layouts)
+
+
+def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sharding | None:
+    """Return the sharding that an argument must have: the one that ``jit`` was given, or its own.
+
+    Raises:
+      ValueError: if its own partitions it in another way, or is in another memory.
+    """
+    given = None if options.in_shardings is None else options.in_shardings[i]
+    committed = is_committed(x)
+    if given is None:
+        return x.sharding if committed else _described_sharding(x)
+    own: Sharding | None = getattr(x, "sharding", None)
+    if own is None or own is given or getattr(x, "aval", None) is None:
+        if not given.is_fully_addressable and type(x) is not ShapeDtypeStruct:
+            _check_same_everywhere(program, i, x, given)
+        return given
+    words = getattr(x, "physical", x)
+    # The devices may differ: an array that is partitioned alike is copied to the others.
+    if committed and not divides_alike(own, given, words.ndim):
+        raise ValueError(
+            f"{describe_argument(program, i)} of {program.name}, of type {x.aval.str_short()}, is "
+            "committed to another sharding than in_shardings says.\n"
+            f"  found:    {own}\n  expected: {given}\n"
+            "Move it with device_put(x, sharding) before the call, or leave its in_shardings out."
+        )
+    if own.memory_kind != given.memory_kind:
+        raise ValueError(
+            f"{describe_argument(program, i)} of {program.name}, of type {x.aval.str_short()}, is "
+            f"in the memory {own.memory_kind!r}, but in_shardings says {given.memory_kind!r}. Move "
+            "it with device_put(x, sharding) before the call."
+        )
+    return given
+
+
+def _check_same_everywhere(program: Program, i: int, x: object, given: Sharding) -> None:
+    """Raise ``ValueError`` if a NumPy value is to be sharded over several processes.
+
+    Whether it is the same in all of them, or each has its own part, cannot be told.
+    """
+    if not given.is_fully_replicated:
+        raise ValueError(
+            f"{describe_argument(program, i)} of {program.name}, of type {type(x).__name__}, is "
+            f"divided over several processes by its sharding in in_shardings, {given}.\nIf each "
+            "process has its own part, pass make_array_from_process_local_data(sharding, x); if "
+            "all have the same values, device_put(x, sharding), or replicate it in in_shardings."
+        )
+
+
+def _argument_layout(program: Program, i: int, x: Any, layout: AnyLayout) -> AnyLayout:
+    """Return the layout of an argument: the one that ``jit`` was given, or its own.
+
+    Raises:
+      ValueError: if the array is committed in another layout, or the layout does not fit it.
+    """
+    if type(x) is ShapeDtypeStruct and layout is None:
+        layout = x.format.layout
+    if not isinstance(layout, Layout):
+        return special_layout(x) or layout
+    aval: Any = program.jaxpr.in_avals[len(program.consts) + i]
+    layout.check_compatible_aval(aval.shape)
+    physical = physical_layout(layout, aval)
+    array = getattr(x, "physical", x)
+    if isinstance(array, ArrayImpl) and array._committed and not physical.matches(layout_of(array)):
+        raise ValueError(
+            f"{describe_argument(program, i)} of {program.name}, of type {aval.str_short()}, is "
+            "committed in another layout than in_shardings says.\n"
+            f"  found:    {layout_of(array)}\n  expected: {layout}\n"
+            "Move it with device_put(x, format) before the call."
+        )
+    return physical
+
+
+def _described_sharding(x: object) -> Sharding | None:
+    """Return the sharding of a ``ShapeDtypeStruct`` if it names devices, else ``None``."""
+    if type(x) is not ShapeDtypeStruct or not isinstance(x.sharding, Sharding):
+        return None
+    abstract = isinstance(x.sharding, NamedSharding) and not isinstance(x.sharding.mesh, Mesh)
+    return None if abstract else x.sharding
+
+
+def divides_alike(one: Sharding, other: Sharding, ndim: int) -> bool:
+    """Whether two shardings partition arrays alike, whichever devices hold the shards."""
+    if one == other:
+        return True
+    mine, its = one._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim)
+    return mine == its or (mine.is_replicated() and its.is_replicated())
+
+
+def _arguments_used(jaxpr: Jaxpr) -> tuple[bool, ...]:
+    """Return for each input of a jaxpr whether it is passed to the executable."""
+    return jaxpr.derived("arguments used", lambda: _find_used(jaxpr))
+
+
+def _find_used(jaxpr: Jaxpr) -> tuple[bool, ...]:
+    if may_have_dead_code(jaxpr):
+        return live_program(jaxpr, final=True).arguments
+    read = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
+    return tuple([var in read for var in jaxpr.invars])

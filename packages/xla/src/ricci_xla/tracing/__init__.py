@@ -1,0 +1,3 @@
+"""Tracing of functions for ``jit``, and the cache of their jaxprs."""
+
+from ._inline import *
