@@ -13,7 +13,7 @@ import ricci as jax
 import ricci.numpy as jnp
 from ricci.sharding import Mesh, NamedSharding
 from ricci.sharding import PartitionSpec as P
-from ricci_numpy.indexing._divided import divided_windows
+from ricci_numpy.indexing._sharded import sharded_windows
 
 pytestmark = pytest.mark.usefixtures("eight_devices")
 X = np.arange(64 * 16, dtype=np.float32).reshape(64, 16)
@@ -65,7 +65,7 @@ def test_parts_and_indices(spec):
 def test_indexing_gathers_nothing(forms):
     """Devices exchange as many elements as the result has, not those of the array."""
     x = jax.device_put(X, split(("a", "b")))
-    cut = jax.jit(lambda x, start: divided_windows(x, start, forms=forms))
+    cut = jax.jit(lambda x, start: sharded_windows(x, start, forms=forms))
     text = cut.lower(x, 0).compile().as_text()
     exchanged = re.findall(r"= f32\[([\d,]*)\]\S* (all-\w+|collective-permute)(?:-start)?\(", text)
     sizes = [np.prod([int(n) for n in shape.split(",")]) for shape, _ in exchanged]

@@ -1,4 +1,4 @@
-"""Programs as real JAX 0.11.2 prints them, and what tests of values need: a backend."""
+"""Fixtures: jaxprs, types and values recorded from JAX 0.11.2, and a backend."""
 
 import ast
 import importlib
@@ -50,7 +50,7 @@ NAMES = {"jnp": jnp, "lax": lax, "np": np, "mask": np.array([True, False, True])
 
 
 def printed(expression: str) -> str:
-    """Our program for an expression; its arguments are the names in order of appearance."""
+    """Print our jaxpr of an expression; its arguments are the names in order of appearance."""
     used: dict[str, Any] = {}
     for node in ast.walk(ast.parse(expression)):
         if isinstance(node, ast.Name) and node.id in ARGUMENTS:
@@ -61,9 +61,9 @@ def printed(expression: str) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes ``program`` runs on every program of ``data/<test file>_jaxprs.txt``.
+    """Parametrize tests that take ``program`` by the jaxprs of ``data/<test file>_jaxprs.txt``.
 
-    One that takes ``types`` runs on every block of ``data/<test file>_types.txt``, and one that
+    A test that takes ``types`` runs on every block of ``data/<test file>_types.txt``, and one that
     takes ``recorded`` on every case of ``data/<test file>_values.json``.
     """
     name = Path(metafunc.module.__file__).stem.removeprefix("test_")
@@ -88,7 +88,7 @@ def _printed():
 
 @pytest.fixture(scope="session")
 def backend() -> None:
-    """A backend to compute values with."""
+    """Load a backend, for tests of values."""
     for name in BACKENDS:
         if not has_backend() and find_spec(name) is not None:
             importlib.import_module(name)
@@ -173,7 +173,7 @@ JAX = SimpleNamespace(
 
 
 def check_recorded(case: dict[str, Any]) -> None:
-    """Compare what an expression gives with what JAX gave: types and values, or the error."""
+    """Compare an expression's types and values, or its error, with those recorded from JAX."""
     given = {name: jnp.asarray(value) for name, value in GIVEN.items()}
     names = {"jax": JAX, "jnp": jnp, "np": np, **given}
     with warnings.catch_warnings():

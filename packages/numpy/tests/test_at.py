@@ -1,4 +1,4 @@
-"""Updated copies, ``x.at[index]``: programs as JAX prints them, values as NumPy's assignment."""
+"""Updated copies, ``x.at[index]``: jaxprs as JAX prints them, values as NumPy's assignment."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ OPERATIONS = {
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_program_is_printed_as_jax_does(program, printed):
+def test_jaxpr_prints_as_jaxs(program, printed):
     expression, expected = program
     assert printed(expression) == expected
 
@@ -120,14 +120,14 @@ def test_values_that_do_not_fit_the_dtype_warn(backend):
         (lambda x: x.at[0].foo, AttributeError, "foo"),
     ],
 )
-def test_wrong_update(update, error, says):
+def test_invalid_update_raises(update, error, says):
     x = ShapeDtypeStruct((3, 4), np.dtype("float32"))
     with pytest.raises(error, match=says):
         make_jaxpr(update)(x)
 
 
 @pytest.mark.parametrize("index", [slice(0, 0), np.zeros(0, int), (slice(3, 0), 0)], ids=repr)
-def test_apply_to_nothing_changes_nothing(index, backend):
+def test_apply_to_an_empty_selection(index, backend):
     x = jnp.ones((3, 4))
     np.testing.assert_array_equal(x.at[index].apply(lambda e: e > 1), x)
 
@@ -147,7 +147,7 @@ def test_apply_needs_a_scalar_of_the_dtype(func, backend):
         lambda x: x.at[1].get(),
     ],
 )
-def test_no_single_position_lies_in_an_empty_dimension(update, backend):
+def test_single_positions_in_an_empty_dimension_raise(update, backend):
     x = jnp.zeros((0, 3))
     with pytest.raises(IndexError, match="axis 0 has size 0"):
         update(x)

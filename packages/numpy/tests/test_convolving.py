@@ -47,6 +47,6 @@ def test_gradient():
         (([1, 2], [3]), TypeError, "list"),
     ],
 )
-def test_bad_input(name, args, error, text):
+def test_invalid_arguments_raise(name, args, error, text):
     with pytest.raises(error, match=text):
         getattr(jnp, name)(*args)

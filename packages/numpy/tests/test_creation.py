@@ -1,4 +1,4 @@
-"""Making arrays: programs as JAX's, types and values as NumPy's and JAX's, errors that explain."""
+"""Creation of arrays: jaxprs as JAX's, types and values as NumPy's and JAX's, and errors."""
 
 import warnings
 
@@ -11,7 +11,7 @@ from ricci_ir import make_jaxpr
 F = np.array([1.0, 2.0, 3.0], np.float32)
 
 
-def test_program_is_printed_as_jax_does(program, printed):
+def test_jaxpr_prints_as_jaxs(program, printed):
     expression, expected = program
     assert printed(expression) == expected
 
@@ -99,13 +99,13 @@ def test_array_copies_and_asarray_does_not(backend):
         ([2**31], OverflowError, "out of bounds"),
     ],
 )
-def test_values_that_are_no_arrays(value, error, message):
+def test_invalid_values_raise(value, error, message):
     with pytest.raises(error, match=message):
         jnp.array(value)
 
 
 @pytest.mark.parametrize("dtype", ["str", object, "S", "datetime64[s]", np.dtype([("a", int)])])
-def test_dtypes_that_arrays_do_not_have(dtype):
+def test_unsupported_dtypes_raise(dtype):
     for make in (lambda: jnp.zeros(3, dtype), lambda: jnp.array([1], dtype)):
         with pytest.raises(TypeError, match="numbers and booleans"):
             make()
@@ -121,7 +121,7 @@ def test_dtypes_that_arrays_do_not_have(dtype):
         lambda: jnp.full_like(F, 1, dtype="complex128"),
     ],
 )
-def test_wide_dtypes_are_asked_for_in_vain(make, backend):
+def test_unavailable_wide_dtypes_warn(make, backend):
     with pytest.warns(UserWarning, match="not available"):
         assert make().dtype.itemsize <= 8
 
@@ -134,7 +134,7 @@ def test_wide_values_are_narrowed_silently(backend):
 
 
 @pytest.mark.parametrize("shape", [-1, (2, -1), 2.5, (2, 2.5), "a", None])
-def test_shapes_that_are_none(shape):
+def test_invalid_shapes_raise(shape):
     with pytest.raises(TypeError):
         jnp.zeros(shape)
 
@@ -144,7 +144,7 @@ def test_forms_of_shapes(shape, backend):
     assert jnp.ones(shape).shape == (3,)
 
 
-def test_traced_shape_is_refused():
+def test_traced_shape_raises():
     with pytest.raises(TypeError, match="(?i)trace"):
         make_jaxpr(lambda n: jnp.zeros(n))(3)
 
@@ -201,7 +201,7 @@ def test_value_is_numpys(expression, backend):
         (lambda: jnp.fromiter(iter([1]), int), NotImplementedError),
     ],
 )
-def test_errors(call, error, backend):
+def test_invalid_creation_raises(call, error, backend):
     with pytest.raises(error):
         call()
 
@@ -235,6 +235,6 @@ def test_kinds_of_dtypes(dtype, kind, expected):
     assert jnp.isdtype(dtype, kind) is expected
 
 
-def test_unknown_kind():
+def test_unknown_kind_raises():
     with pytest.raises(ValueError, match="real floating"):
         jnp.isdtype("float32", "foo")

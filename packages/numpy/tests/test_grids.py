@@ -24,7 +24,7 @@ def test_unpacking_undoes_packing(axis, bitorder, backend):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool", "complex64"])
-def test_what_is_saved_is_loaded(dtype, backend):
+def test_load_undoes_save(dtype, backend):
     x, file = jnp.arange(3).astype(dtype), io.BytesIO()
     jnp.save(file, x)
     file.seek(0)
@@ -33,12 +33,12 @@ def test_what_is_saved_is_loaded(dtype, backend):
     np.testing.assert_array_equal(np.asarray(found, "complex64"), np.asarray(x, "complex64"))
 
 
-def test_array_of_another_library_becomes_one_of_ours(backend):
+def test_from_dlpack(backend):
     found = jnp.from_dlpack(np.arange(3.0, dtype="float32"), copy=True)
     assert (found.tolist(), found.dtype) == ([0.0, 1.0, 2.0], "float32")
 
 
-def test_namespace_tells_its_dtypes(backend):
+def test_array_namespace_info(backend):
     info = jnp.zeros(1).__array_namespace__().__array_namespace_info__()
     assert sorted(info.dtypes(kind="real floating")) == ["float32"]
     assert info.default_dtypes()["integral"] == "int32"

@@ -1,4 +1,4 @@
-"""Indexing: programs as JAX prints them, values as NumPy computes them, and errors."""
+"""Indexing: jaxprs as JAX prints them, values as NumPy computes them, and errors."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ WIDE = [
 ]
 
 
-def test_program_is_printed_as_jax_does(program, printed):
+def test_jaxpr_prints_as_jaxs(program, printed):
     expression, expected = program
     assert printed(expression) == expected
 
@@ -107,7 +107,7 @@ def test_int_out_of_bounds_gives_the_nearest_row(index, moved_to, as_array, back
     np.testing.assert_array_equal(jnp.asarray(M)[index], M[moved_to])
 
 
-def test_ints_of_one_form_share_a_program(backend):
+def test_indices_of_one_form_share_an_executable(backend):
     x = jnp.asarray(M)
     x[0, 1], x[1:2, 0]
     before = len(_brackets._steps.entries)
@@ -130,21 +130,21 @@ def test_windows(backend):
         ("a", TypeError, "string"),
         (np.array([1.0]), TypeError, "selects nothing: indices are integers or"),
         ((0, 0, 0), IndexError, "dimensions was given to an array of"),
-        ((Ellipsis, Ellipsis), IndexError, "which dimensions each stands for cannot be"),
-        ({1}, IndexError, "of type set is no index"),
+        ((Ellipsis, Ellipsis), IndexError, "whose numbers of dimensions are ambiguous"),
+        ({1}, IndexError, "of type set is not an index"),
         (np.array([True, False]), IndexError, "boolean index at position 0"),
         (slice(None, None, 0), ValueError, "zero"),
         (slice(1.5), TypeError, "slice indices"),
     ],
     ids=repr,
 )
-def test_wrong_index(index, error, says):
+def test_invalid_index_raises(index, error, says):
     x = ShapeDtypeStruct((3, 4), np.dtype("float32"))
     with pytest.raises(error, match=says):
         make_jaxpr(lambda x: x[index])(x)
 
 
-def test_traced_mask_and_traced_slice_are_refused():
+def test_traced_masks_and_traced_slices_raise():
     x = ShapeDtypeStruct((5,), np.dtype("float32"))
     i = ShapeDtypeStruct((), np.dtype("int32"))
     with pytest.raises(NonConcreteBooleanIndexError):
@@ -153,12 +153,12 @@ def test_traced_mask_and_traced_slice_are_refused():
         make_jaxpr(lambda x, i: x[i : i + 2])(x, i)
 
 
-def test_row_of_nothing_is_refused():
+def test_row_of_an_empty_array_raises():
     with pytest.raises(IndexError, match="size 0"):
         make_jaxpr(lambda x: x[0])(ShapeDtypeStruct((0, 2), np.dtype("float32")))
 
 
-def test_recorded_programs_have_no_calls():
+def test_jaxprs_of_indexing_have_no_calls():
     jaxpr = make_jaxpr(lambda x: x[0, 1:])(ShapeDtypeStruct((3, 4), np.dtype("float32")))
     assert all(eqn.primitive is not staged_call.call for eqn in jaxpr.eqns)
 
@@ -172,14 +172,14 @@ def test_recorded_programs_have_no_calls():
     ],
     ids=repr,
 )
-def test_an_ellipsis_for_no_dimension_separates(index, shape, backend):
+def test_ellipsis_of_no_dimensions_separates_index_arrays(index, shape, backend):
     found = jnp.asarray(T)[index]
     assert found.shape == T[index].shape == shape
     np.testing.assert_array_equal(found, T[index])
 
 
 @pytest.mark.parametrize("part", ["a", b"a", range(2), 1.5])
-def test_part_that_is_no_index_is_a_type_error(part):
+def test_invalid_part_of_an_index_raises_a_type_error(part):
     with pytest.raises(TypeError):
         make_jaxpr(lambda x: x[None, part])(ShapeDtypeStruct((3, 4), np.dtype("float32")))
 
@@ -191,7 +191,7 @@ NOT_CHECKED = [2, -3, slice(2, 9), (IV + 9,), (1, slice(-9, 9)), np.array(5)]
 
 
 @pytest.mark.parametrize("index", OUTSIDE, ids=repr)
-def test_integers_out_of_bounds_are_an_error_where_the_option_says_so(index, backend):
+def test_static_indices_out_of_bounds_raise_with_the_option(index, backend):
     x = jnp.asarray(M)
     with static_indices(True):
         with pytest.raises(IndexError, match="out of bounds for axis"):
@@ -202,11 +202,11 @@ def test_integers_out_of_bounds_are_an_error_where_the_option_says_so(index, bac
 
 
 @pytest.mark.parametrize("index", NOT_CHECKED, ids=repr)
-def test_other_indices_are_not_checked(index):
+def test_in_bounds_and_array_indices_pass_the_static_check(index):
     with static_indices(True):
         assert jnp.asarray(M)[index].dtype == M.dtype
 
 
-def test_updates_out_of_bounds_are_left_out_as_ever():
+def test_updates_out_of_bounds_are_dropped_with_static_checks():
     with static_indices(True):
         assert jnp.asarray(M).at[9].set(1.0).tolist() == M.tolist()

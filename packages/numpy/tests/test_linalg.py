@@ -14,7 +14,7 @@ RECORDED = json.loads((Path(__file__).parent / "data" / "linalg_gradients.json")
 
 
 def _inputs() -> dict[str, np.ndarray]:
-    """The same for each test: tall, square, positive definite, Hermitian, complex, batched."""
+    """Inputs of all tests: tall, square, positive definite, Hermitian, complex, batched."""
     random = np.random.RandomState(0)
     normal = lambda *shape: random.randn(*shape).astype(np.float32)
     tall, square, batch = normal(4, 3), normal(4, 4), normal(2, 3, 3)
@@ -116,7 +116,7 @@ def test_a_raw_factorisation_is_the_transpose_of_lapacks(backend):
 
 
 @pytest.mark.parametrize("name", ["EigResult", "EighResult", "QRResult", "SlogdetResult"])
-def test_results_have_names(name, backend):
+def test_results_are_named_tuples(name, backend):
     function = name.removesuffix("Result").lower()
     assert type(getattr(jnp.linalg, function)(jnp.eye(2))).__name__ == name
 

@@ -1,4 +1,4 @@
-"""Products and norms: programs as JAX prints them, values as NumPy computes them, and errors."""
+"""Products and norms: jaxprs as JAX prints them, values as NumPy computes them, and errors."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ EINSUMS = [
 ]
 
 
-def test_program_is_printed_as_jax_does(program, printed):
+def test_jaxpr_prints_as_jaxs(program, printed):
     expression, expected = program
     assert printed(expression) == expected
 
@@ -136,7 +136,7 @@ def test_dtype_of_products(dtypes, preferred, expected):
         (lambda x, m: jnp.vecdot(x, x[:2]), ValueError),
     ],
 )
-def test_wrong_operands(fun, error):
+def test_invalid_operands_raise(fun, error):
     x, m = (ShapeDtypeStruct(shape, np.dtype("float32")) for shape in ((5,), (3, 4)))
     with pytest.raises(error):
         make_jaxpr(fun)(x, m)

@@ -1,4 +1,4 @@
-"""Shapes, joining, rearranging, selecting and sorting: programs as JAX's, values as NumPy's."""
+"""Shapes, joining, rearranging, selecting and sorting: jaxprs as JAX's, values as NumPy's."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ np.setxor1d(N, np.array([2, 8]))
 CASES = [case.strip() for line in SAME.strip().splitlines() for case in line.split("|")]
 
 
-def test_program_is_printed_as_jax_does(program, printed):
+def test_jaxpr_prints_as_jaxs(program, printed):
     expression, expected = program
     assert printed(expression) == expected
 
@@ -94,7 +94,7 @@ def test_value_is_numpys(expression, backend):
         (lambda n: jnp.setdiff1d(n, jnp.asarray([2]), size=3), [0, 3, 0]),
     ],
 )
-def test_result_of_given_size(fun, expected, backend):
+def test_results_of_static_size(fun, expected, backend):
     assert fun(jnp.asarray(N)).tolist() == expected
 
 
@@ -156,7 +156,7 @@ def test_partition_keeps_all_elements(k, backend):
         (lambda x: jnp.put(x, 0, 1.0), ValueError),
     ],
 )
-def test_wrong_arguments(fun, error):
+def test_invalid_arguments_raise(fun, error):
     with pytest.raises(error):
         make_jaxpr(fun)(ShapeDtypeStruct((5,), np.dtype("float32")))
 

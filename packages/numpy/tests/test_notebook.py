@@ -1,4 +1,4 @@
-"""What notebooks show of arrays."""
+"""HTML of arrays for notebooks."""
 
 from xml.etree import ElementTree
 
@@ -28,12 +28,12 @@ def shown(x):
         (2.0, "float32[], weak type, 4 bytes", [["2.0"]]),
     ],
 )
-def test_small_arrays_are_tables_under_their_type_and_place(value, caption, rows):
+def test_small_arrays_are_shown_as_tables_with_captions(value, caption, rows):
     line, found = shown(jnp.asarray(value) if np.ndim(value) == 0 else jnp.array(value))
     assert line.rpartition(", ")[0] == caption and found == rows
 
 
-def test_of_long_dimensions_the_ends_are_shown():
+def test_long_dimensions_are_elided():
     _, rows = shown(jnp.arange(3000, dtype=np.int32).reshape(100, 30))
     edges = [*range(4), None, *range(26, 30)]
     assert len(rows) == 9 and rows[4] == ["…"] * 9
@@ -45,7 +45,7 @@ def test_other_ranks_and_empty_arrays_are_text():
     assert shown(jnp.ones((0, 3)))[1] == "[]"
 
 
-def test_what_has_no_values_is_left_to_its_repr():
+def test_tracers_have_no_html():
     found = []
     make_jaxpr(lambda x: found.append(x._repr_html_()) or x)(1.0)
     assert found == [None]

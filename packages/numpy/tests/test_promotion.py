@@ -1,4 +1,4 @@
-"""Promotion of dtypes, weak types and ranks by operators, as JAX's programs show it."""
+"""Promotion of dtypes, weak types and ranks by operators, as in JAX's jaxprs."""
 
 import warnings
 
@@ -10,7 +10,7 @@ from ricci_ir import ShapedArray, ShapeDtypeStruct, config, float0, make_jaxpr
 from ricci_numpy._promotion import promote_dtypes, promote_dtypes_inexact, promote_shapes
 
 
-def test_program_is_printed_as_jax_does(program, printed):
+def test_jaxpr_prints_as_jaxs(program, printed):
     expression, expected = program
     assert printed(expression) == expected
 
@@ -88,17 +88,17 @@ def test_integers_below_8_bits_divide_to_floats(backend):
 
 
 @pytest.mark.parametrize("exponent", [2, np.int64(2), np.array(2), np.uint8(2)])
-def test_a_known_integer_exponent_keeps_the_dtype(exponent, backend):
+def test_concrete_integer_exponent_keeps_the_dtype(exponent, backend):
     for dtype in ("int8", "uint8", "float16"):
         assert (jnp.ones(2, dtype) ** exponent).dtype == dtype
 
 
-def test_arrays_of_nothing_are_filled():
+def test_zeros_of_float0():
     assert jnp.zeros(2, float0).dtype == float0
 
 
 @pytest.mark.parametrize("kind", [jnp.float64, jnp.int64, jnp.complex128, jnp.double, jnp.uint])
-def test_a_scalar_type_asks_for_nothing_that_is_not_there(kind):
+def test_result_type_of_unavailable_scalar_types_does_not_warn(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = jnp.result_type(kind)

@@ -1,4 +1,4 @@
-"""Reductions: programs and types as JAX's, values as NumPy's."""
+"""Reductions: jaxprs and types as JAX's, values as NumPy's."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ NAN = np.array([[1.0, np.nan, 3.0, 2.0], [np.nan, 4.0, 5.0, 7.0]], np.float32)
 N = np.array([[1, 5, 2], [3, -1, 0]], np.int32)
 
 
-def test_program_is_printed_as_jax_does(program, printed):
+def test_jaxpr_prints_as_jaxs(program, printed):
     expression, expected = program
     assert printed(expression) == expected
 
@@ -40,7 +40,7 @@ def test_value_is_numpys(name, axis, backend):
 
 @pytest.mark.parametrize("axis", [None, 0, (0, 1), (1,)])
 @pytest.mark.parametrize("name", "sum prod mean var std max min any all count_nonzero".split())
-def test_axes_are_kept_as_numpy_does(name, axis, backend):
+def test_keepdims_is_numpys(name, axis, backend):
     found = getattr(jnp, name)(jnp.asarray(M), axis=axis, keepdims=True)
     expected = getattr(np, name)(M, axis=axis, keepdims=True)
     assert found.shape == expected.shape
@@ -53,20 +53,20 @@ def test_axes_are_kept_as_numpy_does(name, axis, backend):
     "nansum nanprod nanmean nanvar nanstd nanmax nanmin nanmedian nancumsum nancumprod "
     "nanargmax nanargmin".split(),
 )
-def test_nans_are_left_out_as_numpy_does(name, axis, backend):
+def test_nan_functions_are_numpys(name, axis, backend):
     found = getattr(jnp, name)(jnp.asarray(NAN), axis=axis)
     np.testing.assert_allclose(found, getattr(np, name)(NAN, axis=axis), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", "sum prod mean var std any all".split())
-def test_mask_leaves_out_as_numpy_does(name, backend):
+def test_where_is_numpys(name, backend):
     mask = M > 0
     found = getattr(jnp, name)(jnp.asarray(M), axis=1, where=jnp.asarray(mask))
     np.testing.assert_allclose(found, getattr(np, name)(M, axis=1, where=mask), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["max", "min", "sum", "prod"])
-def test_initial_takes_part(name, backend):
+def test_initial_value_is_reduced_too(name, backend):
     found = getattr(jnp, name)(jnp.asarray(M), initial=2)
     np.testing.assert_allclose(found, getattr(np, name)(M, initial=2), rtol=1e-6)
 
@@ -147,12 +147,12 @@ def test_cumulative_functions(backend):
         (lambda x: jnp.cumulative_sum(x), ValueError, "axis"),
     ],
 )
-def test_errors_say_what_is_wrong(call, error, message):
+def test_invalid_arguments_raise(call, error, message):
     with pytest.raises(error, match=message):
         make_jaxpr(call)(ShapeDtypeStruct((2, 3), np.dtype("float32")))
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin", "nanargmax", "nanargmin"])
-def test_a_place_among_no_elements_is_refused_by_the_function_itself(name, backend):
+def test_argmax_of_an_empty_axis_raises(name, backend):
     with pytest.raises(ValueError, match=rf"^{name}: .* no elements"):
         getattr(jnp, name)(jnp.zeros((2, 0)), axis=1)

@@ -1,4 +1,4 @@
-"""Segments and vectors of pytrees: what they are by definition, and what is refused."""
+"""Reductions by segment, ``ravel_pytree``, and their errors."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_rows_of_no_segment_have_no_gradient(backend):
     assert found.tolist() == [[1, 1], [1, 1], [1, 1], [0, 0], [0, 0]]
 
 
-def test_number_of_segments_must_be_known():
+def test_number_of_segments_must_be_concrete():
     with pytest.raises(ConcretizationTypeError, match="num_segments"):
         make_jaxpr(lambda i: ops.segment_sum(X, i))(ShapeDtypeStruct((5,), np.dtype(np.int32)))
 
@@ -58,7 +58,7 @@ def test_unravel_functions_of_equal_trees_are_equal(backend):
         (np.zeros(5, np.float16), TypeError, "dtype float32"),
     ],
 )
-def test_refused_vectors(vector, error, message, backend):
+def test_unravel_checks_the_vector(vector, error, message, backend):
     _, unravel = ravel_pytree([jnp.zeros(3), jnp.zeros(2, int)])
     with pytest.raises(error, match=message):
         unravel(vector)

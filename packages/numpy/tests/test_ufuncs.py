@@ -1,4 +1,4 @@
-"""Elementwise functions: programs and types as JAX's, values as NumPy's."""
+"""Elementwise functions: jaxprs and types as JAX's, values as NumPy's."""
 
 import inspect
 from functools import partial
@@ -17,7 +17,7 @@ K = np.array([2, 3, 5, -4], np.int32)
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0], np.float32)
 
 
-def test_program_is_printed_as_jax_does(program, printed):
+def test_jaxpr_prints_as_jaxs(program, printed):
     expression, expected = program
     assert printed(expression) == expected
 
@@ -158,14 +158,14 @@ def test_unwrap_is_numpys(backend):
 
 @pytest.mark.parametrize("value", [[1.0], (1.0,), None, "a", object()])
 @pytest.mark.parametrize("position", [0, 1])
-def test_operands_that_are_no_arrays_are_named(value, position):
+def test_errors_name_invalid_operands(value, position):
     args = [2.0, 2.0]
     args[position] = value
     with pytest.raises(TypeError, match=rf"^add takes .* at position {position}\."):
         jnp.add(*args)
 
 
-def test_array_of_objects_is_refused():
+def test_array_of_objects_raises():
     with pytest.raises(TypeError, match="object"):
         jnp.sin(np.array([1, 2], object))
 
@@ -180,7 +180,7 @@ def test_duck_arrays_are_operands():
 
 
 class Shown:
-    """What holds an array and shows the array's attributes as its own."""
+    """Wrapper of an array that forwards its attributes."""
 
     def __init__(self, held):
         self.held = held
@@ -207,14 +207,14 @@ class Shown:
         lambda x: jnp.ones((2, 2, 2)).at[0].set(x),
     ],
 )
-def test_what_shows_the_attributes_of_an_array_differentiates_as_it(fun, backend):
+def test_array_wrappers_differentiate_as_their_arrays(fun, backend):
     x = jnp.array([[1.0, 2.0], [3.0, 4.0]])
     expected = grad(lambda x: jnp.sum(fun(x)))(x)
     np.testing.assert_allclose(grad(lambda x: jnp.sum(fun(Shown(x))))(x), expected)
 
 
 @pytest.mark.parametrize("name", ["sin", "add", "arctan2", "acos", "isfinite", "power", "equal"])
-def test_functions_introduce_themselves(name):
+def test_ufuncs_have_names_signatures_and_documentation(name):
     function = getattr(jnp, name)
     assert function.__name__ == name
     assert function.__module__.startswith("ricci_numpy")
@@ -248,7 +248,7 @@ def test_ufunc_of_a_function_without_a_name(backend):
     assert scaled.reduce(jnp.array([1, 2, 3])).tolist() == 11
 
 
-def test_ufunc_cannot_write():
+def test_ufunc_at_inplace_raises():
     with pytest.raises(NotImplementedError, match="inplace"):
         jnp.add.at(np.ones(3), 0, 1.0)
     with pytest.raises(NotImplementedError, match="out"):

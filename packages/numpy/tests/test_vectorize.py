@@ -1,4 +1,4 @@
-"""``vectorize``: programs as JAX prints them, values as NumPy's, and what it refuses."""
+"""``vectorize``: jaxprs as JAX prints them, values as NumPy's, and errors."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def matvec(a, b):
     return a @ b
 
 
-def test_program_is_printed_as_jax_does(program, printed):
+def test_jaxpr_prints_as_jaxs(program, printed):
     expression, expected = program
     assert printed(expression) == expected
 
@@ -79,7 +79,7 @@ def test_arguments_that_are_passed_as_they_are(options, args, keywords, shape, b
         (lambda a: a, {}, ("a",), TypeError, "array"),
     ],
 )
-def test_what_does_not_fit_is_refused(fun, options, args, error, message):
+def test_vectorize_checks_arguments(fun, options, args, error, message):
     with pytest.raises(error, match=message):
         jnp.vectorize(fun, **options)(*args)
 
@@ -89,13 +89,13 @@ def test_an_argument_by_keyword_is_not_dropped():
         jnp.vectorize(lambda a, b=2: a * b)(X, b=X)
 
 
-def test_signature_is_read():
+def test_signature_is_parsed():
     assert parse_signature("(n,m),(),(m)->(n,p),()") == (
         [("n", "m"), (), ("m",)],
         [("n", "p"), ()],
     )
 
 
-def test_name_and_documentation_are_kept():
+def test_vectorize_wraps_the_function():
     vectorized = jnp.vectorize(matvec, signature=MATVEC)
     assert (vectorized.__name__, vectorized.__wrapped__) == ("matvec", matvec)

@@ -1,4 +1,4 @@
-"""NumPy's functions on arrays that programs are made of: the API of ``jax.numpy``."""
+"""NumPy's functions on traceable arrays: the API of ``jax.numpy``."""
 
 from ml_dtypes import finfo as finfo
 from ml_dtypes import iinfo as iinfo
@@ -59,7 +59,7 @@ from .sorting import *
 from .statistics import *
 from .ufuncs import *
 
-# Type checkers take what is imported under another name for private.
+# Type checkers treat imports under another name as private.
 ndarray = _Array
 bool: _ScalarType = _bool
 __array_api_version__ = _ARRAY_API_VERSION

@@ -1,4 +1,4 @@
-"""Axes as users give them."""
+"""Normalization of axis arguments."""
 
 from collections.abc import Iterable
 from operator import index as as_int
@@ -8,18 +8,18 @@ import numpy as np
 
 
 def axis_tuple(axes: SupportsIndex | Iterable[SupportsIndex]) -> tuple[Any, ...]:
-    """Axes given as an int, or as a sequence, a range, an array or a set of ints, as a tuple."""
+    """Return axes, an int or an iterable of ints, as a tuple."""
     if isinstance(axes, Iterable) and getattr(axes, "ndim", 1):
         return tuple(axes)
     return (axes,)
 
 
 def canonical_axis(axis: SupportsIndex, ndim: int) -> int:
-    """An axis counted from the start.
+    """Return an axis counted from the start.
 
     Raises:
       numpy.exceptions.AxisError: if there is no such axis.
-      TypeError: if it is no int.
+      TypeError: if it is not an int.
     """
     number = as_int(axis)
     if not -ndim <= number < ndim:
@@ -30,13 +30,13 @@ def canonical_axis(axis: SupportsIndex, ndim: int) -> int:
 def canonical_axes(
     axes: SupportsIndex | Iterable[SupportsIndex], ndim: int, name: str = "axis"
 ) -> tuple[int, ...]:
-    """Axes, given as an int or a sequence, counted from the start.
+    """Return axes, an int or a sequence, counted from the start.
 
     Raises:
       ValueError: if one is given twice, or does not exist.
     """
     axes = axis_tuple(axes)
-    found = tuple(canonical_axis(axis, ndim) for axis in axes)
-    if len(set(found)) != len(found):
+    canonical = tuple(canonical_axis(axis, ndim) for axis in axes)
+    if len(set(canonical)) != len(canonical):
         raise ValueError(f"{name}: {axes} names an axis twice.")
-    return found
+    return canonical

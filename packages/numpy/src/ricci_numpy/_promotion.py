@@ -1,7 +1,7 @@
 """NumPy's promotion of dtypes and ranks.
 
 Operands are converted only if they must be: an array of the result's dtype is not touched, and a
-Python scalar of that dtype stays a Python scalar, which traced programs show as a literal.
+Python scalar of that dtype stays a Python scalar, which is a literal in jaxprs.
 """
 
 from typing import Any
@@ -49,7 +49,7 @@ _WIDE_INTEGERS = frozenset(map(np.dtype, (np.int64, np.uint64)))
 
 
 def is_arraylike(x: object) -> bool:
-    """Whether ``x`` is an array, a scalar, or an object that gives an array when asked."""
+    """Whether ``x`` is an array, a scalar, or an object that converts to an array."""
     return (
         hasattr(type(x), "aval")
         or isinstance(x, int | float | complex | np.ndarray | np.generic)
@@ -120,7 +120,7 @@ def operands(name: str, *args: Any) -> list[Array]:
 
 
 def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Array:
-    """``x`` as an array of the given dtype; an array that has it is returned as it is."""
+    """``x`` as an array of the given dtype; an array that has it is returned unchanged."""
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(type(x), "aval"):
         return as_array(x)
@@ -154,8 +154,8 @@ def scalar_or_array(x: Any, dtype: np.dtype, weak: bool) -> Any:
         aval.weak_type == weak or (context.trace is eval_trace and dtype != BOOL)
     ):
         # A result is weakly typed only if all operands are, so a dtype that fits needs no
-        # conversion, but for booleans: several weak ones are strong together. Traced programs show
-        # a conversion nevertheless, as JAX's do.
+        # conversion, but for booleans: several weak ones are strong together. Jaxprs have a
+        # conversion nevertheless, as JAX's do.
         return x
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
 
@@ -228,7 +228,7 @@ def promote_args_numeric(name: str, *args: object) -> list[Array]:
 
 
 def promote_shapes(name: str, *args: Any) -> list[Array]:
-    """The operands, those that are no scalars with equal ranks: leading sizes of 1 are added.
+    """Add leading dimensions of size 1 until all operands but scalars have one rank.
 
     Raises:
       ValueError: if shapes of different ranks do not broadcast. Shapes of one rank are left to
@@ -311,8 +311,8 @@ def constant_like(x: ArrayLike, value: float) -> ArrayLike:
 
 
 def strong_constant(dtype: DTypeLike, value: ArrayLike) -> ArrayLike:
-    """A NumPy scalar, made once for each dtype and value; of a symbolic dimension, an array."""
-    # Zeros are equal whatever their signs are, and are told apart by their text.
+    """A NumPy scalar, cached by dtype and value; of a symbolic dimension, an array."""
+    # 0.0 == -0.0, so zeros are keyed by their text.
     key = (dtype, value) if value else (dtype, repr(value))
     try:
         return _constants.entries[key]

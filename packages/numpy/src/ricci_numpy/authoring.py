@@ -25,8 +25,8 @@ from .statistics._exponential_sums import logsumexp as logsumexp
 from .statistics._exponential_sums import reduced_axes as reduced_axes
 from .statistics._exponential_sums import softmax as softmax
 from .statistics._exponential_sums import to_inexact as to_inexact
-from .ufuncs._makers import alias as alias
-from .ufuncs._makers import binary as binary
-from .ufuncs._makers import publish as publish
-from .ufuncs._makers import unary as unary
+from .ufuncs._factories import alias as alias
+from .ufuncs._factories import binary as binary
+from .ufuncs._factories import publish as publish
+from .ufuncs._factories import unary as unary
 from .ufuncs._unary import to_float as to_float

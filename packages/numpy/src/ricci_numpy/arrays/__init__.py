@@ -1,4 +1,4 @@
-"""Arrays made from values, files and other libraries, and what is known of them; dtypes."""
+"""Creation of arrays from values, files and other libraries; properties of arrays; dtypes."""
 
 from ._array_info import *
 from ._creation import *

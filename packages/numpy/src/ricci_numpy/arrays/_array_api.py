@@ -17,7 +17,7 @@ _MAX_DIMENSIONS = 64
 
 @final
 class ArrayNamespaceInfo:
-    """The namespace's dtypes, devices and capabilities, in the words of the array API standard.
+    """The namespace's dtypes, devices and capabilities, as the array API standard defines them.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -28,7 +28,7 @@ class ArrayNamespaceInfo:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """What arrays can do."""
+        """Capabilities of arrays, by the standard's names."""
         return {
             "boolean indexing": False,
             "data-dependent shapes": False,
@@ -36,7 +36,7 @@ class ArrayNamespaceInfo:
         }
 
     def default_device(self) -> None:
-        """The device that new arrays are on; ``None`` stands for it."""
+        """The default device of new arrays, which is written ``None``."""
 
     def devices(self) -> tuple[Any, ...]:
         """The devices that arrays can be on."""
@@ -64,16 +64,16 @@ class ArrayNamespaceInfo:
         Raises:
           ValueError: if the kind is unknown.
         """
-        known = {name: np.dtype(name) for name in _DTYPES}
+        standard = {name: np.dtype(name) for name in _DTYPES}
         return {
             name: dtype
-            for name, dtype in known.items()
+            for name, dtype in standard.items()
             if canonicalize_dtype(dtype) == dtype and (kind is None or isdtype(dtype, kind))
         }
 
 
 def array_namespace_info() -> ArrayNamespaceInfo:
-    """What can be asked about the namespace.
+    """Inspection of the namespace: dtypes, devices and capabilities.
 
     Example:
       >>> import ricci.numpy as jnp

@@ -15,8 +15,8 @@ __all__ = [
 ]
 
 
-def known_values(x: ArrayLike, advice: str) -> np.ndarray:
-    """The values of an array, for functions whose result has a size that depends on them.
+def concrete_values(x: ArrayLike, advice: str) -> np.ndarray:
+    """Values of an array, for functions whose result has a size that depends on them.
 
     Raises:
       ConcretizationTypeError: if ``x`` is traced; the message is ``advice``.
@@ -32,15 +32,15 @@ def _shape(name: str, a: Any) -> tuple[int, ...]:
         return tuple(a.shape)
     try:
         (a,) = operands(name, a)
-    except TypeError:  # what is no array counts as NumPy counts it: None is a scalar
+    except TypeError:  # as in NumPy, other objects such as None count as scalars
         pass
     return np.shape(a)
 
 
 def ndim(a: ArrayLike) -> int:
-    """How many dimensions an array has.
+    """The number of dimensions of an array.
 
-    What is no array, such as ``None``, counts as a scalar.
+    An object that is not an array, such as ``None``, counts as a scalar.
 
     Args:
       a: an array, a scalar, or any value.
@@ -61,7 +61,7 @@ def ndim(a: ArrayLike) -> int:
 def shape(a: ArrayLike) -> tuple[int, ...]:
     """The sizes of an array along each dimension.
 
-    What is no array, such as ``None``, counts as a scalar.
+    An object that is not an array, such as ``None``, counts as a scalar.
 
     Args:
       a: an array, a scalar, or any value.
@@ -80,7 +80,7 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
 
 def size(a: ArrayLike, axis: Axis = None) -> int:
-    """How many elements an array has, in total or along axes.
+    """The number of elements of an array, in total or along axes.
 
     Args:
       a: an array or scalar.

@@ -63,7 +63,7 @@ def checked_dtype[D: DTypeLike | ExtendedDType](dtype: D, name: str) -> D:
 
 
 def chosen_dtype(dtype: DTypeLike | None, name: str) -> np.dtype | None:
-    """The dtype that the caller of a function asks for, checked; ``None`` if there is none."""
+    """The requested dtype, checked, or ``None`` if none is requested."""
     return None if dtype is None else checked_dtype(explicit_dtype(dtype, name), name)
 
 
@@ -93,8 +93,8 @@ def uploads_are_guarded() -> bool:
 def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | None = None) -> Any:
     """Return an array of a NumPy array's values; 64-bit dtypes are narrowed while those are off.
 
-    A dtype that is given is not narrowed. In a program that is being traced a scalar becomes a
-    literal, unless it is of a 64-bit dtype while those are off.
+    A dtype that is given is not narrowed. While tracing, a scalar becomes a literal of the jaxpr,
+    unless it is of a 64-bit dtype while those are off.
     """
     aval = ShapedArray(value.shape, dtype or canonicalize_dtype(value.dtype), weak_type)
     literal = dtype is None or canonicalize_dtype(dtype) == dtype
@@ -103,7 +103,7 @@ def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | Non
         if isinstance(scalar, Tracer):
             return scalar
     if not has_backend():
-        # A program can be traced without a backend; a NumPy array is a constant of it.
+        # Functions can be traced without a backend; a NumPy array is a constant of the jaxpr.
         return value.astype(aval.dtype)
     return backend().array(value, aval)
 
@@ -117,7 +117,7 @@ def asarray(
     device: object = None,
     out_sharding: object = None,
 ) -> Array:
-    """Make an array of a value; an array is returned as it is.
+    """Make an array of a value; an array is returned unchanged.
 
     Args:
       a: an array, a scalar, a nested list or tuple of those, or an object with a method
@@ -133,7 +133,7 @@ def asarray(
       unless 64-bit dtypes are on.
 
     Raises:
-      TypeError: if ``a`` holds strings, objects or other values that are no numbers.
+      TypeError: if ``a`` holds strings, objects or other values that are not numbers.
       ValueError: if ``a`` is or holds ``None``, or is ragged.
       OverflowError: if the dtype cannot hold an integer.
 
@@ -179,12 +179,12 @@ def array(
       device, out_sharding: where the result goes.
 
     Returns:
-      An array of the default dtypes (float32, int32) for Python's numbers, and of what it held for
-      NumPy's, 64-bit ones halved unless 64-bit dtypes are on.
+      An array of the default dtypes (float32, int32) for Python's numbers, and of a NumPy value's
+      dtype, 64-bit ones halved unless 64-bit dtypes are on.
 
     Raises:
       TypeError: if there are too many arguments, or ``object`` holds strings, objects or other
-        values that are no numbers.
+        values that are not numbers.
       ValueError: if ``object`` is or holds ``None``, or is ragged.
       OverflowError: if the dtype cannot hold an integer.
 
@@ -202,7 +202,7 @@ def array(
       (1, 9)
 
     See also:
-      ``asarray``, which copies only what it must.
+      ``asarray``, which copies only if it must.
 
     Source: numpy.array.
     """
@@ -277,10 +277,10 @@ def _from_value(x: Any, dtype: DTypeLike | None, copy: bool, name: str) -> Array
         return _from_sequence(x, dtype, name)
     if isinstance(x, str | bytes) and dtype is not None:
         return from_host(_host_array(x, dtype, name), dtype=dtype)
-    found = np.asarray(x)
-    if found.dtype not in array_dtypes and dtype is None:
-        _refuse(x, name, found.dtype)
-    return _from_value(found, dtype, copy, name)
+    value = np.asarray(x)
+    if value.dtype not in array_dtypes and dtype is None:
+        _refuse(x, name, value.dtype)
+    return _from_value(value, dtype, copy, name)
 
 
 def _refuse(x: object, name: str, dtype: np.dtype) -> NoReturn:
@@ -333,14 +333,14 @@ def _type_of_other(x: object, name: str) -> tuple[np.dtype, bool]:
             return python_scalar_dtype(kind), True
     if x is None:
         raise ValueError(f"{name} cannot make an array of a sequence that holds None.")
-    found = np.asarray(x)
-    if found.dtype not in array_dtypes:
-        _refuse(x, name, found.dtype)
-    return coerce_to_array_dtype(found), False
+    value = np.asarray(x)
+    if value.dtype not in array_dtypes:
+        _refuse(x, name, value.dtype)
+    return coerce_to_array_dtype(value), False
 
 
 class _Elements:
-    """What a nested sequence holds: the types of its elements, and its arrays."""
+    """Element types and arrays of a nested sequence."""
 
     __slots__ = ("arrays", "kinds", "types")
 
@@ -449,7 +449,7 @@ def astype(
       An array of the shape of ``x``.
 
     Raises:
-      TypeError: if ``x`` is no array, or ``dtype`` none that arrays have.
+      TypeError: if ``x`` is not an array, or arrays cannot have the dtype.
 
     Floats are cut off towards zero as they become integers; ``round`` first where that is not
     meant. Values that the dtype does not hold give its extremes, and NaN gives 0.
@@ -540,7 +540,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 
 def _without_size(name: str) -> NoReturn:
     raise NotImplementedError(
-        f"{name} is not provided: its result has a shape that is not known before it is read. "
+        f"{name} is not provided: the shape of its result is unknown before the input is read. "
         f"Read it with numpy.{name}, and make an array with asarray."
     )
 

@@ -48,13 +48,13 @@ __all__ = [
     "zeros_like",
 ]
 
-# An array of up to this size is filled on the host, since a program for it would have to be
-# compiled for every shape.
+# An array of up to this size is filled on the host, since an executable that fills it would have
+# to be compiled for every shape.
 _FILLED_ON_HOST = 1 << 14
 
 
 class Shaped(Protocol):
-    """What has a shape and a dtype, such as a ``ShapeDtypeStruct``."""
+    """Object with a shape and a dtype, such as a ``ShapeDtypeStruct``."""
 
     @property
     def shape(self) -> Shape:
@@ -76,7 +76,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     if type(shape) is int:
         return (shape,)
     if isinstance(shape, Tracer) and shape.concrete() is None:
-        raise ConcretizationTypeError(shape, "It is a shape, which decides what is traced.")
+        raise ConcretizationTypeError(shape, "It is a shape, which must be static.")
     is_sequence = isinstance(shape, tuple | list) or np.ndim(shape)
     parts: tuple[Any, ...] = tuple(shape) if is_sequence else (shape,)
     try:
@@ -116,8 +116,8 @@ def _unfilled(shape: Shape, dtype: DTypeLike, weak_type: bool, name: str) -> Arr
 def _filled_without_numbers(shape: Shape, value: ArrayLike, dtype: Any, name: str) -> Any:
     """``filled`` for the dtype of random keys, and for ``float0``."""
     if isinstance(dtype, ExtendedDType):
-        held: Any = dtype.physical_aval(ShapedArray(shape, dtype))
-        return dtype.from_physical(filled(held.shape, value, held.dtype, False, name))
+        physical: Any = dtype.physical_aval(ShapedArray(shape, dtype))
+        return dtype.from_physical(filled(physical.shape, value, physical.dtype, False, name))
     return np.zeros(shape, dtype)  # float0 has no bits, so its arrays stay with NumPy
 
 
@@ -155,8 +155,8 @@ def zeros(
 
     Source: numpy.zeros.
     """
-    found = checked_dtype(explicit_dtype(dtype, "zeros"), "zeros")
-    return placed(filled(as_shape(shape), 0, found, False, "zeros"), device, out_sharding)
+    result_dtype = checked_dtype(explicit_dtype(dtype, "zeros"), "zeros")
+    return placed(filled(as_shape(shape), 0, result_dtype, False, "zeros"), device, out_sharding)
 
 
 def ones(
@@ -181,8 +181,8 @@ def ones(
 
     Source: numpy.ones.
     """
-    found = checked_dtype(explicit_dtype(dtype, "ones"), "ones")
-    return placed(filled(as_shape(shape), 1, found, False, "ones"), device, out_sharding)
+    result_dtype = checked_dtype(explicit_dtype(dtype, "ones"), "ones")
+    return placed(filled(as_shape(shape), 1, result_dtype, False, "ones"), device, out_sharding)
 
 
 def empty(
@@ -207,8 +207,8 @@ def empty(
 
     Source: numpy.empty.
     """
-    found = checked_dtype(explicit_dtype(dtype, "empty"), "empty")
-    return placed(_unfilled(as_shape(shape), found, False, "empty"), device, out_sharding)
+    result_dtype = checked_dtype(explicit_dtype(dtype, "empty"), "empty")
+    return placed(_unfilled(as_shape(shape), result_dtype, False, "empty"), device, out_sharding)
 
 
 def full(
@@ -231,7 +231,7 @@ def full(
       An array of that shape and dtype.
 
     Raises:
-      TypeError: if ``fill_value`` is no array or scalar.
+      TypeError: if ``fill_value`` is not an array or scalar.
       ValueError: if it does not broadcast to the shape.
 
     Example:
@@ -252,17 +252,19 @@ def full(
 def _full(shape: Shape, value: Any, dtype: Any, name: str) -> Array:
     kind = type(value)
     if kind in scalar_kinds:  # an int may be larger than the default dtype holds
-        found = python_scalar_dtype(kind) if dtype is None else dtype
+        result_dtype = python_scalar_dtype(kind) if dtype is None else dtype
         weak = dtype is None and kind is not bool
-        return filled(shape, _scalar(value, found, weak), found, weak, name)
+        return filled(shape, _scalar(value, result_dtype, weak), result_dtype, weak, name)
     aval: Any = get_aval(value)
     if hasattr(type(value), "aval"):
         result = value if dtype is None else convert(value, dtype)
         return broadcast_to(result, shape, name)
-    found = aval.dtype if dtype is None else dtype
+    result_dtype = aval.dtype if dtype is None else dtype
     if not aval.shape:
-        return filled(shape, _scalar(value, found, False), found, False, name)
-    return broadcast_to(from_host(np.asarray(value).astype(found), dtype=found), shape, name)
+        return filled(shape, _scalar(value, result_dtype, False), result_dtype, False, name)
+    return broadcast_to(
+        from_host(np.asarray(value).astype(result_dtype), dtype=result_dtype), shape, name
+    )
 
 
 def _scalar(value: ArrayLike, dtype: object, weak: bool) -> ArrayLike:
@@ -279,12 +281,14 @@ def broadcast_to(x: Array, shape: Shape, name: str) -> Array:
     Raises:
       ValueError: if the shape of ``x`` does not broadcast to it.
     """
-    own = x.shape
-    fits = len(own) <= len(shape) and all(
-        n in (1, m) for n, m in zip(reversed(own), reversed(shape), strict=False)
+    x_shape = x.shape
+    fits = len(x_shape) <= len(shape) and all(
+        n in (1, m) for n, m in zip(reversed(x_shape), reversed(shape), strict=False)
     )
     if not fits:
-        raise ValueError(f"{name}: an array of shape {own} does not broadcast to shape {shape}.")
+        raise ValueError(
+            f"{name}: an array of shape {x_shape} does not broadcast to shape {shape}."
+        )
     return broadcast(x, shape)
 
 
@@ -312,14 +316,14 @@ def _like(
             filled_in = convert(filled_in, aval.dtype, aval.weak_type)
         return cast_varying(placed(filled_in, device, out_sharding), varying(aval))
     weak = dtype is None and aval.weak_type
-    found = aval.dtype if dtype is None else dtype
+    result_dtype = aval.dtype if dtype is None else dtype
     if name == "empty_like":
-        return placed(_unfilled(sizes, found, weak, name), device, out_sharding)
+        return placed(_unfilled(sizes, result_dtype, weak, name), device, out_sharding)
     if name == "full_like":
-        value = _scalar(value, found, weak)
+        value = _scalar(value, result_dtype, weak)
     elif weak:
-        value = np.asarray(value).astype(found).item()
-    result = placed(filled(sizes, value, found, weak, name), device, out_sharding)
+        value = np.asarray(value).astype(result_dtype).item()
+    result = placed(filled(sizes, value, result_dtype, weak, name), device, out_sharding)
     return cast_varying(result, varying(aval))
 
 

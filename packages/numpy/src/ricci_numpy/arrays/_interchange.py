@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _BFLOAT16 = np.dtype(bfloat16)
-# NumPy writes dtypes that it does not know as raw bytes.
+# NumPy writes unknown dtypes as raw bytes.
 _WRITTEN_BFLOAT16 = np.dtype("V2")
 
 
@@ -36,7 +36,7 @@ def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> An
       args, kwargs: further arguments of ``numpy.load``.
 
     Returns:
-      An array; for several arrays, or dtypes that arrays cannot have, what ``numpy.load`` returns.
+      An array; for several arrays, or dtypes that arrays cannot have, the result of ``numpy.load``.
 
     Raises:
       FileNotFoundError: if there is no such file.
@@ -53,12 +53,12 @@ def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> An
 
     Source: numpy.load.
     """
-    found = np.load(file, *args, **kwargs)
-    if not isinstance(found, np.ndarray):
-        return found
-    if found.dtype == _WRITTEN_BFLOAT16:
-        found = found.view(_BFLOAT16)
-    return asarray(found) if found.dtype in array_dtypes else found
+    loaded = np.load(file, *args, **kwargs)
+    if not isinstance(loaded, np.ndarray):
+        return loaded
+    if loaded.dtype == _WRITTEN_BFLOAT16:
+        loaded = loaded.view(_BFLOAT16)
+    return asarray(loaded) if loaded.dtype in array_dtypes else loaded
 
 
 def from_dlpack(x: ArrayLike, /, *, device: object = None, copy: bool | None = None) -> Array:
@@ -108,8 +108,8 @@ def from_external_array(
 
     Source: the DLPack standard.
     """
-    found = backend().from_dlpack(external_array, device, copy)
-    return convert(found, canonicalize_dtype(found.dtype), found.aval.weak_type)
+    array = backend().from_dlpack(external_array, device, copy)
+    return convert(array, canonicalize_dtype(array.dtype), array.aval.weak_type)
 
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:
@@ -122,7 +122,7 @@ def is_supported_dtype(dtype: DTypeLike) -> bool:
       A Python boolean.
 
     Raises:
-      TypeError: if ``dtype`` is no dtype.
+      TypeError: if ``dtype`` is not a dtype.
 
     Example:
       >>> import ricci
@@ -131,5 +131,5 @@ def is_supported_dtype(dtype: DTypeLike) -> bool:
 
     Source: the DLPack standard.
     """
-    found = np.dtype(dtype)
-    return found == _BFLOAT16 or (found.kind in "biufc" and found in array_dtypes)
+    numpy_dtype = np.dtype(dtype)
+    return numpy_dtype == _BFLOAT16 or (numpy_dtype.kind in "biufc" and numpy_dtype in array_dtypes)

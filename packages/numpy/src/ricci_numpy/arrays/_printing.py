@@ -1,4 +1,4 @@
-"""How arrays are printed."""
+"""Print options of arrays."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ __all__ = [
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Set how arrays are printed; it holds for NumPy's arrays, too.
+    """Set print options, which apply to NumPy's arrays, too.
 
     Args:
       args, kwargs: those of ``numpy.set_printoptions``.

@@ -15,37 +15,37 @@ def broadcast(x: ArrayLike, shape: Shape, sharding: TypeSharding | None = None) 
     """``x`` repeated to a shape that its own broadcasts to.
 
     Args:
-      sharding: that of the result's type, if ``x`` does not have the shape or its type says
-        nothing; see ``common_sharding``.
+      sharding: that of the result's type, if ``x`` has another shape or no sharding; see
+        ``common_sharding``.
     """
     aval = get_aval(x)
-    own = aval.shape
-    if own == shape and (sharding is None or aval.type_sharding is not None):
+    x_shape = aval.shape
+    if x_shape == shape and (sharding is None or aval.type_sharding is not None):
         return x
     rank = len(shape)
-    dims = tuple(range(rank - len(own), rank))
+    dims = tuple(range(rank - len(x_shape), rank))
     if sharding is None:
         return broadcast_in_dim(x, shape, dims)
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims, sharding=sharding)
 
 
 def common_sharding(rank: int, *operands: ArrayLike) -> TypeSharding | None:
-    """How operands that broadcast against each other divide the dimensions; ``None`` if none does.
+    """Return the sharding of the broadcast operands, or ``None`` if none is sharded.
 
-    A dimension is divided as by the first operand that divides it. Where others divide it in
-    another way, the operation that takes them all refuses them.
+    A dimension is sharded as in the first operand that shards it. The operation that takes all
+    operands raises an error if others shard it in another way.
     """
-    divided = None
+    common = None
     for x in operands:
         aval = get_aval(x)
         sharding = aval.type_sharding
         if sharding is None or not sharding.is_divided:
             continue
         parts = ((),) * (rank - aval.ndim) + sharding.parts
-        if divided is not None:
-            parts = tuple(a or b for a, b in zip(divided.parts, parts, strict=True))
-        divided = TypeSharding(sharding.mesh, parts)
-    return divided
+        if common is not None:
+            parts = tuple(a or b for a, b in zip(common.parts, parts, strict=True))
+        common = TypeSharding(sharding.mesh, parts)
+    return common
 
 
 def broadcast_shape(name: str, *shapes: Shape) -> Shape:

@@ -1,4 +1,4 @@
-"""Functions given by samples or coefficients: differences, interpolation, polynomials."""
+"""Functions represented by samples or coefficients: differences, interpolation, polynomials."""
 
 from ._convolution import *
 from ._differences import *

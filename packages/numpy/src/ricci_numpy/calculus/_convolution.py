@@ -31,7 +31,7 @@ def convolve(
       A vector of the promoted float or complex dtype.
 
     Raises:
-      TypeError: if an operand is no array or scalar.
+      TypeError: if an operand is not an array or scalar.
       ValueError: if one is empty or not of rank 1, or the mode is another.
 
     Example:
@@ -71,7 +71,7 @@ def correlate(
       A vector of the promoted float or complex dtype.
 
     Raises:
-      TypeError: if an operand is no array or scalar.
+      TypeError: if an operand is not an array or scalar.
       ValueError: if one is empty or not of rank 1, or the mode is another.
 
     Example:
@@ -121,7 +121,7 @@ def _slid(
     # The operands are floating, so a result in integers is converted from a floating one.
     is_integer = preferred is not None and explicit_dtype(preferred).kind in "iu"
     integer = preferred if is_integer else None
-    found = lax.conv_general_dilated(
+    sums = lax.conv_general_dilated(
         lax.expand_dims(x, (0, 1)),
         lax.expand_dims(y, (0, 1)),
         (1,),
@@ -129,7 +129,7 @@ def _slid(
         precision=precision,
         preferred_element_type=preferred if integer is None else None,
     )
-    return found if integer is None else lax.convert_element_type(found, integer)
+    return sums if integer is None else lax.convert_element_type(sums, integer)
 
 
 @composite("convolve")

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def _given(name: str, *args: ArrayLike | None) -> list[Any]:
+def _optional_operands(name: str, *args: ArrayLike | None) -> list[Any]:
     """The operands, of which some may be ``None``."""
     return [x if x is None else operands(name, x)[0] for x in args]
 
@@ -58,7 +58,7 @@ def diff(
 
     Raises:
       ValueError: if ``a`` is a scalar, ``n`` is negative, or ``axis`` does not exist.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -70,7 +70,7 @@ def diff(
     if prepend is None is append:
         (a,) = operands("diff", a)
     else:
-        a, prepend, append = _given("diff", a, prepend, append)
+        a, prepend, append = _optional_operands("diff", a, prepend, append)
     return _diff(a, prepend, append, n=index(n), axis=index(axis))
 
 
@@ -117,7 +117,7 @@ def ediff1d(
       A vector of the dtype of ``ary``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -126,7 +126,9 @@ def ediff1d(
 
     Source: numpy.ediff1d.
     """
-    ary, to_end, to_begin = _given("ediff1d", *operands("ediff1d", ary), to_end, to_begin)
+    ary, to_end, to_begin = _optional_operands(
+        "ediff1d", *operands("ediff1d", ary), to_end, to_begin
+    )
     if get_aval(ary).dtype == BOOL:
         raise TypeError("ediff1d: booleans have no differences; convert them with astype(int).")
     return _ediff1d(ary, to_end, to_begin)
@@ -134,10 +136,12 @@ def ediff1d(
 
 @composite("ediff1d")
 def _ediff1d(ary: Array, to_end: ArrayLike | None, to_begin: ArrayLike | None) -> Array:
-    found = _step(ravel(ary), 0) if np.ndim(ary) != 1 else _step(ary, 0)
-    begin, end = (x if x is None else ravel(convert(x, found.dtype)) for x in (to_begin, to_end))
-    parts = [x for x in (begin, found, end) if x is not None]
-    return lax.concatenate(parts, 0) if len(parts) > 1 else found
+    differences = _step(ravel(ary), 0) if np.ndim(ary) != 1 else _step(ary, 0)
+    begin, end = (
+        x if x is None else ravel(convert(x, differences.dtype)) for x in (to_begin, to_end)
+    )
+    parts = [x for x in (begin, differences, end) if x is not None]
+    return lax.concatenate(parts, 0) if len(parts) > 1 else differences
 
 
 def gradient(
@@ -157,7 +161,7 @@ def gradient(
 
     Raises:
       ValueError: if a dimension has fewer than 2 samples, or coordinates do not fit it.
-      TypeError: if there are not as many ``varargs`` as dimensions, or an operand is no array.
+      TypeError: if there are not as many ``varargs`` as dimensions, or an operand is not an array.
       NotImplementedError: for another ``edge_order``.
 
     Example:
@@ -167,7 +171,7 @@ def gradient(
 
     Source: numpy.gradient.
     """
-    f, *given = operands("gradient", f, *varargs)
+    f, *spacings = operands("gradient", f, *varargs)
     if edge_order is not None and edge_order != 1:
         raise NotImplementedError(
             f"gradient: edge_order={edge_order} is not supported; the ends are of order 1."
@@ -180,9 +184,9 @@ def gradient(
         raise ValueError(
             f"gradient: along axes {axes} of shape {np.shape(f)} there must be 2 samples or more."
         )
-    if not given:  # narrow integers become narrow floats, which a distance of 1.0 would widen
+    if not spacings:  # narrow integers become narrow floats, which a distance of 1.0 would widen
         (f,) = promote_dtypes_inexact(f)
-    distances = given or [1.0]
+    distances = spacings or [1.0]
     if len(distances) == 1:
         distances = distances * len(axes)
     if len(distances) != len(axes):
@@ -196,15 +200,15 @@ def gradient(
                 f"gradient: along axis {i} there are {np.shape(f)[i]} samples, and coordinates of "
                 f"shape {np.shape(h)}; give a scalar or a vector of as many."
             )
-    found = _gradient(f, *distances, axes=axes)
-    return list(found) if len(axes) > 1 else found
+    derivatives = _gradient(f, *distances, axes=axes)
+    return list(derivatives) if len(axes) > 1 else derivatives
 
 
 @composite("gradient")
 def _gradient(f: Array, *distances: ArrayLike, axes: tuple[int, ...]) -> Array | list[Array]:
     f, *steps = promote_dtypes_inexact(f, *distances)
-    found = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
-    return found if len(found) > 1 else found[0]
+    derivatives = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
+    return derivatives if len(derivatives) > 1 else derivatives[0]
 
 
 def _derivative(f: Array, h: Array, axis: int) -> Array:
@@ -252,7 +256,7 @@ def trapezoid(
 
     Raises:
       ValueError: if ``y`` is a scalar, ``axis`` does not exist, or the shapes do not fit.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -261,7 +265,9 @@ def trapezoid(
 
     Source: numpy.trapezoid.
     """
-    y, x, dx = _given("trapezoid", *operands("trapezoid", y), x, *operands("trapezoid", dx))
+    y, x, dx = _optional_operands(
+        "trapezoid", *operands("trapezoid", y), x, *operands("trapezoid", dx)
+    )
     axis = canonical_axis(axis, np.ndim(y))
     if x is None:
         return _trapezoid(y, dx, axis=axis)

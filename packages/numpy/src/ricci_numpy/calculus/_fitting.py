@@ -7,7 +7,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, finfo
 from ricci_numpy._promotion import inexact_dtype, operands, promote_dtypes_inexact, strong_constant
-from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._array_info import concrete_values
 from ricci_numpy.indexing._where import where_step
 from ricci_numpy.linalg._decompositions import dtype_of, eigvals
 from ricci_numpy.linalg._products import matmul
@@ -76,7 +76,7 @@ def polyfit(
       column for each of ``y``; with ``full`` or ``cov`` a tuple that begins with them.
 
     Raises:
-      TypeError: if an operand is no array or has another shape.
+      TypeError: if an operand is not an array or has another shape.
       ValueError: if ``deg`` is negative, or there are too few points for ``cov``.
 
     Example:
@@ -100,20 +100,20 @@ def polyfit(
                 f"polyfit: x and w must be vectors with elements, and y one as long or a matrix "
                 f"of as many rows; got {', '.join(f'{n} of shape {s}' for n, s in shapes.items())}."
             )
-    wanted = "full" if full else None if not cov else "unscaled" if cov == "unscaled" else "scaled"
-    if wanted == "scaled" and size <= deg + 1:
+    extras = "full" if full else None if not cov else "unscaled" if cov == "unscaled" else "scaled"
+    if extras == "scaled" and size <= deg + 1:
         raise ValueError(
             f"polyfit: scaling the covariance of {deg + 1} coefficients takes more points than "
             f"{size}; give cov='unscaled', or more points."
         )
     if rcond is None:
         rcond = size * float(finfo(inexact_dtype(dtype_of(x))[0]).eps)
-    return _polyfit(x, y, *operands("polyfit", rcond), *weights, deg=deg, wanted=wanted)
+    return _polyfit(x, y, *operands("polyfit", rcond), *weights, deg=deg, extras=extras)
 
 
 @composite("polyfit")
 def _polyfit(
-    x: Array, y: Array, rcond: Array, w: Array | None = None, *, deg: int, wanted: str | None
+    x: Array, y: Array, rcond: Array, w: Array | None = None, *, deg: int, extras: str | None
 ) -> Array | tuple[Array, ...]:
     (x,), (y,) = promote_dtypes_inexact(x), promote_dtypes_inexact(y)
     powers = vander(x, deg + 1)
@@ -123,21 +123,21 @@ def _polyfit(
     # Columns scaled to length 1 make the matrix of powers better conditioned.
     lengths = sqrt(sum(multiply(powers, powers), 0))
     powers = divide(powers, lax.expand_dims(lengths, (0,)))
-    found, residuals, rank, s = lstsq(powers, y, rcond)
+    coefficients, residuals, rank, s = lstsq(powers, y, rcond)
     by_row = lax.expand_dims(lengths, (1,))
-    found = divide(found, by_row if np.ndim(found) == 2 else lengths)
-    if wanted is None:
-        return found
-    if wanted == "full":
-        return found, residuals, rank, s, rcond
+    coefficients = divide(coefficients, by_row if np.ndim(coefficients) == 2 else lengths)
+    if extras is None:
+        return coefficients
+    if extras == "full":
+        return coefficients, residuals, rank, s, rcond
     covariance = inv(matmul(matrix_transpose(powers), powers))
     covariance = divide(covariance, multiply(by_row, lax.expand_dims(lengths, (0,))))
-    if wanted == "unscaled":
-        return found, covariance
+    if extras == "unscaled":
+        return coefficients, covariance
     scale = atleast_1d(divide(residuals, x.shape[0] - deg - 1))
     if np.ndim(y) == 1:
-        return found, multiply(covariance, lax.expand_dims(scale, (0,)))
-    return found, multiply(lax.expand_dims(covariance, (2,)), lax.expand_dims(scale, (0, 1)))
+        return coefficients, multiply(covariance, lax.expand_dims(scale, (0,)))
+    return coefficients, multiply(lax.expand_dims(covariance, (2,)), lax.expand_dims(scale, (0, 1)))
 
 
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
@@ -145,15 +145,15 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Args:
       p: a vector of coefficients, that of the highest power first.
-      strip_zeros: whether leading zeros are left out, for which their number must be known;
-        otherwise, as for use in programs, there is a NaN at the end for each.
+      strip_zeros: whether leading zeros are left out, for which they must be concrete;
+        otherwise, as for use under ``jit``, there is a NaN at the end for each.
 
     Returns:
       A vector of complex numbers.
 
     Raises:
-      TypeError: if ``p`` is no array.
-      ValueError: if ``p`` is no vector.
+      TypeError: if ``p`` is not an array.
+      ValueError: if ``p`` is not a vector.
       ConcretizationTypeError: if ``p`` is traced and zeros are to be left out.
 
     Example:
@@ -174,7 +174,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     if not strip_zeros:
         return _padded_roots(p)
     advice = "How many roots there are depends on values. Give roots strip_zeros=False."
-    places = np.flatnonzero(known_values(p, advice))
+    places = np.flatnonzero(concrete_values(p, advice))
     first = int(places[0]) if len(places) else size
     return _roots(p, first=first)
 
@@ -207,8 +207,14 @@ def _padded_roots(p: Array) -> Array:
     leading = lax.reduce_sum(lax.cumprod(lax.convert_element_type(is_zero, int32)), (0,))
     # Coefficients that are all zero would give a matrix of NaNs; ones take their place, and the
     # roots of these are replaced by NaN below.
-    none = lax.eq(leading, np.int32(size))
-    found = _eigenvalues(roll(where_step(none, strong_constant(p.dtype, 1), p), lax.neg(leading)))
-    _, found = lax.sort((lax.eq(found, strong_constant(found.dtype, 0)), found), num_keys=1)
-    there = lax.lt(lax.iota(int32, size - 1), lax.sub(np.int32(size - 1), leading))
-    return where_step(there, found, strong_constant(found.dtype, complex(np.nan, np.nan)))
+    all_zero = lax.eq(leading, np.int32(size))
+    eigenvalues = _eigenvalues(
+        roll(where_step(all_zero, strong_constant(p.dtype, 1), p), lax.neg(leading))
+    )
+    _, eigenvalues = lax.sort(
+        (lax.eq(eigenvalues, strong_constant(eigenvalues.dtype, 0)), eigenvalues), num_keys=1
+    )
+    exists = lax.lt(lax.iota(int32, size - 1), lax.sub(np.int32(size - 1), leading))
+    return where_step(
+        exists, eigenvalues, strong_constant(eigenvalues.dtype, complex(np.nan, np.nan))
+    )

@@ -38,7 +38,7 @@ def interp(
 
     Args:
       x: where to evaluate, an array of real numbers.
-      xp: where the function is known, an increasing vector; any order with ``period``.
+      xp: the sample points, an increasing vector; any order with ``period``.
       fp: its values there, a vector of the same size.
       left, right: the values before the first and behind the last point, those of these points by
         default; ``"extrapolate"`` continues the line.
@@ -48,9 +48,9 @@ def interp(
       An array of floats of the shape of ``x``.
 
     Raises:
-      TypeError: if an operand is no array.
-      ValueError: if ``xp`` and ``fp`` are no vectors of one size, ``x`` or ``xp`` is complex,
-        ``left`` or ``right`` is another string, or ``period`` is no scalar.
+      TypeError: if an operand is not an array.
+      ValueError: if ``xp`` and ``fp`` are not vectors of one size, ``x`` or ``xp`` is complex,
+        ``left`` or ``right`` is another string, or ``period`` is not a scalar.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -67,10 +67,10 @@ def interp(
             f"{np.shape(fp)}."
         )
     if not np.shape(xp)[0]:
-        raise TypeError("interp: at least one point must be known; xp and fp are empty.")
+        raise TypeError("interp: xp and fp are empty; give at least one point.")
     if any(_dtype(each) in COMPLEX_DTYPES for each in (x, xp)):
         raise ValueError("interp: x and xp must be real numbers, which have an order.")
-    modes, given = {}, []
+    modes, settings = {}, []
     for name, value in (("left", left), ("right", right), ("period", period)):
         if isinstance(value, str) and name != "period":
             if value != _EXTRAPOLATE:
@@ -80,11 +80,11 @@ def interp(
                 )
             modes[name] = value
         elif value is not None:
-            given += operands("interp", value)
+            settings += operands("interp", value)
             modes[name] = "given"
-    if period is not None and np.ndim(given[-1]):
-        raise ValueError(f"interp: period must be a scalar, got shape {np.shape(given[-1])}.")
-    return _interp(x, xp, fp, *given, modes=tuple(modes.items()))
+    if period is not None and np.ndim(settings[-1]):
+        raise ValueError(f"interp: period must be a scalar, got shape {np.shape(settings[-1])}.")
+    return _interp(x, xp, fp, *settings, modes=tuple(modes.items()))
 
 
 def _dtype(x: Array) -> np.dtype:
@@ -93,10 +93,10 @@ def _dtype(x: Array) -> np.dtype:
 
 @composite("_interp")
 def _interp(
-    x: Array, xp: Array, fp: Array, *given: ArrayLike, modes: tuple[tuple[str, str], ...]
+    x: Array, xp: Array, fp: Array, *settings: ArrayLike, modes: tuple[tuple[str, str], ...]
 ) -> Array:
-    rest = iter(given)
-    values = {name: next(rest) for name, mode in modes if mode != _EXTRAPOLATE}
+    remaining = iter(settings)
+    values = {name: next(remaining) for name, mode in modes if mode != _EXTRAPOLATE}
     extrapolated = {name for name, mode in modes if mode == _EXTRAPOLATE}
     x, xp = promote_dtypes_inexact(x, xp)
     (fp,) = promote_dtypes_inexact(fp)
@@ -111,15 +111,15 @@ def _interp(
     least = strong_constant(width.dtype, float(finfo(width.dtype).eps) ** 2)
     coincide = lax.le(lax.abs(width), least)
     fraction = lax.div(lax.sub(x, x0), where_step(coincide, constant_like(width, 1), width))
-    found = where_step(coincide, f0, add(f0, multiply(fraction, rise)))
+    result = where_step(coincide, f0, add(f0, multiply(fraction, rise)))
     if "period" in values:
-        return found
+        return result
     for name, outside, place in (("left", less, 0), ("right", greater, -1)):
         value = values.get(name, lax.index_in_dim(fp, place, keepdims=False))
         if name not in extrapolated:
             end = lax.index_in_dim(xp, place, keepdims=False)
-            found = where_step(outside(x, end), value, found)
-    return found
+            result = where_step(outside(x, end), value, result)
+    return result
 
 
 def _periodic(x: Array, xp: Array, fp: Array, period: Array) -> tuple[Array, Array, Array]:

@@ -14,7 +14,7 @@ from ricci_numpy._promotion import (
     promote_dtypes_inexact,
     strong_constant,
 )
-from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._array_info import concrete_values
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 from ricci_numpy.linalg._decompositions import eigvals
 from ricci_numpy.rearranging._moving import trim_zeros
@@ -48,7 +48,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
     Raises:
       ValueError: for arrays of other shapes.
-      TypeError: if it is no array.
+      TypeError: if it is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -84,13 +84,13 @@ def _coefficients(
     name: str, *polynomials: ArrayLike, error: type[Exception] = TypeError, rank: int | None = 1
 ) -> list[Array]:
     """The operands, checked to be vectors, or arrays of any rank but 0 if ``rank`` is ``None``."""
-    given = operands(name, *polynomials)
-    for p in given:
+    coefficients = operands(name, *polynomials)
+    for p in coefficients:
         if not np.ndim(p):
             raise error(f"{name}: the coefficients must be a vector, got the scalar {p}.")
         if rank is not None and np.ndim(p) != rank:
             raise ValueError(f"{name}: the coefficients must be a vector, got {np.shape(p)}.")
-    return given
+    return coefficients
 
 
 def _zero(x: Array) -> ArrayLike:
@@ -107,7 +107,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
       A vector of coefficients, that of the highest power first.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       IndexError: if one is a scalar.
 
     Example:
@@ -160,13 +160,13 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     Args:
       a1, a2: vectors of coefficients; integers become floats.
       trim_leading_zeros: whether to leave out leading zeros first, as NumPy does; the values of
-        the operands must be known then.
+        the operands must be concrete then.
 
     Returns:
       A vector of coefficients.
 
     Raises:
-      TypeError: if an operand is no array, or a scalar.
+      TypeError: if an operand is not an array, or a scalar.
       ValueError: if one has a rank above 1.
       ConcretizationTypeError: if zeros are to be left out of a traced array.
 
@@ -190,13 +190,13 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     Args:
       u, v: vectors of coefficients, of the dividend and the divisor; integers become floats.
       trim_leading_zeros: whether to leave leading zeros out of the remainder, as NumPy does; the
-        values of the operands must be known then.
+        values of the operands must be concrete then.
 
     Returns:
       The quotient and the remainder; without leaving out zeros, the latter is as long as ``u``.
 
     Raises:
-      TypeError: if an operand is no array, or a scalar.
+      TypeError: if an operand is not an array, or a scalar.
       ValueError: if one has a rank above 1.
       IndexError: if ``v`` is empty.
       ConcretizationTypeError: if zeros are to be left out of a traced array.
@@ -217,7 +217,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
         return quotient, remainder
     # Coefficients as small as rounding errors count as zeros.
     advice = "How long the remainder is depends on values; polydiv(...) alone keeps the zeros."
-    large = np.abs(known_values(remainder, advice)) > np.sqrt(finfo(remainder.dtype).eps)
+    large = np.abs(concrete_values(remainder, advice)) > np.sqrt(finfo(remainder.dtype).eps)
     first = int(np.argmax(large)) if large.any() else len(large)
     return quotient, lax.slice_in_dim(remainder, first, None)
 
@@ -233,8 +233,8 @@ def _polydiv(u: Array, v: Array) -> tuple[Array, Array]:
     def divide(remainder: Array, place: Array) -> tuple[Array, Array]:
         top = lax.dynamic_slice(remainder, (place,), v.shape)
         factor = lax.mul(scale, lax.index_in_dim(top, 0, keepdims=False))
-        rest = lax.sub(top, lax.mul(factor, v))
-        after = lax.dynamic_update_slice(remainder, rest, (place,))
+        difference = lax.sub(top, lax.mul(factor, v))
+        after = lax.dynamic_update_slice(remainder, difference, (place,))
         return convert(after, remainder.dtype, remainder.weak_type), factor
 
     remainder, quotient = lax.scan(divide, u, lax.iota(np.dtype("int32"), count))
@@ -247,13 +247,13 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     Args:
       p: the coefficients, a vector; or an array, for polynomials along its leading dimension.
       x: where to evaluate it, an array that broadcasts with the rest of ``p``.
-      unroll: how many steps of the loop to write out; a compiled program is larger, and faster.
+      unroll: how many steps of the loop to write out; the executable is larger and faster.
 
     Returns:
       An array of the broadcast shape.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       IndexError: if ``p`` is a scalar.
       ValueError: if the shapes do not broadcast.
 
@@ -305,7 +305,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
       A vector of coefficients.
 
     Raises:
-      TypeError: if ``p`` is no array or a scalar, or ``m`` no int.
+      TypeError: if ``p`` is not an array or a scalar, or ``m`` is not an int.
       ValueError: if ``m`` is negative.
 
     Example:
@@ -324,8 +324,8 @@ def _polyder(p: Array, *, m: int) -> Array:
     if not m:
         return p
     size = p.shape[0]
-    kept = max(size - m, 0)
-    return lax.mul(lax.slice_in_dim(p, 0, kept), _factors(size, m, p.dtype)[:kept])
+    count = max(size - m, 0)
+    return lax.mul(lax.slice_in_dim(p, 0, count), _factors(size, m, p.dtype)[:count])
 
 
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
@@ -341,7 +341,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
       A vector of coefficients.
 
     Raises:
-      TypeError: if an operand is no array, ``p`` a scalar, or ``m`` no int.
+      TypeError: if an operand is not an array, ``p`` is a scalar, or ``m`` is not an int.
       ValueError: if ``m`` is negative, or ``k`` has another shape.
 
     Example:
@@ -382,8 +382,8 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
       A matrix of shape ``(x.size, N)``.
 
     Raises:
-      TypeError: if ``x`` is no array or boolean, or ``N`` no int.
-      ValueError: if ``x`` is no vector, or ``N`` is negative.
+      TypeError: if ``x`` is not an array or boolean, or ``N`` is not an int.
+      ValueError: if ``x`` is not a vector, or ``N`` is negative.
 
     Example:
       >>> import ricci.numpy as jnp

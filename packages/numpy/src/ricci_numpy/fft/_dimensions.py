@@ -54,14 +54,14 @@ def transform(
       hermitian: whether the complex end is conjugated, and scaled as for the other direction.
 
     Raises:
-      TypeError: if ``a`` is no array, or lengths or axes are no integers.
+      TypeError: if ``a`` is not an array, or lengths or axes are not integers.
       ValueError: if an argument does not fit the others.
     """
     (a,) = operands(name, a)
     ndim = np.ndim(a)
     if norm not in _OPPOSITE:
         raise ValueError(
-            f"{name}: norm={norm!r} is none of 'backward', the default, 'ortho' and 'forward'."
+            f"{name}: norm={norm!r} is not one of 'backward', the default, 'ortho' and 'forward'."
         )
     if s is not None:
         s = to_sizes(s)
@@ -127,10 +127,10 @@ def _transformed(
 def _with_sizes(x: Array, sizes: tuple[int, ...]) -> Array:
     """``x`` cut at the end, or continued by zeros, to have the given sizes."""
     shape = np.shape(x)
-    kept = tuple(map(min_dim, shape, sizes))
-    if kept != shape:
-        x = lax.slice(x, (0,) * len(shape), kept)
-    more = [(0, m - n, 0) for n, m in zip(kept, sizes, strict=True)]
+    cropped = tuple(map(min_dim, shape, sizes))
+    if cropped != shape:
+        x = lax.slice(x, (0,) * len(shape), cropped)
+    more = [(0, m - n, 0) for n, m in zip(cropped, sizes, strict=True)]
     if not any(high for _, high, _ in more):
         return x
     aval = get_aval(x)
@@ -158,13 +158,13 @@ def _over_last(x: Array, kind: FftType, lengths: tuple[int, ...]) -> Array:
 def _groups(count: int) -> list[tuple[int, int]]:
     """Ranges of dimensions, the last ones first, as equal as possible and three at most."""
     number = -(-count // _GREATEST_RANK)
-    found: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
     stop = count
     for left in range(number, 0, -1):
         start = stop - -(-stop // left)
-        found.append((start, stop))
+        groups.append((start, stop))
         stop = start
-    return found
+    return groups
 
 
 def _over(x: Array, kind: FftType, lengths: tuple[int, ...], start: int, stop: int) -> Array:
@@ -172,13 +172,13 @@ def _over(x: Array, kind: FftType, lengths: tuple[int, ...], start: int, stop: i
     ndim, count = np.ndim(x), len(lengths)
     if stop == count:
         return lax.fft(x, kind, lengths[start:stop])
-    here = range(ndim - count + start, ndim - count + stop)
-    end = range(ndim - len(here), ndim)
-    return moveaxis(lax.fft(moveaxis(x, here, end), kind, lengths[start:stop]), end, here)
+    axes = range(ndim - count + start, ndim - count + stop)
+    end = range(ndim - len(axes), ndim)
+    return moveaxis(lax.fft(moveaxis(x, axes, end), kind, lengths[start:stop]), end, axes)
 
 
 def _scale(kind: FftType, count: int, norm: str | None) -> Callable[[type], Any] | None:
-    """The factor of the result, as a function of a floating-point type; ``None`` stands for 1."""
+    """The factor of the result as a function of a float type, or ``None`` for a factor of 1."""
     if norm is None or norm == "backward":
         return None
     inverse = kind in _INVERSES
@@ -188,7 +188,7 @@ def _scale(kind: FftType, count: int, norm: str | None) -> Callable[[type], Any]
 
 
 def _symbolic_scale(kind: FftType, count: int, norm: str | None, real: np.dtype) -> Array:
-    """The factor of ``_scale`` for a number of elements that is known when the program runs."""
+    """The factor of ``_scale`` for a symbolic number of elements."""
     number = convert(count, real)
     root = lax.sqrt(number) if norm == "ortho" else number
     return root if kind in _INVERSES else lax.div(strong_constant(real, 1), root)

@@ -111,7 +111,7 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
       An array of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
       IndexError: if a dimension does not exist.
 
     Example:
@@ -135,7 +135,7 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
       An array of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
       IndexError: if a dimension does not exist.
 
     Example:

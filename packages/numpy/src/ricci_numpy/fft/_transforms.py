@@ -22,7 +22,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
       A complex array.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
@@ -48,7 +48,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       A complex array.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
@@ -74,7 +74,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       A complex array, of size ``n // 2 + 1`` along the axis.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or the array is complex or of 16-bit floats.
 
     Example:
@@ -100,7 +100,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
       A real array, of size ``n`` along the axis.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
@@ -126,7 +126,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       A real array, of size ``n`` along the axis.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
@@ -152,7 +152,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
       A complex array, of size ``n // 2 + 1`` along the axis.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or the array is complex or of 16-bit floats.
 
     Example:
@@ -184,7 +184,7 @@ def fft2(
       A complex array.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
@@ -216,7 +216,7 @@ def ifft2(
       A complex array.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
@@ -248,7 +248,7 @@ def rfft2(
       A complex array, of size ``s[-1] // 2 + 1`` along the last of the axes.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or the array is complex or of 16-bit floats.
 
     Example:
@@ -280,7 +280,7 @@ def irfft2(
       A real array, of size ``s[-1]`` along the last of the axes.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
@@ -312,7 +312,7 @@ def fftn(
       A complex array.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
@@ -344,7 +344,7 @@ def ifftn(
       A complex array.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:
@@ -376,7 +376,7 @@ def rfftn(
       A complex array, of size ``s[-1] // 2 + 1`` along the last of the axes.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or the array is complex or of 16-bit floats.
 
     Example:
@@ -408,7 +408,7 @@ def irfftn(
       A real array, of size ``s[-1]`` along the last of the axes.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if a length is not positive, or an axis does not exist.
 
     Example:

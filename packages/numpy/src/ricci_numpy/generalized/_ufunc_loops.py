@@ -1,7 +1,7 @@
 """The methods ``reduce``, ``accumulate``, ``at`` and ``reduceat`` of ufuncs, as loops over an axis.
 
 A ufunc uses them if it has no faster implementation. A loop is traced once for the types of its
-operands, and is one call of a subprogram in traced programs.
+operands, and is one call in jaxprs.
 """
 
 from collections.abc import Callable
@@ -43,9 +43,9 @@ def _combined_type(
 
 
 def _combined(func: Combine, state: Array, row: Array) -> Array:
-    """``func`` of both, where a boolean state takes the row's dtype, as promotion would give it.
+    """``func`` of both, with a boolean state converted to the row's dtype, as by promotion.
 
-    Said explicitly, this works under strict promotion, too.
+    The conversion is explicit, so that it works under strict promotion, too.
     """
     if state.dtype == BOOL and row.dtype != BOOL:
         state = convert(state, row.dtype)

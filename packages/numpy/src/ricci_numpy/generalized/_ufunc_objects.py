@@ -125,7 +125,7 @@ class ufunc:
 
     @property
     def nargs(self) -> int:
-        """How many of the operands, counted from the first, may be arrays."""
+        """The number of leading operands that may be arrays."""
         return self._nargs
 
     @property
@@ -180,7 +180,7 @@ class ufunc:
         dtype: DTypeLike | None,
         keepdims: bool,
         initial: ArrayLike | None,
-        where: ArrayLike | None,
+        mask: ArrayLike | None,
     ) -> Array:
         """``reduce`` by a loop over the axis."""
         name = f"{self.__name__}.reduce"
@@ -188,18 +188,18 @@ class ufunc:
         axes = reduced_axes(name, axis, a.ndim)
         if initial is None and self.identity is not None:
             initial = self.identity
-        if where is not None:
+        if mask is not None:
             if initial is None:
                 raise ValueError(f"{name}: with where=..., give initial=...")
-            (where,) = operands(name, where)
-        rows, kept = _rows_along(a, axes)
-        if where is not None:
-            where, _ = _rows_along(_broadcast_like(where, a), axes)
+            (mask,) = operands(name, mask)
+        rows, other_shape = _rows_along(a, axes)
+        if mask is not None:
+            mask, _ = _rows_along(_broadcast_like(mask, a), axes)
         if rows.shape[0] == 0 and initial is None:
             raise ValueError(
-                f"{name}: there is nothing to reduce, and the function has no identity."
+                f"{name}: an empty axis cannot be reduced, since the function has no identity."
             )
-        result = _broadcast_to(self._loops.reduce(rows, initial, where), kept)
+        result = _broadcast_to(self._loops.reduce(rows, initial, mask), other_shape)
         return keep_axes(result, axes) if keepdims else result
 
     def accumulate(
@@ -260,7 +260,7 @@ class ufunc:
         if self.nin != 2 or b is None:
             raise ValueError(f"{self.__name__}.at needs a function of 1 or 2 operands, and those.")
         (operand,) = operands(f"{self.__name__}.at", b)
-        # Indexing an array of the elements' positions gives the positions that ``indices`` means.
+        # Indexing an array of the elements' positions gives the positions that ``indices`` selects.
         numbers = lax.reshape(lax.iota(np.int32, a.size), a.shape)
         places = numbers.at[indices].get(mode="fill", fill_value=a.size)
         values = _broadcast_to(asarray(operand), places.shape)
@@ -288,8 +288,8 @@ class ufunc:
           out: not supported.
 
         Raises:
-          TypeError: if ``indices`` is no array of integers.
-          ValueError: if it is no vector.
+          TypeError: if ``indices`` is not an array of integers.
+          ValueError: if it is not a vector.
         """
         self._check_binary("reduceat")
         name = f"{self.__name__}.reduceat"
@@ -297,9 +297,9 @@ class ufunc:
         a, indices = operands(name, a, indices)
         a, indices = asarray(a, dtype=dtype), asarray(indices)
         if indices.ndim != 1:
-            raise ValueError(f"{name}: the indices must be a vector, found rank {indices.ndim}.")
+            raise ValueError(f"{name}: the indices must be a vector, got rank {indices.ndim}.")
         if indices.dtype not in INTEGER_DTYPES:
-            raise TypeError(f"{name}: the indices must be integers, found {indices.dtype}.")
+            raise TypeError(f"{name}: the indices must be integers, got {indices.dtype}.")
         (axis,) = reduced_axes(name, axis, a.ndim)
         if faster := self._faster["reduceat"]:
             return faster(a, indices, axis=axis)
@@ -311,22 +311,22 @@ def _broadcast_like(x: ArrayLike, a: Array) -> Array:
 
 
 def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
-    own = x.shape
-    if own == shape:
+    x_shape = x.shape
+    if x_shape == shape:
         return x
     rank = len(shape)
-    return lax.broadcast_in_dim(x, shape, tuple(range(rank - len(own), rank)))
+    return lax.broadcast_in_dim(x, shape, tuple(range(rank - len(x_shape), rank)))
 
 
 def _rows_along(a: Array, axes: tuple[int, ...]) -> tuple[Array, Shape]:
     """The array with the given axes merged into a first one, and the shape of the others."""
     others = tuple(i for i in range(a.ndim) if i not in axes)
-    kept = tuple(a.shape[i] for i in others)
+    other_shape = tuple(a.shape[i] for i in others)
     a = lax.transpose(a, (*axes, *others))
     count = 1
     for n in a.shape[: len(axes)]:
         count *= n
-    return lax.reshape(a, (count, *kept)), kept
+    return lax.reshape(a, (count, *other_shape)), other_shape
 
 
 def frompyfunc(
@@ -424,7 +424,7 @@ def _log_of_sum(
     return reduce
 
 
-def _made(function: Callable[..., Array], **options: Any) -> ufunc:
+def _ufunc_of(function: Callable[..., Array], **options: Any) -> ufunc:
     """The ufunc of an elementwise function, by default of two operands."""
     nin = options.pop("nin", 2)
     return ufunc(function, nin, 1, call=function, **options)
@@ -434,62 +434,62 @@ def _strong(x: Array) -> Array:
     return convert(x, x.dtype)
 
 
-add: ufunc = _made(
+add: ufunc = _ufunc_of(
     _ufuncs_binary.add,
     identity=0,
     reduce=_reductions.sum,
     accumulate=_cumulative.cumsum,
     at=lambda place, b: place.add(b),
 )
-multiply: ufunc = _made(
+multiply: ufunc = _ufunc_of(
     _ufuncs_binary.multiply,
     identity=1,
     reduce=_reductions.prod,
     accumulate=_cumulative.cumprod,
     at=lambda place, b: place.mul(b),
 )
-subtract: ufunc = _made(_ufuncs_binary.subtract, at=lambda place, b: place.subtract(b))
-negative: ufunc = _made(_ufuncs.negative, nin=1)
-maximum: ufunc = _made(
+subtract: ufunc = _ufunc_of(_ufuncs_binary.subtract, at=lambda place, b: place.subtract(b))
+negative: ufunc = _ufunc_of(_ufuncs.negative, nin=1)
+maximum: ufunc = _ufunc_of(
     _ufuncs_binary.maximum,
     reduce=_with_dtype(_reductions.max),
     accumulate=_running(lambda a, axis: lax.cummax(a, axis)),
     at=lambda place, b: _strong(place.max(b)),
 )
-minimum: ufunc = _made(
+minimum: ufunc = _ufunc_of(
     _ufuncs_binary.minimum,
     reduce=_with_dtype(_reductions.min),
     accumulate=_running(lambda a, axis: lax.cummin(a, axis)),
     at=lambda place, b: _strong(place.min(b)),
 )
-bitwise_and: ufunc = _made(
+bitwise_and: ufunc = _ufunc_of(
     _ufuncs_binary.bitwise_and, identity=-1, reduce=_bits(lax.reduce_and_p, "and")
 )
-bitwise_or: ufunc = _made(
+bitwise_or: ufunc = _ufunc_of(
     _ufuncs_binary.bitwise_or, identity=0, reduce=_bits(lax.reduce_or_p, "or")
 )
-bitwise_xor: ufunc = _made(
+bitwise_xor: ufunc = _ufunc_of(
     _ufuncs_binary.bitwise_xor, identity=0, reduce=_bits(lax.reduce_xor_p, "xor")
 )
-logical_and: ufunc = _made(
+logical_and: ufunc = _ufunc_of(
     _ufuncs_binary.logical_and, identity=True, reduce=_logical_reduction(_reductions.all)
 )
-logical_or: ufunc = _made(
+logical_or: ufunc = _ufunc_of(
     _ufuncs_binary.logical_or, identity=False, reduce=_logical_reduction(_reductions.any)
 )
-logical_xor: ufunc = _made(
+logical_xor: ufunc = _ufunc_of(
     _ufuncs_binary.logical_xor,
     identity=False,
     reduce=lambda a, **options: bitwise_xor.reduce(
         _ufuncs.logical_not(_ufuncs.logical_not(a)), **options
     ),
 )
-logaddexp: ufunc = _made(
+logaddexp: ufunc = _ufunc_of(
     _log_sums.logaddexp,
     identity=-np.inf,
     reduce=_log_of_sum(_log_sums.logaddexp, _ufuncs.exp, _ufuncs.log),
 )
-logaddexp2: ufunc = _made(
+logaddexp2: ufunc = _ufunc_of(
     _log_sums.logaddexp2,
     identity=-np.inf,
     reduce=_log_of_sum(_log_sums.logaddexp2, _ufuncs.exp2, _ufuncs.log2),

@@ -52,7 +52,7 @@ def vectorize(
 
     Raises:
       TypeError: if ``excluded`` holds anything but integers and strings; or, when called, if the
-        number of arguments or results is not the signature's, or an argument is no array.
+        number of arguments or results is not the signature's, or an argument is not an array.
       ValueError: if ``signature`` is none, or ``excluded`` holds a negative number; or, when
         called, if dimensions do not fit each other or the signature.
 
@@ -71,7 +71,7 @@ def vectorize(
       [[1.0, 0.0], [3.0, 3.0]]
 
     See also:
-      ``ricci.vmap``, which is told the dimensions; ``apply_along_axis``.
+      ``ricci.vmap``, with explicit dimensions; ``apply_along_axis``.
 
     Source: numpy.vectorize.
     """
@@ -129,20 +129,20 @@ def parse_signature(text: str) -> Signature:
     """Parse a signature such as ``"(n,m),(m)->(n)"``.
 
     Raises:
-      TypeError: if it is no string.
-      ValueError: if it is no signature.
+      TypeError: if it is not a string.
+      ValueError: if it is not a signature.
     """
     if not isinstance(text, str):
         raise TypeError(f"vectorize: a signature is a string, got {text!r}.")
-    found = re.fullmatch(_SIGNATURE, text)
-    if found is None:
+    match = re.fullmatch(_SIGNATURE, text)
+    if match is None:
         raise ValueError(
             f"vectorize: {text!r} is not a signature of a generalized ufunc. Write names of "
             "dimensions in parentheses, such as '(n,m),(m)->(n)'; no spaces."
         )
     inputs, outputs = (
         [tuple(filter(None, names[1:-1].split(","))) for names in re.findall(_DIMENSIONS, side)]
-        for side in found.groups()
+        for side in match.groups()
     )
     return Signature(inputs, outputs)
 
@@ -162,7 +162,7 @@ def _check_sizes(
 def _checked(
     fun: Callable[..., Any], outputs: Sequence[tuple[str, ...]], sizes: dict[str, int], hint: str
 ) -> Callable[..., Any]:
-    """The function, with a check that its results are what the signature says."""
+    """Wrap the function to check its results against the signature."""
 
     def checked(*arrays: object) -> Any:
         out = fun(*arrays)
@@ -173,7 +173,7 @@ def _checked(
             )
         if len(results) != len(outputs):
             raise TypeError(f"expected {len(outputs)} results, got {len(results)} {hint}.")
-        known = dict(sizes)
+        all_sizes = dict(sizes)
         for result, names in zip(results, outputs, strict=True):
             aval: Any = get_aval(result)
             if len(aval.shape) != len(names):
@@ -181,7 +181,7 @@ def _checked(
                     f"a result of shape {aval.shape} does not have the core dimensions {names} "
                     f"{hint}."
                 )
-            _check_sizes(known, aval.shape, names, hint)
+            _check_sizes(all_sizes, aval.shape, names, hint)
         return out
 
     return checked

@@ -63,7 +63,7 @@ class _ShownBySlots:
 
 
 class IndexUpdateHelper(_ShownBySlots):
-    """What ``x.at`` is: index it to say which elements to update or to get."""
+    """Type of ``x.at``; indexing it selects the elements to update or to get."""
 
     __slots__ = ("array",)
 
@@ -75,7 +75,7 @@ class IndexUpdateHelper(_ShownBySlots):
 
 
 class IndexUpdateRef(_ShownBySlots):
-    """What ``x.at[index]`` is: its methods return updated copies of ``x``.
+    """Type of ``x.at[index]``; its methods return updated copies of ``x``.
 
     Every method takes these keywords:
 
@@ -216,7 +216,7 @@ class IndexUpdateRef(_ShownBySlots):
         if 0 in plan.shape:
             return x
         shape = plan.final_shape()
-        if is_recording():  # only programs show the zeros, which stand for the updates
+        if is_recording():  # the zeros, in place of updates, appear in jaxprs only
             broadcast(scalar_or_array(0, x.dtype, False), shape)
         updated = lax.scatter_apply(
             indexed_operand(x, form.added),
@@ -234,7 +234,7 @@ class IndexUpdateRef(_ShownBySlots):
 def _static_fill(value: ArrayLike, mode: ModeLike) -> ArrayLike | None:
     if isinstance(getattr(value, "dtype", None), ExtendedDType):
         if as_mode(mode) is not lax.GatherScatterMode.FILL_OR_DROP:
-            return None  # nothing reads it
+            return None  # unused
         raise TypeError(
             f"x.at[...].get: fill_value must be a number, got {value!r}. Read in another mode, and "
             "select among the results."
@@ -298,30 +298,32 @@ def _update(
     return _scatter_step(x, values, *operands, **settings)
 
 
-def _introduce_methods() -> None:
-    """Put boundaries around the methods; in signatures, replace ``**options`` by the keywords."""
+def _publish_methods() -> None:
+    """Wrap the methods for tracebacks; in signatures, replace ``**options`` by the keywords."""
     options = list(signature(_update).parameters.values())[3:]
     kind = Parameter.POSITIONAL_OR_KEYWORD
-    own = [Parameter("self", kind), Parameter("values", kind)]
+    leading = [Parameter("self", kind), Parameter("values", kind)]
     for name in ("get", "apply", "mul", *_SCATTERS, "divide", "power"):
         method = api_boundary(getattr(IndexUpdateRef, name))
         if name not in ("get", "apply"):
-            setattr(method, "__signature__", Signature([*own, *options]))  # noqa: B010
+            setattr(method, "__signature__", Signature([*leading, *options]))  # noqa: B010
         setattr(IndexUpdateRef, name, method)
 
 
-_introduce_methods()
+_publish_methods()
 
 
 def _check_dtypes(x: Array, values: ArrayLike) -> None:
     aval = get_aval(x)
-    given = get_aval(values)
-    if given.dtype == aval.dtype:
+    values_aval = get_aval(values)
+    if values_aval.dtype == aval.dtype:
         return
-    dtype, _ = lattice_result_type((aval.dtype, aval.weak_type), (given.dtype, given.weak_type))
+    dtype, _ = lattice_result_type(
+        (aval.dtype, aval.weak_type), (values_aval.dtype, values_aval.weak_type)
+    )
     if dtype != aval.dtype:
         warn_user(
-            f"values of dtype {given.dtype} are written into an array of dtype {aval.dtype}, "
+            f"values of dtype {values_aval.dtype} are written into an array of dtype {aval.dtype}, "
             "which cannot hold them all. This will be an error: convert the values with astype, "
             "or the array.",
             FutureWarning,
@@ -338,13 +340,15 @@ def _scatter(
     indices_are_sorted: bool,
     unique_indices: bool,
 ) -> Array:
-    own = get_aval(x)
-    given = get_aval(values)
+    x_aval = get_aval(x)
+    values_aval = get_aval(values)
     plan = form.plan(list(operands))
     indices = _no_indices() if plan.indices is None else plan.indices
     if 0 in plan.shape:
         return x
-    dtype, weak = lattice_result_type((own.dtype, own.weak_type), (given.dtype, given.weak_type))
+    dtype, weak = lattice_result_type(
+        (x_aval.dtype, x_aval.weak_type), (values_aval.dtype, values_aval.weak_type)
+    )
     x = convert(x, dtype, weak)
     values = scalar_or_array(values, dtype, weak)
     values = _fit(values, plan.final_shape())
@@ -363,18 +367,18 @@ def _scatter(
     )
     if form.added:
         result = lax.squeeze(result, form.added)
-    return convert(result, own.dtype, own.weak_type)
+    return convert(result, x_aval.dtype, x_aval.weak_type)
 
 
 def _fit(values: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
-    own = np.shape(values)
-    fits = len(own) <= len(shape) and all(
-        a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False)
+    values_shape = np.shape(values)
+    fits = len(values_shape) <= len(shape) and all(
+        a in (1, b) for a, b in zip(values_shape[::-1], shape[::-1], strict=False)
     )
     if not fits:
         raise ValueError(
-            f"the values to write have shape {own}, which does not broadcast to {shape}, the "
-            "shape of what is indexed."
+            f"the values to write have shape {values_shape}, which does not broadcast to {shape}, "
+            "the shape of the indexed elements."
         )
     return broadcast(values, shape)
 

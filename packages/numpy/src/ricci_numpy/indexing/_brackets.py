@@ -1,9 +1,8 @@
 """Indexing with brackets: slices, single elements, and arrays of indices.
 
-While a program is traced, an index becomes the operations that it needs: ``slice`` if all positions
-are known, ``dynamic_slice`` if some of them are traced, ``gather`` for arrays of indices. An eager
-call runs a compiled step that takes the positions as operands, so that indices of the same form
-share one step.
+While tracing, an index becomes the operations that it needs: ``slice`` if all positions are
+concrete, ``dynamic_slice`` if some are traced, ``gather`` for arrays of indices. An eager call runs
+an executable that takes the positions as operands, so that indices of one form share it.
 """
 
 from collections.abc import Sequence
@@ -32,7 +31,6 @@ from ricci_ir import (
 )
 from ricci_numpy._promotion import constant_like
 
-from ._divided import divided_windows, is_divided
 from ._entries import (
     DYNAMIC,
     INT,
@@ -52,30 +50,31 @@ from ._gather_form import (
     widened,
     wrapped,
 )
+from ._sharded import is_sharded, sharded_windows
 
 _MODES = lax.GatherScatterMode
 _INT32 = np.iinfo(np.int32)
 ModeLike = str | lax.GatherScatterMode | None
-"""What is taken for a treatment of indices out of bounds."""
+"""A mode for indices out of bounds, or its name."""
 
 _check_static = config.state("jax_check_static_indices")
 
 
 def as_mode(mode: ModeLike) -> lax.GatherScatterMode | None:
-    """What to do about indices out of bounds, given by name or as ``lax.GatherScatterMode``.
+    """Return the mode for indices out of bounds, which may be a name.
 
     Raises:
       ValueError: for a name that is none.
     """
     if mode is None or isinstance(mode, _MODES):
         return mode
-    found = _mode_names.get(mode)
-    if found is None:
+    scatter_mode = _mode_names.get(mode)
+    if scatter_mode is None:
         raise ValueError(
             f"unknown mode {mode!r} for indices out of bounds: expected 'fill', 'drop', 'clip' or "
             "'promise_in_bounds'."
         )
-    return found
+    return scatter_mode
 
 
 _mode_names = {
@@ -89,7 +88,7 @@ _mode_names = {
 def getitem(x: Array, index: Index) -> Array:
     """``x[index]``, by NumPy's rules.
 
-    Indices out of bounds are moved to the nearest element, since a program cannot raise.
+    Indices out of bounds are moved to the nearest element, since compiled code cannot raise.
 
     Raises:
       IndexError, TypeError: see ``read_index``.
@@ -105,23 +104,23 @@ def getitem(x: Array, index: Index) -> Array:
         if type(index) is int:
             return _row(x, index)
         if type(index) is tuple or type(index) is slice or index is None:
-            found = _windows_now(x, index if type(index) is tuple else (index,))
-            if found is not None:
-                return found
+            windows = _windows_now(x, index if type(index) is tuple else (index,))
+            if windows is not None:
+                return windows
         if isinstance(index, np.integer):
             return _row(x, int(index))
-    found = read_index(x.shape, index)
+    parsed = read_index(x.shape, index)
     if _check_static.value:
-        _check_positions(found)
-    return _getitem(x, found)
+        _check_positions(parsed)
+    return _getitem(x, parsed)
 
 
 def _check_positions(index: ParsedIndex, wrap: bool = True) -> None:
     """Raise IndexError if an int in an index is out of bounds."""
     axis = 0
-    for kind, *rest in index.entries:
+    for kind, *fields in index.entries:
         if kind == INT:
-            _check_position(rest[0], index.shape[axis], axis, wrap)
+            _check_position(fields[0], index.shape[axis], axis, wrap)
         axis += kind != NEW
 
 
@@ -133,8 +132,8 @@ def _check_position(index: int, size: int, axis: int, wrap: bool = True) -> None
         )
 
 
-# The hot paths: ints and slices, outside of any trace. Positions are operands of a compiled step,
-# kept by type and by the form of the index.
+# The hot paths: ints and slices, outside of any trace. Positions are operands of an
+# executable, which is cached by the array's type and the form of the index.
 
 _rows: Cache[tuple[ShapedArray, bool], tuple[int, dict[str, Any]]] = Cache("rows", 4096)
 _steps: Cache[tuple, dict[str, Any]] = Cache("index steps", 4096)
@@ -149,13 +148,13 @@ def _row(x: Array, index: int) -> Array:
     size, params = row
     if not 0 <= index < size:
         index = _clamped(index, size, 0)
-    if is_divided(x):
-        return divided_windows(x, index, forms=_row_forms(x.aval))
+    if is_sharded(x):
+        return sharded_windows(x, index, forms=_row_forms(x.aval))
     return eval_trace.process(staged_call.call, (x, index), params)[0]
 
 
 def _clamped(index: int, size: int, axis: int) -> int:
-    """A position as a program would see it: counted from the end, or moved into bounds."""
+    """The position that compiled code would use: wrapped once if negative, then clamped."""
     check_not_empty(size, axis)
     if _check_static.value:
         _check_position(index, size, axis)
@@ -168,9 +167,9 @@ def _clamped(index: int, size: int, axis: int) -> int:
 def _check_size(index: int) -> None:
     """Raise ``OverflowError`` for an int that the default integer does not hold."""
     if not _INT32.min <= index <= _INT32.max:
-        held = np.iinfo(python_scalar_dtype(int))
-        if not held.min <= index <= held.max:
-            raise OverflowError(f"the index {index} is too large for {held.dtype}.")
+        limits = np.iinfo(python_scalar_dtype(int))
+        if not limits.min <= index <= limits.max:
+            raise OverflowError(f"the index {index} is too large for {limits.dtype}.")
 
 
 def _row_step(aval: ShapedArray) -> tuple[int, dict[str, Any]]:
@@ -207,7 +206,7 @@ def _windows_now(x: Array, index: tuple) -> Array | None:
             forms.append(None)
             continue
         if part is Ellipsis:
-            stop = axis + _left_out(index, len(sizes))
+            stop = axis + _ellipsis_width(index, len(sizes))
             forms.extend([(n, *_WHOLE) for n in sizes[axis:stop]])
             axis = stop
             continue
@@ -230,8 +229,8 @@ def _windows_now(x: Array, index: tuple) -> Array | None:
     forms.extend([(n, *_WHOLE) for n in sizes[axis:]])
     if not starts and all(form is not None and form[1:] == _WHOLE for form in forms):
         return x
-    if is_divided(x):
-        return divided_windows(x, *starts, forms=tuple(forms))
+    if is_sharded(x):
+        return sharded_windows(x, *starts, forms=tuple(forms))
     key = (aval, *forms, enable_x64.value)
     params = _steps.entries.get(key)
     if params is None:
@@ -244,11 +243,11 @@ _WHOLE = (1, False, False)
 _NO_WINDOW = None, 0
 
 
-def _left_out(index: tuple, rank: int) -> int:
-    """How many dimensions ``...`` stands for; too many if the index has another one."""
+def _ellipsis_width(index: tuple, rank: int) -> int:
+    """The number of dimensions that ``...`` selects; too many if there is another ``...``."""
     ellipses = sum(part is Ellipsis for part in index)
-    taken = sum(type(part) is int or type(part) is slice for part in index)
-    return rank - taken if ellipses == 1 and taken <= rank else rank + 1
+    consumed = sum(type(part) is int or type(part) is slice for part in index)
+    return rank - consumed if ellipses == 1 and consumed <= rank else rank + 1
 
 
 def _window(part: slice, size: int) -> tuple[tuple | None, int]:
@@ -275,7 +274,7 @@ def _cut(x: Array, starts: Sequence[ArrayLike], forms: tuple) -> Array:
 
     A window that spans its dimension has no start in ``starts``; ``None`` is a new dimension.
     """
-    given = iter(starts)
+    remaining = iter(starts)
     entries: list[tuple] = []
     begin: list[ArrayLike] = []
     sizes: list[int] = []
@@ -289,7 +288,7 @@ def _cut(x: Array, starts: Sequence[ArrayLike], forms: tuple) -> Array:
         span, stride, is_reversed, is_squeezed = form
         axis = len(sizes)
         moves = is_squeezed or span != x.shape[axis]
-        begin.append(lax.convert_element_type(next(given), np.int32) if moves else np.int32(0))
+        begin.append(lax.convert_element_type(next(remaining), np.int32) if moves else np.int32(0))
         sizes.append(span)
         strides.append(stride)
         if is_reversed:
@@ -354,7 +353,7 @@ def _is_position(at: int, size: int, wrap: bool) -> bool:
     return surely_at_least(size, at + 1) if at >= 0 else wrap and surely_at_least(size, -at)
 
 
-# All positions known: slice, rev, squeeze, broadcast_in_dim.
+# All positions concrete: slice, rev, squeeze, broadcast_in_dim.
 
 
 def _static(x: Array, index: ParsedIndex) -> Array:
@@ -414,8 +413,8 @@ def _arranged(x: Array, reverse: list[int], squeeze: list[int], entries: list[tu
 
 def new_dimensions(entries: list[tuple]) -> tuple[int, ...]:
     """The positions, in the result, of new dimensions where no entry is an array."""
-    kept = [entry[0] for entry in entries if entry[0] in (NEW, SLICE, WINDOW)]
-    return tuple(i for i, kind in enumerate(kept) if kind == NEW)
+    result_kinds = [entry[0] for entry in entries if entry[0] in (NEW, SLICE, WINDOW)]
+    return tuple(i for i, kind in enumerate(result_kinds) if kind == NEW)
 
 
 def _static_step(x: Array, index: ParsedIndex) -> Array:
@@ -504,13 +503,13 @@ def _dynamic_step(x: Array, index: ParsedIndex, wrap: bool) -> Array:
 def _dynamic_windows(
     x: Array, *operands: ArrayLike, form: tuple, shape: tuple, wrap: bool
 ) -> Array:
-    given = iter(operands)
+    remaining = iter(operands)
     entries = []
     for entry in form:
         if entry[0] == DYNAMIC:
-            entry = (DYNAMIC, next(given))
+            entry = (DYNAMIC, next(remaining))
         elif entry[0] == WINDOW:
-            entry = (WINDOW, next(given), entry[1])
+            entry = (WINDOW, next(remaining), entry[1])
         entries.append(entry)
     return _dynamic(x, ParsedIndex(entries, shape, (), False, True), wrap)
 
@@ -565,12 +564,12 @@ def get_at(
     wrap_negative_indices: bool = True,
 ) -> Array:
     """``x[index]`` with a choice of what happens to indices out of bounds; see ``x.at[].get``."""
-    found, mode = read_index(x.shape, index), as_mode(mode)
+    parsed, mode = read_index(x.shape, index), as_mode(mode)
     if _check_static.value and mode in (None, _MODES.PROMISE_IN_BOUNDS):
-        _check_positions(found, wrap_negative_indices)
+        _check_positions(parsed, wrap_negative_indices)
     return _getitem(
         x,
-        found,
+        parsed,
         mode=mode,
         indices_are_sorted=indices_are_sorted,
         unique_indices=unique_indices,

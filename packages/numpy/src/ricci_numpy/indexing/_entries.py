@@ -1,4 +1,4 @@
-"""Reading an index: which positions each of its parts selects along the dimensions of an array."""
+"""Parsing of an index into an entry for each of its parts."""
 
 from operator import index as as_int
 from typing import Any, NamedTuple, SupportsIndex, overload
@@ -32,7 +32,7 @@ WINDOW = 5  # (WINDOW, start, size): consecutive elements, the start an integer 
 
 
 class Window(NamedTuple):
-    """An index for consecutive elements whose position may be known only when the program runs.
+    """An index for consecutive elements whose position may be traced.
 
     Attributes:
       start: the first element, an int or an integer array of rank 0.
@@ -55,12 +55,12 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> slice 
     Args:
       start: an int or an integer array of rank 0. Without ``size``, the number of elements, from
         the first on; ``None`` for all.
-      size: a Python int. From a start that is known, only those of the elements that exist are
+      size: a Python int. From a concrete start, only those of the elements that exist are
         selected, as by a slice.
       stride: the distance between elements; only 1 for a traced ``start``.
 
     Returns:
-      What is passed as an index or as a part of one: ``x[ds(i, 3)]``.
+      An index or a part of one: ``x[ds(i, 3)]``.
 
     Example:
       >>> import ricci
@@ -82,7 +82,7 @@ class ParsedIndex(NamedTuple):
       added: the positions of those dimensions.
       has_array: whether an entry is an array of rank 1 or more.
       has_dynamic: whether an entry is an array of rank 0, or a window.
-      gap: the position in ``entries`` of an ellipsis that stands for no dimension, or ``None``; it
+      gap: the position in ``entries`` of an ellipsis of no dimensions, or ``None``; it
         separates the entries around it.
     """
 
@@ -124,7 +124,7 @@ def _refused(part: object) -> Exception:
             f"{type(part).__name__}. Convert it with int(...) or use // instead of /."
         )
     return IndexError(
-        f"{part!r} of type {type(part).__name__} is no index: an index is made of integers, "
+        f"{part!r} of type {type(part).__name__} is not an index: an index consists of integers, "
         "slices, `...`, `None`, and arrays of integers or booleans."
     )
 
@@ -153,7 +153,7 @@ def _as_part(part: Any) -> Any:
 def _as_index_array(part: Any) -> Any:
     """An array of an index: integers in a dtype that arrays can have, or a mask with its values."""
     if isinstance(part, np.ma.MaskedArray):
-        return get_aval(part)  # which refuses it
+        return get_aval(part)  # raises
     dtype = part.aval.dtype if hasattr(type(part), "aval") else part.dtype
     if dtype == BOOL:
         return _as_mask(part)
@@ -179,7 +179,7 @@ def _as_mask(mask: Array | np.ndarray) -> np.ndarray | bool:
 
 
 def _width(part: object) -> int:
-    """How many dimensions a part selects from."""
+    """The number of dimensions that a part selects from."""
     if part is None or part is Ellipsis or isinstance(part, bool | np.bool_):
         return 0
     if isinstance(part, np.ndarray) and part.dtype == BOOL:
@@ -194,8 +194,8 @@ def _read_slice(part: slice, size: int, position: int) -> tuple:
         if any(isinstance(x, Tracer) for x in (part.start, part.stop, part.step)):
             raise IndexError(
                 f"the slice at position {position} of an index has a traced start, stop or step, "
-                "so that the size of the result is not known while tracing.\nFor a window of "
-                "known size at a traced position use x[ricci.ds(start, size)] or "
+                "so that the result has no static size.\nFor a window of "
+                "static size at a traced position use x[ricci.ds(start, size)] or "
                 "lax.dynamic_slice; to update one, lax.dynamic_update_slice."
             ) from None
         raise
@@ -212,7 +212,7 @@ def read_index(shape: tuple[int, ...], index: Index) -> ParsedIndex:
       index: the value in the brackets.
 
     Raises:
-      IndexError: if the index has too many parts, or one that is no index, or a mask that does
+      IndexError: if the index has too many parts, or one that is not an index, or a mask that does
         not fit; or a slice that is traced.
       TypeError: if a part is a float, a string, an array of neither integers nor booleans, or
         the index is a list.
@@ -238,7 +238,7 @@ def read_index(shape: tuple[int, ...], index: Index) -> ParsedIndex:
     dots = sum(part is Ellipsis for part in parts)
     if dots > 1:
         raise IndexError(
-            "the index holds two ellipses (...); which dimensions each stands for cannot be told. "
+            "the index holds two ellipses (...), whose numbers of dimensions are ambiguous. "
             "Keep one."
         )
     if not dots:
@@ -272,7 +272,7 @@ def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> ParsedInde
             continue
         if isinstance(part, np.ndarray) and part.dtype == BOOL:
             _check_mask(part, shape, axis, position)
-            entries += [(ARRAY, where.astype(np.int32)) for where in np.nonzero(part)]
+            entries += [(ARRAY, coordinates.astype(np.int32)) for coordinates in np.nonzero(part)]
             sizes += shape[axis : axis + part.ndim]
             axis += part.ndim
             has_array = True

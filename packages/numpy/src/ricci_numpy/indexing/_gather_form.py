@@ -23,7 +23,7 @@ def dtype_of(x: ArrayLike) -> np.dtype:
 
 
 class GatherPlan(NamedTuple):
-    """What ``gather`` and ``scatter`` need to know.
+    """Indices and dimension numbers of a ``gather`` or ``scatter``.
 
     Attributes:
       indices: the start positions, the last dimension one position; ``None`` if all is selected.
@@ -32,7 +32,7 @@ class GatherPlan(NamedTuple):
       slice_sizes: the window's size in each dimension.
       reverse: dimensions of the result that are selected backwards.
       new: the positions of new dimensions in the final result.
-      is_regular: whether the positions are known to be sorted and different.
+      is_regular: whether the positions are sorted and unique.
     """
 
     indices: Array | None
@@ -204,7 +204,7 @@ class _Planner:
 
     def _looked_up(self) -> list[tuple[int, int, ArrayLike]]:
         """The entry's position, the dimension and the wrapped value of each position."""
-        found = []
+        lookups = []
         self.windows: list[tuple[int, int, ArrayLike]] = []
         axis = 0
         for position, entry in enumerate(self.form.entries):
@@ -217,9 +217,9 @@ class _Planner:
                 if kind == WINDOW:
                     self.windows.append((position, axis, value))
                 else:
-                    found.append((position, axis, value))
+                    lookups.append((position, axis, value))
             axis += 1
-        return found
+        return lookups
 
     def _wrapped(self, x: ArrayLike, size: int) -> ArrayLike:
         if type(x) is int:
@@ -230,7 +230,7 @@ class _Planner:
             return x
         x = widened(x, size)
         if isinstance(x, np.ndarray):
-            negative = x < 0  # of the values that were given, which may not fit the dtype
+            negative = x < 0  # of the values before conversion, which may not fit the dtype
             x = x.astype(canonicalize_dtype(x.dtype))
             x = x if x.ndim else x[()]
             return lax.select_n(negative, x, lax.add(x, strong_constant(x.dtype, size)))

@@ -34,11 +34,11 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Array:
-    """A copy of an array with values written at positions given for each other dimension.
+    """A copy of an array with values written where ``take_along_axis`` reads.
 
     Args:
       arr, indices, axis: see ``take_along_axis``.
-      values: what is written, broadcast to the shape of ``indices``.
+      values: the values to write, broadcast to the shape of ``indices``.
       inplace: must be ``False``, since arrays do not change.
       mode: what happens to positions out of bounds; by default they are left out.
 
@@ -47,7 +47,7 @@ def put_along_axis(
 
     Raises:
       ValueError: if ``inplace`` is true, or the numbers of dimensions differ.
-      TypeError: if an operand is no array, or the indices are no integers.
+      TypeError: if an operand is not an array, or the indices are not integers.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -113,7 +113,7 @@ def put(
 
     Raises:
       ValueError: if ``inplace`` is true, or there is no such mode.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -121,7 +121,7 @@ def put(
       [1.0, 0.0, 2.0]
 
     See also:
-      ``Array.at``, which says the same of any axes.
+      ``Array.at``, which does the same along any axes.
 
     Source: numpy.put.
     """
@@ -158,7 +158,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
     Raises:
       ValueError: if ``inplace`` is true, the sizes differ, or there are no values.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -177,7 +177,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     values = ravel(vals)
     if not np.shape(values)[0]:
         if np.size(arr):
-            raise ValueError("place: there are no values to write.")
+            raise ValueError("place: vals is empty.")
         return asarray(arr)
     flat_mask = lax.ne(ravel(mask), np.zeros((), dtype_of(mask))[()])
     order = lax.cumsum(lax.convert_element_type(flat_mask, np.int32), 0)
@@ -204,7 +204,7 @@ def fill_diagonal(
     Raises:
       NotImplementedError: if ``inplace`` or ``wrap`` is true.
       ValueError: if ``a`` has no diagonal.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp

@@ -73,11 +73,11 @@ def take(
       An array of the dtype of ``a``, whose dimension ``axis`` is replaced by those of ``indices``.
 
     Raises:
-      ValueError: if the indices are no integers, or ``axis`` does not exist.
-      TypeError: if an operand is no array.
+      ValueError: if the indices are not integers, or ``axis`` does not exist.
+      TypeError: if an operand is not an array.
       NotImplementedError: if ``out`` is given.
 
-    A position out of bounds raises no error, since a compiled program cannot: the default gives NaN
+    A position out of bounds raises no error, since compiled code cannot: the default gives NaN
     where NumPy raises, and ``x[indices]`` gives the nearest element.
 
     Example:
@@ -98,7 +98,9 @@ def take(
     if out is not None:
         raise NotImplementedError("take: arrays cannot be written to; leave out= out.")
     if mode == "raise":
-        raise NotImplementedError("take: programs cannot raise; use mode 'fill', 'clip' or 'wrap'.")
+        raise NotImplementedError(
+            "take: compiled code cannot raise; use mode 'fill', 'clip' or 'wrap'."
+        )
     a, indices = operands("take", a, indices)
     if dtype_of(indices) == np.dtype(bool) and as_mode(mode) is not _MODES.CLIP:
         indices = convert(indices, np.dtype(np.int32))  # 0 and 1, as NumPy's scalars of that type
@@ -179,7 +181,7 @@ def take_along_axis(
       An array of the dtype of ``arr`` and the shape of ``indices``, broadcast.
 
     Raises:
-      TypeError: if the indices are no integers, or an operand is no array.
+      TypeError: if the indices are not integers, or an operand is not an array.
       ValueError: if the numbers of dimensions differ, or the shapes do not broadcast.
 
     In mode ``"one_hot"`` elements are read through a mask instead of a gather, and those out of
@@ -239,43 +241,45 @@ def _take_along_axis(
         indices = wrapped(indices, shape[axis])
     if mode is _MODES.ONE_HOT:
         return _take_by_mask(arr, indices, axis)
+    # Besides the axis, dimensions of equal sizes are batch dimensions of the gather. Dimensions of
+    # size 1 in the indices are taken whole, those of size 1 in the array are squeezed.
     offset: list[int] = []
     batching: list[int] = []
     squeezed: list[int] = []
-    kept: list[int] = []
+    indexed: list[int] = []
     start = 0
     for d, (n, m) in enumerate(zip(shape, picked, strict=True)):
         if d == axis:
-            kept.append(d)
+            indexed.append(d)
             start = d - len(squeezed)
         elif m == 1:
             offset.append(d)
         elif n == 1:
             squeezed.append(d)
-            kept.append(d)
+            indexed.append(d)
         elif n == m:
             batching.append(d)
-            kept.append(d)
+            indexed.append(d)
         else:
             raise ValueError(
                 f"take_along_axis: shapes {shape} and {picked} do not broadcast in dimension {d}."
             )
-    indices = lax.reshape(indices, (*(picked[d] for d in kept), 1))
+    indices = lax.reshape(indices, (*(picked[d] for d in indexed), 1))
     arr = lax.squeeze(arr, squeezed)
     moved = [d - sum(s < d for s in squeezed) for d in batching]
-    sizes = [1 if d in kept else n for d, n in enumerate(shape) if d not in squeezed]
+    sizes = [1 if d in indexed else n for d, n in enumerate(shape) if d not in squeezed]
     dims = lax.GatherDimensionNumbers(
         offset_dims=tuple(offset),
         collapsed_slice_dims=(start,),
         start_index_map=(start,),
         operand_batching_dims=tuple(moved),
-        start_indices_batching_dims=tuple(kept.index(d) for d in batching),
+        start_indices_batching_dims=tuple(indexed.index(d) for d in batching),
     )
     return lax.gather(arr, indices, dims, sizes, mode=mode, fill_value=fill_value)
 
 
 def _take_by_mask(arr: Array, indices: Array, axis: int) -> Array:
-    """The elements as sums over a mask of where each is: 0 for those out of bounds."""
+    """The elements as sums over one-hot masks: 0 for those out of bounds."""
     rank = np.ndim(arr)
     others = lambda x: tuple(n for d, n in enumerate(np.shape(x)) if d != axis)
     full = list(broadcast_shape("take_along_axis", others(arr), others(indices)))
@@ -283,10 +287,10 @@ def _take_by_mask(arr: Array, indices: Array, axis: int) -> Array:
     spread = lambda x, last: lax.broadcast_in_dim(x, full, [d + (d > last) for d in range(rank)])
     positions = lax.broadcasted_iota(dtype_of(indices), full, axis + 1)
     values = spread(arr, axis - 1)
-    found = lax.eq(spread(indices, axis), positions)
+    matches = lax.eq(spread(indices, axis), positions)
     if dtype_of(arr) == np.dtype(bool):
-        return lax.reduce_or(lax.bitwise_and(found, values), (axis + 1,))
-    return lax.reduce_sum(lax.select(found, values, lax.full_like(values, 0)), (axis + 1,))
+        return lax.reduce_or(lax.bitwise_and(matches, values), (axis + 1,))
+    return lax.reduce_sum(lax.select(matches, values, lax.full_like(values, 0)), (axis + 1,))
 
 
 def choose(
@@ -299,7 +303,7 @@ def choose(
       choices: a sequence of arrays, or an array of them; all shapes broadcast.
       out: must be ``None``.
       mode: ``"clip"`` or ``"wrap"`` for numbers out of bounds; with ``"raise"`` they must be
-        known now.
+        concrete.
 
     Returns:
       An array of the broadcast shape and of the promoted dtype of the choices.
@@ -307,7 +311,7 @@ def choose(
     Raises:
       ValueError: if a number is out of bounds, or there is no such mode.
       ConcretizationTypeError: if ``a`` is traced and the mode is ``"raise"``.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       NotImplementedError: if ``out`` is given.
 
     Example:
@@ -346,8 +350,8 @@ def choose(
     shape = broadcast_shape("choose", np.shape(a), *map(np.shape, cases))
     stacked = lax.concatenate([lax.expand_dims(broadcast(x, shape), (0,)) for x in cases], 0)
     places = [lax.broadcasted_iota(np.dtype(np.int32), shape, d) for d in range(len(shape))]
-    found = getitem(stacked, (broadcast(strong_int32(a), shape), *places))
-    return convert(found, found.dtype)
+    chosen = getitem(stacked, (broadcast(strong_int32(a), shape), *places))
+    return convert(chosen, chosen.dtype)
 
 
 def compress(
@@ -365,17 +369,17 @@ def compress(
       condition: a boolean vector; parts beyond its end are left out.
       a: an array.
       axis: the dimension; by default the array is flattened.
-      size: the result's size in that dimension, for use in programs: others are left out,
+      size: the result's size in that dimension, for use under ``jit``: others are left out,
         missing ones filled.
-      fill_value: what fills.
+      fill_value: the filler.
       out: must be ``None``.
 
     Returns:
       An array of the shape of ``a``, smaller along ``axis``; without it a vector.
 
     Raises:
-      ValueError: if ``condition`` is no vector.
-      TypeError: if an operand is no array.
+      ValueError: if ``condition`` is not a vector.
+      TypeError: if an operand is not an array.
       NotImplementedError: if ``out`` is given.
 
     Example:
@@ -409,13 +413,13 @@ def compress(
                 f"compress: the condition holds beyond the {length} slices of axis {axis}."
             )
         return take(a, positions, axis=axis)
-    found = take(a, positions, axis=axis, mode="clip")
+    selected = take(a, positions, axis=axis, mode="clip")
     inside = lax.lt(positions, constant(positions, length))
     shape = (*np.shape(a)[:axis], size, *np.shape(a)[axis + 1 :])
     inside = lax.broadcast_in_dim(inside, shape, (axis,))
     dtype = dtype_of(a)
     fill = as_elements(fill_value, dtype)
-    return where_step(inside, found, fill)
+    return where_step(inside, selected, fill)
 
 
 def extract(
@@ -432,7 +436,7 @@ def extract(
       A vector of the dtype of ``arr``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp

@@ -96,7 +96,7 @@ def where(
       index vectors.
 
     Raises:
-      TypeError: if an operand is no array, or only one of ``x`` and ``y`` is given.
+      TypeError: if an operand is not an array, or only one of ``x`` and ``y`` is given.
       ValueError: if the shapes do not broadcast, or ``size`` comes with ``x`` and ``y``.
 
     Both sides are computed for all elements. The derivative of the side that was not chosen is
@@ -146,14 +146,14 @@ def select(
     Args:
       condlist: boolean arrays.
       choicelist: an array for each; dtypes are promoted, all shapes broadcast.
-      default: what is taken where no condition holds.
+      default: the elements where no condition holds.
 
     Returns:
       An array of the broadcast shape and of the promoted dtype of the choices.
 
     Raises:
       ValueError: if there are no conditions, or not as many choices.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -170,16 +170,16 @@ def select(
         )
     if not len(condlist):
         raise ValueError("select: give at least one condition.")
-    given = operands("select", *condlist, *choicelist, default)
+    arguments = operands("select", *condlist, *choicelist, default)
     count = len(condlist)
     if is_recording():
-        return _select(*given, count=count)
-    return _select_step(*given, count=count)
+        return _select(*arguments, count=count)
+    return _select_step(*arguments, count=count)
 
 
-def _select(*given: ArrayLike, count: int) -> Array:
-    conditions = [_as_mask(x) for x in given[:count]]
-    *choices, default = promote_dtypes(*given[count:])
+def _select(*arguments: ArrayLike, count: int) -> Array:
+    conditions = [_as_mask(x) for x in arguments[:count]]
+    *choices, default = promote_dtypes(*arguments[count:])
     shape = broadcast_shape("select", *map(np.shape, (*conditions, *choices, default)))
     sharding = common_sharding(len(shape), *conditions, *choices, default)
     masks = [broadcast(mask, shape, sharding) for mask in (np.False_, *conditions)]
@@ -201,16 +201,16 @@ def nonzero(
 
     Args:
       a: an array of rank 1 or more.
-      size: how many positions to give, for use in programs, where their number is not known:
+      size: how many positions to give, for use under ``jit``, where their number is not static:
         others are left out, missing ones filled.
-      fill_value: what fills; a scalar, or one for each dimension. By default 0.
+      fill_value: the filler; a scalar, or one for each dimension. By default 0.
 
     Returns:
       A tuple of integer vectors, one for each dimension.
 
     Raises:
       ValueError: if ``a`` has rank 0.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ConcretizationTypeError: if ``a`` is traced and there is no ``size``.
 
     How many there are depends on the values, so that under ``jit`` the call needs ``size``. Often
@@ -242,16 +242,16 @@ def nonzero(
         if value is None:
             raise ConcretizationTypeError(
                 a,
-                "The number of positions that nonzero or where finds must be known: give it with "
+                "The number of positions that nonzero or where finds must be static: give it with "
                 "size=..., or use where with three arguments.",
             )
         if getattr(value, "is_fully_addressable", True):
             integer = python_scalar_dtype(int)
-            found = (from_host(i.astype(integer)) for i in np.nonzero(np.asarray(value)))
-            return tuple(placed(i, _own_device(value)) for i in found)
-        # Parts of it are in other processes, so that all of them count by a program.
-        found = lax.convert_element_type(_as_mask(a), np.dtype(np.int32))
-        size = int(lax.reduce_sum(found, tuple(range(np.ndim(a)))))
+            arrays = (from_host(i.astype(integer)) for i in np.nonzero(np.asarray(value)))
+            return tuple(placed(i, _own_device(value)) for i in arrays)
+        # Shards are in other processes, so that the elements are counted on the devices.
+        mask = lax.convert_element_type(_as_mask(a), np.dtype(np.int32))
+        size = int(lax.reduce_sum(mask, tuple(range(np.ndim(a)))))
     size = as_size(size)
     fills = () if fill_value is None else _fills(fill_value, np.ndim(a))
     step = _positions if is_recording() else _positions_step
@@ -289,16 +289,16 @@ def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
     counts = lax.cumsum(lax.convert_element_type(ravel(mask), np.int32), 0)
     per_rank = _bincount(counts, size)
     flat = lax.cumsum(per_rank, 0)
-    found = []
+    coordinates = []
     below = 1
     for n in reversed(shape):
         place = lax.rem(lax.div(flat, constant(flat, below)), constant(flat, n))
-        found.insert(0, convert(place, integer))
+        coordinates.insert(0, convert(place, integer))
         below *= n
     if not fills:
-        return found
+        return coordinates
     total = lax.reduce_sum(lax.convert_element_type(mask, np.int32), tuple(range(len(shape))))
-    return [_filled(i, f, total) for i, f in zip(found, fills, strict=True)]
+    return [_filled(i, f, total) for i, f in zip(coordinates, fills, strict=True)]
 
 
 def _filled(positions: Array, fill: ArrayLike, count: ArrayLike) -> Array:
@@ -309,7 +309,7 @@ def _filled(positions: Array, fill: ArrayLike, count: ArrayLike) -> Array:
 
 
 def _bincount(x: Array, length: int) -> Array:
-    """How often each number below ``length`` occurs in a vector of non-negative integers."""
+    """Count each number below ``length`` in a vector of non-negative integers."""
     dims = lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
     )
@@ -342,7 +342,7 @@ def flatnonzero(
       A vector of integers.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -370,7 +370,7 @@ def argwhere(
       An integer array of shape ``(number, a.ndim)``.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -380,8 +380,8 @@ def argwhere(
     Source: numpy.argwhere.
     """
     (a,) = operands("argwhere", a)
-    found = nonzero(atleast_1d(a), size=size, fill_value=fill_value)
-    columns = lax.concatenate([lax.expand_dims(i, (1,)) for i in promote_dtypes(*found)], 1)
+    coordinates = nonzero(atleast_1d(a), size=size, fill_value=fill_value)
+    columns = lax.concatenate([lax.expand_dims(i, (1,)) for i in promote_dtypes(*coordinates)], 1)
     return columns if np.ndim(a) else lax.slice(columns, (0, 0), (np.shape(columns)[0], 0))
 
 
@@ -397,11 +397,11 @@ def _element(
     return value
 
 
-def _conditions(given: Sequence[ArrayLike] | Array | np.ndarray, ndim: int) -> list[ArrayLike]:
-    """The conditions of ``piecewise``: one alone need not stand in a list."""
-    alone: Any = given
-    several = isinstance(given, list | tuple) or np.ndim(alone) > 1 or not ndim
-    return list(given) if several else [alone]
+def _conditions(condlist: Sequence[ArrayLike] | Array | np.ndarray, ndim: int) -> list[ArrayLike]:
+    """The conditions of ``piecewise`` as a list; a single one need not be in a list."""
+    alone: Any = condlist
+    several = isinstance(condlist, list | tuple) or np.ndim(alone) > 1 or not ndim
+    return list(condlist) if several else [alone]
 
 
 def piecewise(
@@ -425,7 +425,7 @@ def piecewise(
 
     Raises:
       ValueError: if the numbers of conditions and functions do not fit.
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
 
     Every function is computed for all elements; see ``where`` for what that does to derivatives.
 
@@ -442,7 +442,7 @@ def piecewise(
     conditions = _conditions(condlist, x.ndim)
     cases = list(funclist)
     if not conditions:
-        raise ValueError("piecewise: there is no condition.")
+        raise ValueError("piecewise: condlist is empty.")
     if len(cases) == len(conditions):
         cases.append(0)
     if len(cases) != len(conditions) + 1:

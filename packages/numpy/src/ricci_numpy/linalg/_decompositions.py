@@ -19,28 +19,28 @@ from ricci_numpy.ufuncs._unary import conj
 
 
 class EigResult(NamedTuple):
-    """What ``eig`` returns."""
+    """Result of ``eig``."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EighResult(NamedTuple):
-    """What ``eigh`` returns."""
+    """Result of ``eigh``."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class QRResult(NamedTuple):
-    """What ``qr`` returns."""
+    """Result of ``qr``."""
 
     Q: Array
     R: Array
 
 
 class SVDResult(NamedTuple):
-    """What ``svd`` returns."""
+    """Result of ``svd``."""
 
     U: Array
     S: Array
@@ -76,7 +76,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
       An array of the shape of ``a``; a matrix that is not positive definite gives NaN.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square.
 
     Example:
@@ -102,7 +102,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
     Args:
       a: an array of shape ``(..., n, n)``.
-      UPLO: ``"L"``, the default, or ``"U"``: which triangle of ``a`` is looked at.
+      UPLO: ``"L"``, the default, or ``"U"``: which triangle of ``a`` is read.
       symmetrize_input: whether ``a`` is first replaced by ``(a + a^H) / 2``.
 
     Returns:
@@ -110,7 +110,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
       the second the columns of arrays of shape ``(..., n, n)``.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square, or ``UPLO`` is something else.
 
     Example:
@@ -145,7 +145,7 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
       An array of shape ``(..., n)``, real also for complex matrices.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square, or ``UPLO`` is something else.
 
     Example:
@@ -176,7 +176,7 @@ def eig(a: ArrayLike) -> EigResult:
       and the columns of arrays of shape ``(..., n, n)``. Eigenvectors have no derivative.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square.
 
     Example:
@@ -207,7 +207,7 @@ def eigvals(a: ArrayLike) -> Array:
       A complex array of shape ``(..., n)``, in no order.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square.
 
     Example:
@@ -252,7 +252,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
       A pair ``(Q, R)``, or R alone.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if there is no such mode.
 
     Example:
@@ -266,8 +266,8 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     (a,) = operands("qr", a)
     if mode not in _QR_MODES:
         raise ValueError(f"qr: mode must be one of {', '.join(_QR_MODES)}, got {mode!r}.")
-    found = _qr(a, mode=mode)
-    return QRResult(*found) if isinstance(found, tuple) else found
+    factors = _qr(a, mode=mode)
+    return QRResult(*factors) if isinstance(factors, tuple) else factors
 
 
 @composite("qr")
@@ -325,7 +325,7 @@ def svd(
       A triple ``(U, S, Vh)``, or S alone, real and descending, of shape ``(..., k)``.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if ``hermitian`` and the matrices are not square.
 
     Example:
@@ -337,14 +337,14 @@ def svd(
     """
     (a,) = operands("svd", a)
     subset = None if subset_by_index is None else tuple(subset_by_index)
-    found = _svd(
+    factors = _svd(
         a,
         full_matrices=bool(full_matrices),
         compute_uv=bool(compute_uv),
         hermitian=bool(hermitian),
         subset_by_index=subset,
     )
-    return SVDResult(*found) if isinstance(found, tuple) else found
+    return SVDResult(*factors) if isinstance(factors, tuple) else factors
 
 
 @composite("svd")
@@ -359,15 +359,15 @@ def _svd(
     (a,) = promote_dtypes_inexact(a)
     if hermitian:
         return _svd_of_hermitian(a, compute_uv, subset_by_index)
-    found = lax_svd(
+    factors = lax_svd(
         a,
         full_matrices=full_matrices,
         compute_uv=compute_uv,
         subset_by_index=subset_by_index,
     )
     if not compute_uv:
-        return found[0] if isinstance(found, tuple | list) else found
-    u, s, vh = found
+        return factors[0] if isinstance(factors, tuple | list) else factors
+    u, s, vh = factors
     return u, s, vh
 
 
@@ -405,7 +405,7 @@ def svdvals(x: ArrayLike, /) -> Array:
       A real array of shape ``(..., min(m, n))``.
 
     Raises:
-      TypeError: if ``x`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``x`` is not an array, or has a dtype of 16 bits or less.
 
     Example:
       >>> import ricci.numpy as jnp

@@ -37,7 +37,7 @@ _LARGEST_ELIMINATED = 3  # sizes up to this are eliminated without a factorisati
 
 
 class SlogdetResult(NamedTuple):
-    """What ``slogdet`` returns."""
+    """Result of ``slogdet``."""
 
     sign: Array
     logabsdet: Array
@@ -50,7 +50,7 @@ def _check_square(name: str, a: Array) -> None:
 
 
 def _unit(x: Array) -> Array:
-    """Numbers divided by their absolute values."""
+    """Normalize complex numbers to absolute value 1."""
     return lax.div(x, lax.convert_element_type(lax.abs(x), dtype_of(x)))
 
 
@@ -66,7 +66,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
       and a real number, ``-inf`` for a singular matrix.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square, or there is no such method.
 
     Example:
@@ -125,7 +125,7 @@ def _slogdet_lu(a: Array) -> tuple[Array, Array]:
     zero = strong_constant(dtype, 0)
     last = np.ndim(diagonals) - 1
     singular = any(lax.eq(diagonals, zero), axis=-1)
-    odd = count_nonzero(_moved(pivots), axis=-1)
+    odd = count_nonzero(_exchanges(pivots), axis=-1)
     if dtype in COMPLEX_DTYPES:
         sign = lax.reduce_prod_p.bind(_unit(diagonals), axes=(last,))
     else:
@@ -152,8 +152,8 @@ def _slogdet_qr(a: Array) -> tuple[Array, Array]:
     return lax.mul(sign, _parity(count_nonzero(reflects, axis=-1), dtype)), log
 
 
-def _moved(pivots: Array) -> Array:
-    """Where a pivot exchanges a row with another one."""
+def _exchanges(pivots: Array) -> Array:
+    """Mask of the pivots that exchange a row with another one."""
     shape = np.shape(pivots)
     return lax.ne(pivots, lax.broadcasted_iota(np.int32, shape, len(shape) - 1))
 
@@ -214,7 +214,7 @@ def det(a: ArrayLike) -> Array:
       An array of shape ``(...)``. Derivatives are right for singular matrices as well.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square.
 
     Example:
@@ -262,32 +262,32 @@ def _det_by_elimination(a: Array) -> Any:
             rows[k], rows[i] = where(column, rows[i], rows[k]), where(column, rows[k], rows[i])
             exchanges.append(larger)
         pivot = at(rows[k], k)
-        none = lax.eq(pivot, zero)
-        divisor = where(none, one, pivot)
+        vanishes = lax.eq(pivot, zero)
+        divisor = where(vanishes, one, pivot)
         for i in range(k + 1, size):
-            factor = where(none, zero, lax.div(at(rows[i], k), divisor))
+            factor = where(vanishes, zero, lax.div(at(rows[i], k), divisor))
             factor = lax.expand_dims(factor, (rank - 2,))
             rows[i] = lax.sub(rows[i], lax.mul(factor, rows[k]))
     sign = one
     for exchanged in exchanges:
         sign = where(exchanged, lax.neg(sign) if sign is not one else minus_one, sign)
-    found = sign
+    determinant = sign
     for k in range(size):
-        found = lax.mul(found, at(rows[k], k))
-    return found
+        determinant = lax.mul(determinant, at(rows[k], k))
+    return determinant
 
 
 def _det_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     """By Jacobi's formula: the trace of the adjugate of ``a`` times ``da``."""
     (a,), (t,) = primals, tangents
     if np.shape(a)[-1] == 0:
-        found = _det(a)
-        return found, lax.full_like(found, 0)
+        determinant = _det(a)
+        return determinant, lax.full_like(determinant, 0)
     if np.shape(a)[-1] == 1:
         rank = np.ndim(a)
         return lax.squeeze(a, (rank - 2, rank - 1)), lax.squeeze(t, (rank - 2, rank - 1))
-    found, change = _adjugate_product(a, t)
-    return found, trace(change, axis1=-1, axis2=-2)
+    determinant, change = _adjugate_product(a, t)
+    return determinant, trace(change, axis1=-1, axis2=-2)
 
 
 _det.defjvp(_det_jvp)
@@ -307,11 +307,11 @@ def _adjugate_product(a: Array, b: Array) -> tuple[Array, Array]:
     a, b = broadcast(a, shape), broadcast(b, shape)
     dtype = dtype_of(a)
     factors, pivots, permutation = lu(a)
-    parity = _parity(count_nonzero(_moved(pivots), axis=-1), dtype)
+    parity = _parity(count_nonzero(_exchanges(pivots), axis=-1), dtype)
     minors = lax.cumprod(diagonal(factors, axis1=-2, axis2=-1), rank - 2)
     minors = lax.mul(minors, lax.expand_dims(parity, (rank - 2,)))
     at = lambda i: lax.index_in_dim(minors, i, rank - 2, keepdims=False)
-    found = at(size - 1)
+    determinant = at(size - 1)
     last_pivot = lax.expand_dims(lax.div(strong_constant(dtype, 1), at(size - 2)), (rank - 2,))
     corner = _is_corner(size)
     replaced = lax.expand_dims(last_pivot, (rank - 2,))
@@ -324,15 +324,15 @@ def _adjugate_product(a: Array, b: Array) -> tuple[Array, Array]:
     x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
     scaled = lax.mul(
         lax.slice_in_dim(x, 0, size - 1, axis=rank - 2),
-        lax.expand_dims(found, (rank - 2, rank - 1)),
+        lax.expand_dims(determinant, (rank - 2, rank - 1)),
     )
     x = lax.concatenate([scaled, lax.slice_in_dim(x, size - 1, size, axis=rank - 2)], rank - 2)
     x = triangular_solve(factors, x, left_side=True)
-    return found, where(deficient, zero, x)
+    return determinant, where(deficient, zero, x)
 
 
 def _is_corner(size: int) -> Array:
-    """Where the last element of a matrix is."""
+    """Mask of the last element of a square matrix."""
     at_last = lambda axis: lax.eq(
         lax.broadcasted_iota(np.int32, (size, size), axis), strong_constant(_INT32, size - 1)
     )

@@ -1,7 +1,7 @@
 """``einsum``: sums of products written with an index for each dimension.
 
 The expression is turned into steps, each a sum, a diagonal or one ``dot_general``; the steps
-depend on shapes only and are kept. With more than two operands opt_einsum finds their order.
+depend on shapes only and are cached. With more than two operands opt_einsum finds their order.
 """
 
 import string
@@ -43,9 +43,9 @@ __all__ = [
 
 
 class PathInfo(Protocol):
-    """What opt_einsum says of an order of contractions; printed, it is a table of the steps.
+    """Description of an order of contractions by opt_einsum; printed, a table of the steps.
 
-    opt_einsum brings no types of its own, so what a user reads of its class is said here.
+    opt_einsum has no type annotations, so its attributes are declared here.
 
     Attributes:
       eq: the expression, with its result.
@@ -80,7 +80,9 @@ def _read(subscripts: str, shapes: tuple[Shape, ...]) -> Expression:
     for term in (*terms, right):
         for label in term.replace("...", ""):
             if not label.isalpha():
-                raise ValueError(f"einsum: {label!r} in {subscripts!r} is no label; use letters.")
+                raise ValueError(
+                    f"einsum: {label!r} in {subscripts!r} is not a label; use letters."
+                )
     terms, dots = _expand_dots(subscripts, terms, shapes)
     counts = Counter("".join(terms))
     if arrow:
@@ -114,24 +116,24 @@ def _expand_dots(
         widths.append(width if "..." in term else 0)
     # A shorter ``...`` takes the last letters, so that dimensions are aligned from the last.
     dots = "".join(free[: max(widths, default=0)])
-    found = [
+    expanded = [
         term.replace("...", dots[len(dots) - width :])
         for term, width in zip(terms, widths, strict=True)
     ]
-    return found, dots
+    return expanded, dots
 
 
 def _check_sizes(subscripts: str, terms: list[str], shapes: tuple[Shape, ...]) -> None:
     sizes: dict[str, int] = {}
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         for label, size in zip(term, shape, strict=True):
-            known = sizes.get(label, 1)
-            if 1 not in (known, size) and known != size:
+            earlier = sizes.get(label, 1)
+            if 1 not in (earlier, size) and earlier != size:
                 raise ValueError(
-                    f"einsum: label {label!r} has size {known} and, in operand {i} of "
+                    f"einsum: label {label!r} has size {earlier} and, in operand {i} of "
                     f"{subscripts!r}, size {size}."
                 )
-            sizes[label] = size if known == 1 else known
+            sizes[label] = size if earlier == 1 else earlier
 
 
 # The steps: sums, diagonals and products of two operands.
@@ -151,7 +153,7 @@ def _total(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _mask_diagonals(x: Array, labels: str, keep: str) -> tuple[Array, str]:
-    """Sum over repeated labels, after setting what is off their diagonal to zero."""
+    """Sum over repeated labels, after setting elements off their diagonal to zero."""
     for label, count in Counter(labels).items():
         if count == 1:
             continue
@@ -190,15 +192,15 @@ class _Operand(TupleRecord):
     labels: str
 
 
-def _prepared(x: _Operand, kept: set[str], other: str) -> _Operand:
-    """An operand summed over repeated labels and over those that nothing else needs."""
-    needed = "".join(kept) + other
+def _prepared(x: _Operand, result_labels: set[str], other: str) -> _Operand:
+    """An operand summed over repeated labels and over unused ones."""
+    needed = "".join(result_labels) + other
     value, labels = _mask_diagonals(x.value, x.labels, needed)
     return _Operand(*_sum_over(value, labels, "".join(c for c in labels if c not in needed)))
 
 
 def _without_ones(x: _Operand, other: _Operand) -> _Operand:
-    """An operand without the dimensions of size 1 that stand against larger ones."""
+    """An operand without the dimensions of size 1 that broadcast against larger ones."""
     sizes = dict(zip(other.labels, np.shape(other.value), strict=True))
     ones = [
         i
@@ -217,20 +219,22 @@ def _pair(
     dtype: DTypeLike,
     contractor: Callable[..., Array],
 ) -> _Operand:
-    kept = set(result)
-    second = _prepared(second, kept, first.labels)
-    first = _prepared(first, kept, second.labels)
+    result_labels = set(result)
+    second = _prepared(second, result_labels, first.labels)
+    first = _prepared(first, result_labels, second.labels)
     first, second = _without_ones(first, second), _without_ones(second, first)
     # A label whose dimension of size 1 was removed is left in one operand only, where it is summed.
-    first, second = (_prepared(x, kept, y.labels) for x, y in ((first, second), (second, first)))
+    first, second = (
+        _prepared(x, result_labels, y.labels) for x, y in ((first, second), (second, first))
+    )
     # Shared labels are batch dimensions if the result keeps them, else they are contracted.
     shared = [c for c in first.labels if c in second.labels]
     batch = [c for c in result if c in shared]
-    summed = [c for c in shared if c not in kept]
+    summed = [c for c in shared if c not in result_labels]
 
     def labels_of(a: _Operand, b: _Operand) -> str:
-        own = [c for x in (a, b) for c in x.labels if c not in shared]
-        return "".join((*batch, *own))
+        free = [c for x in (a, b) for c in x.labels if c not in shared]
+        return "".join((*batch, *free))
 
     lhs, rhs = (first, second) if labels_of(first, second) == result else (second, first)
     dims = tuple(
@@ -254,10 +258,10 @@ def _run(
     for step, chosen in enumerate(order):
         parts = [work[i] for i in sorted(chosen)]
         work = [x for i, x in enumerate(work) if i not in chosen]
-        rest = {c for x in work for c in x.labels} | set(expression.output)
+        needed = {c for x in work for c in x.labels} | set(expression.output)
         while len(parts) > 1:
             first, second = parts[:2]
-            others = rest.union(*(x.labels for x in parts[2:]))
+            others = needed.union(*(x.labels for x in parts[2:]))
             last = step == len(order) - 1 and len(parts) == 2
             appearing = dict.fromkeys(second.labels + first.labels)
             result = expression.output if last else "".join(c for c in appearing if c in others)
@@ -269,21 +273,21 @@ def _run(
 
 # A strategy of opt_einsum, whether to use the best one, or the order itself.
 Optimize = str | bool | Sequence[tuple[int, ...]]
-_programs: Cache[tuple, tuple[Expression, tuple]] = Cache("einsum", 1024)
+_plans: Cache[tuple, tuple[Expression, tuple]] = Cache("einsum", 1024)
 
 
-def _program(
+def _plan(
     subscripts: str, shapes: tuple[Shape, ...], optimize: Optimize
 ) -> tuple[Expression, tuple[tuple[int, ...], ...]]:
     if isinstance(optimize, list | tuple):
         optimize = tuple(map(tuple, optimize))
     key = (subscripts, shapes, optimize)
-    found = _programs.recall(key)
-    if found is None:
+    plan = _plans.recall(key)
+    if plan is None:
         expression = _read(subscripts, shapes)
         order = _description(expression, shapes, optimize)[0] if len(shapes) > 1 else ()
-        found = _programs.add(key, (expression, tuple(order)))
-    return found
+        plan = _plans.add(key, (expression, tuple(order)))
+    return plan
 
 
 def _description(
@@ -296,9 +300,11 @@ def _description(
         strategy = [(0, 1)] * (len(shapes) - 1) or [(0,)]
     elif isinstance(optimize, tuple):
         strategy = list(optimize)
-    contract_path = import_module("opt_einsum").contract_path  # few programs need it
-    known = [tuple(map(typical_size, shape)) for shape in shapes]
-    order, description = contract_path(text, *known, shapes=True, optimize=strategy)
+    contract_path = import_module(
+        "opt_einsum"
+    ).contract_path  # an optional dependency, imported when used
+    typical_shapes = [tuple(map(typical_size, shape)) for shape in shapes]
+    order, description = contract_path(text, *typical_shapes, shapes=True, optimize=strategy)
     return list(order), description
 
 
@@ -358,14 +364,14 @@ def einsum(
 
     Raises:
       ValueError: if the subscripts and the operands do not fit.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       KeyError: if ``optimize`` names no strategy.
       NotImplementedError: if ``out`` is given.
 
     On GPUs and TPUs products of float32 may be taken with fewer bits: ``precision="highest"`` takes
     all. For bfloat16 operands ``preferred_element_type="float32"`` keeps the accumulated sum as it
     is, where the result is otherwise rounded to bfloat16. The order of three and more operands is
-    found when the call is traced and costs nothing in the compiled program.
+    determined when the call is traced, so that it costs nothing at run time.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -400,11 +406,11 @@ def einsum(
             _dot_general=_dot_general,
         )
         return resolved_by(out_sharding, apply)
-    given: Sequence[Any] = operands
+    arguments: Sequence[Any] = operands
     if not isinstance(subscripts, str):
-        subscripts, given = _interleaved((subscripts, *operands))
-    arrays = checked_operands("einsum", *given)
-    expression, order = _program(subscripts, tuple(map(np.shape, arrays)), optimize)
+        subscripts, arguments = _interleaved((subscripts, *operands))
+    arrays = checked_operands("einsum", *arguments)
+    expression, order = _plan(subscripts, tuple(map(np.shape, arrays)), optimize)
     dtype, weak = preferred_type("einsum", preferred_element_type, *arrays)
     settings = {
         "expression": expression,
@@ -413,7 +419,7 @@ def einsum(
         "dtype": dtype,
     }
     if _dot_general is not None:
-        result = _run(arrays, **settings, contractor=_given(_dot_general))
+        result = _run(arrays, **settings, contractor=_contractor(_dot_general))
     elif len(order) == 1 or is_recording() or is_intercepted():
         result = _run(arrays, **settings, contractor=_contract)
     else:
@@ -431,7 +437,7 @@ def _contract(
     return contract("einsum", lhs, rhs, dims, precision, dtype)
 
 
-def _given(dot_general: Callable[..., Array]) -> Callable[..., Array]:
+def _contractor(dot_general: Callable[..., Array]) -> Callable[..., Array]:
     def contractor(lhs, rhs, dims, precision, dtype):
         return dot_general(lhs, rhs, dims, precision=precision, preferred_element_type=dtype)
 
@@ -455,7 +461,7 @@ def einsum_path(
       subscripts, operands, optimize: see ``einsum``.
 
     Returns:
-      The positions to contract in each step, its result being appended to what is left; and
+      The positions to contract in each step, its result being appended to the remaining ones; and
       opt_einsum's ``PathInfo``, which prints the steps and what they cost.
 
     Raises:
@@ -472,8 +478,8 @@ def einsum_path(
 
     Source: numpy.einsum_path.
     """
-    given: Sequence[Any] = operands
+    arguments: Sequence[Any] = operands
     if not isinstance(subscripts, str):
-        subscripts, given = _interleaved((subscripts, *operands))
-    shapes = tuple(np.shape(x) for x in given)
+        subscripts, arguments = _interleaved((subscripts, *operands))
+    shapes = tuple(np.shape(x) for x in arguments)
     return _description(_read(subscripts, shapes), shapes, optimize)

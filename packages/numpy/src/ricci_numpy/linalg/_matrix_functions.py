@@ -1,6 +1,6 @@
 """Functions of matrices: powers, ranks, condition numbers, chains of products.
 
-Also the forms that ``linalg`` has of functions of arrays, with their rules for arguments.
+Also the variants that ``linalg`` has of functions such as ``cross``, with other arguments.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
       An array of the shape of ``a``.
 
     Raises:
-      TypeError: if ``a`` is no array, has no square matrices, or ``n`` is no integer.
+      TypeError: if ``a`` is not an array, has no square matrices, or ``n`` is not an integer.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -82,15 +82,15 @@ def _matrix_power(a: Array, *, n: int) -> Array:
         a, n = inv(a), -n
     if n == 3:
         return matmul_to(matmul_to(a, a), a)
-    power, found = a, None
+    power, product = a, None
     while n:
         n, odd = divmod(n, 2)
         if odd:
-            found = power if found is None else matmul_to(found, power)
+            product = power if product is None else matmul_to(product, power)
         if n:
             power = matmul_to(power, power)
-    assert found is not None  # since n was positive
-    return found
+    assert product is not None  # since n > 0
+    return product
 
 
 def matrix_rank(
@@ -100,7 +100,7 @@ def matrix_rank(
     hermitian: bool = False,
     tol: ArrayLike | None = None,
 ) -> Array:
-    """How many singular values of matrices are not negligible.
+    """The numbers of singular values of matrices that are not negligible.
 
     Args:
       M: an array of shape ``(..., m, n)``; of a vector or a scalar the rank is 1 unless it is zero.
@@ -114,7 +114,7 @@ def matrix_rank(
       An integer array of shape ``(...)``.
 
     Raises:
-      TypeError: if ``M`` is no array.
+      TypeError: if ``M`` is not an array.
       ValueError: if both ``rtol`` and ``tol`` are given.
 
     Example:
@@ -162,7 +162,7 @@ def cond(x: ArrayLike, p: float | str | None = None) -> Array:
       A real array of shape ``(...)``, infinite where NaN would come of a matrix without NaN.
 
     Raises:
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
       ValueError: if it has fewer than two dimensions, or there is no such norm.
 
     Example:
@@ -186,13 +186,13 @@ def _cond(x: Array, *, p: float | str | None) -> Array:
         s = svd(x, compute_uv=False)
         last = np.ndim(s) - 1
         ends = [lax.index_in_dim(s, i, last, keepdims=False) for i in (0, -1)]
-        found = lax.div(*(ends[::-1] if p == -2 else ends))
+        numbers = lax.div(*(ends[::-1] if p == -2 else ends))
     else:
         norms = partial(norm, ord=p, axis=(-2, -1))
-        found = lax.mul(norms(x), norms(inv(x)))
-    given = any(lax.ne(x, x), axis=(-2, -1))
-    arisen = lax.bitwise_and(lax.ne(found, found), lax.bitwise_not(given))
-    return where(arisen, constant_like(found, np.inf), found)
+        numbers = lax.mul(norms(x), norms(inv(x)))
+    input_nan = any(lax.ne(x, x), axis=(-2, -1))
+    new_nan = lax.bitwise_and(lax.ne(numbers, numbers), lax.bitwise_not(input_nan))
+    return where(new_nan, constant_like(numbers, np.inf), numbers)
 
 
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: lax.PrecisionLike = None) -> Array:
@@ -207,7 +207,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: lax.PrecisionLike = Non
 
     Raises:
       ValueError: if there are fewer than two, or one has another number of dimensions.
-      TypeError: if sizes differ, or an operand is no array.
+      TypeError: if sizes differ, or an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -240,9 +240,9 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: lax.PrecisionLike = Non
         letters[0] = [1]
     if np.ndim(arrays[-1]) == 1:
         letters[-1] = [count - 1]
-    given: list[Any] = [item for pair in zip(arrays, letters, strict=True) for item in pair]
-    kept = [0] * (np.ndim(arrays[0]) == 2) + [count] * (np.ndim(arrays[-1]) == 2)
-    return einsum(*given, kept, optimize="optimal", precision=precision)
+    arguments: list[Any] = [item for pair in zip(arrays, letters, strict=True) for item in pair]
+    result_letters = [0] * (np.ndim(arrays[0]) == 2) + [count] * (np.ndim(arrays[-1]) == 2)
+    return einsum(*arguments, result_letters, optimize="optimal", precision=precision)
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
@@ -257,7 +257,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
     Raises:
       ValueError: if a vector's size is not 3.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -284,8 +284,8 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       A matrix of shape ``(m, n)``.
 
     Raises:
-      ValueError: if an operand is no vector.
-      TypeError: if an operand is no array.
+      ValueError: if an operand is not a vector.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -314,7 +314,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
     Raises:
       ValueError: if ``x`` has fewer than two dimensions.
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -339,7 +339,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 
     Raises:
       ValueError: if ``x`` has fewer than two dimensions.
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -369,7 +369,7 @@ def matmul(
 
     Raises:
       ValueError: if an operand is a scalar, or leading dimensions do not broadcast.
-      TypeError: if the contracted sizes differ, or an operand is no array.
+      TypeError: if the contracted sizes differ, or an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -400,7 +400,7 @@ def vecdot(
 
     Raises:
       ValueError: if the sizes differ, or an operand is a scalar.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -433,7 +433,7 @@ def tensordot(
       As ``ricci.numpy.tensordot`` returns it.
 
     Raises:
-      TypeError: if the axes do not match, or an operand is no array.
+      TypeError: if the axes do not match, or an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp

@@ -51,7 +51,7 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axis = None, keepdims: bool = Fa
 
     Raises:
       ValueError: if there is no such norm, or not one or two dimensions.
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
 
     The derivative of the vector norm at 0 is NaN. Where a vector may be 0, take the root of the sum
     of squares plus a small number, or give the norm a harmless argument by ``where``.
@@ -101,7 +101,7 @@ def _vector_norm(
     x: Array, ord: float | Array | str, axes: tuple[int, ...], keepdims: bool
 ) -> Array:
     if isinstance(ord, str):
-        raise ValueError(f"norm: there is no norm {ord!r} of vectors.")
+        raise ValueError(f"norm: ord={ord!r} is not defined for vectors.")
     if ord == 2:
         return lax.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
     if ord == np.inf:
@@ -150,13 +150,13 @@ def _matrix_norm(x: Array, ord: Order, axes: tuple[int, ...], keepdims: bool) ->
             return max(sums, axis=other, keepdims=keepdims, initial=0)
         return min(sums, axis=other, keepdims=keepdims)
     if ord not in (2, -2, "nuc"):
-        raise ValueError(f"norm: there is no norm {ord!r} of matrices.")
+        raise ValueError(f"norm: ord={ord!r} is not defined for matrices.")
     values = svd(moveaxis(x, axes, (-2, -1)), compute_uv=False)
     if ord == "nuc":
-        found = sum(values, axis=-1)
+        norms = sum(values, axis=-1)
     else:
-        found = max(values, axis=-1, initial=0) if ord == 2 else min(values, axis=-1)
-    return expand_dims(found, axes) if keepdims else found
+        norms = max(values, axis=-1, initial=0) if ord == 2 else min(values, axis=-1)
+    return expand_dims(norms, axes) if keepdims else norms
 
 
 def vector_norm(
@@ -175,7 +175,7 @@ def vector_norm(
 
     Raises:
       ValueError: if there is no such norm.
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -211,7 +211,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
 
     Raises:
       ValueError: if there is no such norm.
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp

@@ -44,7 +44,7 @@ __all__ = [
 def preferred_type(
     name: str, preferred: DTypeLike | None, *args: ArrayLike
 ) -> tuple[np.dtype, bool]:
-    """The dtype of a product and whether it is weak: what was asked for, or by promotion."""
+    """The dtype of a product, the preferred or the promoted one, and whether it is weak."""
     if preferred is not None:
         return explicit_dtype(preferred, name), False
     return common_dtype(*args)
@@ -82,9 +82,9 @@ def contract(
 def _check_sizes(
     name: str, a: Shape, b: Shape, axes_a: Sequence[int], axes_b: Sequence[int]
 ) -> None:
-    """Raise an error with the operands' shapes if they are the reason that there is no product.
+    """Raise an error with the operands' shapes if contracted sizes differ.
 
-    Under ``vmap`` these are the shapes of one example, and ``dot_general`` knows those of batches.
+    Under ``vmap`` these are the shapes of one example; ``dot_general`` has those of batches.
     """
     for i, j in zip(axes_a, axes_b, strict=True):
         if a[i] != b[j]:
@@ -98,7 +98,7 @@ def _check_sizes(
 
 
 def conjugate_if_complex[T: ArrayLike](x: T) -> T | Array:
-    """The complex conjugate; a real array is returned as it is."""
+    """The complex conjugate; a real array is returned unchanged."""
     aval = get_aval(x)
     return lax.conj(x) if aval.dtype in COMPLEX_DTYPES else x
 
@@ -124,7 +124,7 @@ def dot(
       summed over.
 
     Raises:
-      TypeError: if the dimensions have different sizes, or an operand is no array.
+      TypeError: if the dimensions have different sizes, or an operand is not an array.
 
     Of two arrays of more than two dimensions this gives all pairs of matrices; ``matmul``
     multiplies them one by one.
@@ -143,17 +143,17 @@ def dot(
     Source: numpy.dot.
     """
     plain = precision is None and preferred_element_type is None and out_sharding is None
-    known = known_product(a, b) if plain else None
-    if known is not None:
-        return known(a, b)
-    given = a, b
+    cached = cached_product(a, b) if plain else None
+    if cached is not None:
+        return cached(a, b)
+    arguments = a, b
     a, b = operands("dot", a, b)
     rank_a, rank_b = np.ndim(a), np.ndim(b)
     contracted = ((rank_a - 1,), (max(0, rank_b - 2),)) if rank_a and rank_b else ((), ())
     dims = (contracted, ((), ()))
     result = contract("dot", a, b, dims, precision, preferred_element_type, out_sharding)
     if plain and 0 < rank_a <= 2 and 0 < rank_b <= 2:
-        _know_product(*given, dims)
+        _cache_product(*arguments, dims)
     return result
 
 
@@ -177,7 +177,7 @@ def matmul(
 
     Raises:
       ValueError: if an operand is a scalar, or leading dimensions do not broadcast.
-      TypeError: if the contracted sizes differ, or an operand is no array.
+      TypeError: if the contracted sizes differ, or an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -194,10 +194,10 @@ def matmul(
     Source: numpy.matmul.
     """
     plain = precision is None and preferred_element_type is None and out_sharding is None
-    known = known_product(a, b) if plain else None
-    if known is not None:
-        return known(a, b)
-    given = a, b
+    cached = cached_product(a, b) if plain else None
+    if cached is not None:
+        return cached(a, b)
+    arguments = a, b
     a, b = operands("matmul", a, b)
     shape_a, shape_b = np.shape(a), np.shape(b)
     rank_a, rank_b = len(shape_a), len(shape_b)
@@ -211,7 +211,7 @@ def matmul(
         dims = (((rank_a - 1,), (max(0, rank_b - 2),)), ((), ()))
         result = contract("matmul", a, b, dims, precision, preferred_element_type, out_sharding)
         if plain:
-            _know_product(*given, dims)
+            _cache_product(*arguments, dims)
         return result
     return _batched_matmul(a, b, shape_a, shape_b, precision, preferred_element_type, out_sharding)
 
@@ -221,7 +221,7 @@ def matmul(
 _products: Cache[tuple, Operation] = Cache("products", 4096)
 
 
-def known_product(a: ArrayLike, b: ArrayLike) -> Operation | None:
+def cached_product(a: ArrayLike, b: ArrayLike) -> Operation | None:
     """Return the cached product of vectors or matrices of these types, or None."""
     if is_intercepted():
         return None
@@ -237,8 +237,8 @@ def is_intercepted() -> bool:
     return lax.dot_general.__code__ is not _dot_general_code
 
 
-def _know_product(a: ArrayLike, b: ArrayLike, dims: lax.DotDimensionNumbers) -> None:
-    """Keep a product for the next call, if it is of arrays of one dtype, and neither is weak."""
+def _cache_product(a: ArrayLike, b: ArrayLike, dims: lax.DotDimensionNumbers) -> None:
+    """Cache a product of arrays of one dtype, neither weakly typed."""
     if not (hasattr(type(a), "aval") and hasattr(type(b), "aval")):
         return
     types: tuple[Any, Any] = get_aval(a), get_aval(b)
@@ -274,7 +274,9 @@ def _batched_matmul(
     squeeze_b: list[int] = []
     batch_a: list[int] = []
     batch_b: list[int] = []
-    # Which operands each leading dimension of the result comes from.
+    # Leading dimensions of size 1 are squeezed, so that batch dimensions have equal sizes; those of
+    # one operand alone are free dimensions of ``dot_general``. ``origins`` holds the operands that
+    # each leading dimension of the result comes from.
     origins: list[str] = []
     for d in range(rank):
         i, j = d - rank + len(lead_a), d - rank + len(lead_b)
@@ -336,7 +338,7 @@ def vdot(
       A scalar array.
 
     Raises:
-      TypeError: if the sizes differ, or an operand is no array.
+      TypeError: if the sizes differ, or an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -373,7 +375,7 @@ def vecdot(
 
     Raises:
       ValueError: if the sizes differ, or an operand is a scalar.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -417,7 +419,7 @@ def inner(
       An array of the other dimensions of ``a``, followed by those of ``b``.
 
     Raises:
-      TypeError: if the sizes differ, or an operand is no array.
+      TypeError: if the sizes differ, or an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -429,8 +431,8 @@ def inner(
     a, b = operands("inner", a, b)
     if not np.ndim(a) or not np.ndim(b):
         dtype, _ = preferred_type("inner", preferred_element_type, a, b)
-        found = multiply(a, b)
-        return convert(found, dtype) if preferred_element_type else found
+        product = multiply(a, b)
+        return convert(product, dtype) if preferred_element_type else product
     dims = (((np.ndim(a) - 1,), (np.ndim(b) - 1,)), ((), ()))
     return contract("inner", a, b, dims, precision, preferred_element_type)
 
@@ -446,7 +448,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
       A matrix of shape ``(a.size, b.size)``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       NotImplementedError: if ``out`` is given.
 
     Example:
@@ -486,7 +488,7 @@ def tensordot(
       An array of the other dimensions of ``a``, followed by those of ``b``.
 
     Raises:
-      TypeError: if the axes do not match, or an operand is no array.
+      TypeError: if the axes do not match, or an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -512,12 +514,12 @@ def tensordot(
             )
         pair = tuple(range(rank_a - count, rank_a)), tuple(range(count))
     else:
-        given: tuple[Any, ...] = tuple(axes)
-        if len(given) != 2:
+        axis_lists: tuple[Any, ...] = tuple(axes)
+        if len(axis_lists) != 2:
             raise TypeError(
                 f"tensordot: axes={axes} is neither a count of axes nor a pair of lists of them."
             )
-        pair = canonical_axes(given[0], rank_a), canonical_axes(given[1], rank_b)
+        pair = canonical_axes(axis_lists[0], rank_a), canonical_axes(axis_lists[1], rank_b)
         if len(pair[0]) != len(pair[1]):
             raise TypeError(
                 f"tensordot: axes must name as many dimensions of each operand, got {axes}."

@@ -41,7 +41,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
       An array of the shape of ``b``, with leading dimensions broadcast.
 
     Raises:
-      TypeError: if an operand is no array, or has a dtype of 16 bits or less.
+      TypeError: if an operand is not an array, or has a dtype of 16 bits or less.
       ValueError: if shapes do not fit.
 
     A singular matrix raises no error: the result has infinities and NaN, or large numbers where
@@ -58,7 +58,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
       False
 
     See also:
-      ``scipy.linalg.solve``, for matrices known to be triangular or positive; ``linalg.lstsq``.
+      ``scipy.linalg.solve``, for triangular or positive definite matrices; ``linalg.lstsq``.
 
     Source: numpy.linalg.solve.
     """
@@ -66,8 +66,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     shape_a, shape_b = np.shape(a), np.shape(b)
     if len(shape_a) < 2 or shape_a[-1] != shape_a[-2] or not shape_b:
         raise ValueError(
-            f"solve: a of shape {shape_a} and b of shape {shape_b} are no system: a must be of "
-            "shape (..., n, n), and b (n,) or (..., n, k)."
+            f"solve: a of shape {shape_a} and b of shape {shape_b} are not a linear system: a must "
+            "be of shape (..., n, n), and b (n,) or (..., n, k)."
         )
     if shape_b[0 if len(shape_b) == 1 else -2] != shape_a[-1]:
         raise ValueError(
@@ -97,23 +97,23 @@ def _solve_broadcast(a: Array, b: Array) -> Array:
 
 
 def _without_ones(x: Array, rank: int) -> tuple[Array, list[int]]:
-    """``x`` without leading dimensions of size 1, and which of the result's the others are."""
+    """Squeeze leading dimensions of size 1; also return the result's dimensions of the others."""
     lead = np.shape(x)[:-2]
     ones = [d for d, size in enumerate(lead) if size == 1]
-    kept = [d + rank - len(lead) for d, size in enumerate(lead) if size != 1]
-    return lax.squeeze(x, ones), kept
+    others = [d + rank - len(lead) for d, size in enumerate(lead) if size != 1]
+    return lax.squeeze(x, ones), others
 
 
 def _solve_over(a: Array, dims_a: list[int], b: Array, dims_b: list[int]) -> Array:
-    """Map over each leading dimension that only one of the operands has."""
+    """Solve, mapped over each leading dimension that only one of the operands has."""
     union = sorted({*dims_a, *dims_b})
     alone = [d for d in union if d not in dims_a or d not in dims_b]
     if not alone:
         return solve_batch(a, b)
     dim = alone[0]
     axes = [dims.index(dim) if dim in dims else None for dims in (dims_a, dims_b)]
-    rest_a, rest_b = ([d for d in dims if d != dim] for dims in (dims_a, dims_b))
-    inner = lambda x, y: _solve_over(x, rest_a, y, rest_b)
+    others_a, others_b = ([d for d in dims if d != dim] for dims in (dims_a, dims_b))
+    inner = lambda x, y: _solve_over(x, others_a, y, others_b)
     return vmap(inner, tuple(axes), union.index(dim))(a, b)
 
 
@@ -127,7 +127,7 @@ def inv(a: ArrayLike) -> Array:
       An array of the shape of ``a``; a singular matrix gives infinities or NaN.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square.
 
     Example:
@@ -176,7 +176,7 @@ def lstsq(
       shape ``(k,)``; the rank of ``a``; its singular values.
 
     Raises:
-      TypeError: if an operand is no array, or ``a`` no matrix.
+      TypeError: if an operand is not an array, or ``a`` is not a matrix.
       ValueError: if the numbers of rows differ.
 
     Example:
@@ -234,8 +234,8 @@ def _least_squares(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, 
             else strong_constant(eps.dtype, eps * most)
         )
     else:
-        given = convert(rcond, eps.dtype)
-        least = where(lax.lt(given, strong_constant(eps.dtype, 0)), eps, given)
+        cutoff = convert(rcond, eps.dtype)
+        least = where(lax.lt(cutoff, strong_constant(eps.dtype, 0)), eps, cutoff)
     zero, one = strong_constant(eps.dtype, 0), strong_constant(eps.dtype, 1)
     largest = lax.index_in_dim(s, 0, keepdims=False)
     counts = lax.bitwise_and(lax.gt(s, zero), lax.ge(s, lax.mul(least, largest)))
@@ -267,7 +267,7 @@ def pinv(
       An array of shape ``(..., n, m)``. Its derivative is right where the rank does not change.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if both ``rtol`` and ``rcond`` are given.
 
     Example:
@@ -357,7 +357,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
       An array with the dimensions of ``a``: the last ones, then the first ``ind``.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if ``ind`` is not positive, or the products of sizes differ.
 
     Example:
@@ -394,7 +394,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
       An array of the shape of ``x``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if shapes do not fit.
 
     Example:
@@ -407,11 +407,11 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     a, b = operands("tensorsolve", a, b)
     if axes is not None:
         a = moveaxis(a, axes, tuple(range(np.ndim(a) - len(axes), np.ndim(a))))
-    found = np.shape(a)[np.ndim(b) :]
-    if np.shape(a)[: np.ndim(b)] != np.shape(b) or prod(found) != prod(np.shape(b)):
+    x_shape = np.shape(a)[np.ndim(b) :]
+    if np.shape(a)[: np.ndim(b)] != np.shape(b) or prod(x_shape) != prod(np.shape(b)):
         raise ValueError(
-            f"tensorsolve: a of shape {np.shape(a)} and b of shape {np.shape(b)} are no system: "
-            "a's first sizes must be b's, and the product of its others that of b's."
+            f"tensorsolve: a of shape {np.shape(a)} and b of shape {np.shape(b)} are not a linear "
+            "system: a's first sizes must be b's, and the product of its others that of b's."
         )
-    matrix = reshaped("tensorsolve", a, (-1, prod(found)))
-    return reshaped("tensorsolve", solve(matrix, ravel(b)), found)
+    matrix = reshaped("tensorsolve", a, (-1, prod(x_shape)))
+    return reshaped("tensorsolve", solve(matrix, ravel(b)), x_shape)

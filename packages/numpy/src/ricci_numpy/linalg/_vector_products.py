@@ -41,7 +41,7 @@ def _core_operands(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Arra
     if first[i] != second[j]:
         raise ValueError(
             f"{name}: shapes {first} and {second} do not fit: size {first[i]} of dimension {i} of "
-            f"the first stands against {second[j]} of dimension {j} of the second."
+            f"the first differs from {second[j]} of dimension {j} of the second."
         )
     return x1, x2
 
@@ -57,7 +57,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises:
       ValueError: if an operand has too few dimensions, or the contracted sizes differ.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -88,7 +88,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises:
       ValueError: if an operand has too few dimensions, or the contracted sizes differ.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -119,7 +119,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
       An array whose sizes are the products of theirs.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -164,7 +164,7 @@ def cross(
 
     Raises:
       ValueError: if a vector's size is neither 2 nor 3.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -198,20 +198,20 @@ def _cross(a: Array, b: Array, *, axisa: int, axisb: int, axisc: int) -> Array:
     second = _difference(_product(a2, b0), _product(a0, b2))
     third = lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
     parts = [lax.expand_dims(part, (0,)) for part in (first, second, third)]
-    found = lax.concatenate(parts, 0)
-    return moveaxis(convert(found, found.dtype), 0, axisc)
+    product = lax.concatenate(parts, 0)
+    return moveaxis(convert(product, product.dtype), 0, axisc)
 
 
 def _components(x: Array, lead: tuple[int, ...]) -> list[Any]:
     """The components of vectors of size 2 or 3; the third of size 2 is ``None``."""
     last = np.ndim(x) - 1
-    found: list[Array] = []
+    components: list[Array] = []
     for i in range(np.shape(x)[-1]):
         starts = (*(0,) * last, i)
         limits = (*np.shape(x)[:-1], i + 1)
         part = lax.slice(x, starts, limits)
-        found.append(broadcast(lax.squeeze(part, (last,)), lead))
-    return found if len(found) == 3 else [*found, None]
+        components.append(broadcast(lax.squeeze(part, (last,)), lead))
+    return components if len(components) == 3 else [*components, None]
 
 
 def _product(x: Array | None, y: Array | None) -> Array | None:

@@ -28,16 +28,16 @@ from ricci_lax.authoring import placement
 from ricci_numpy._promotion import COMPLEX_DTYPES, strong_constant
 from ricci_numpy.arrays._array_api import check_version
 from ricci_numpy.arrays._creation import astype, checked_dtype, uploads_are_guarded
-from ricci_numpy.indexing._divided import is_divided
+from ricci_numpy.indexing._sharded import is_sharded
 from ricci_numpy.reductions._axis_reductions import all, any, max, min, prod, ptp, sum
 from ricci_numpy.reductions._cumulative import cumprod, cumsum
-from ricci_numpy.reductions._extreme_places import argmax, argmin
+from ricci_numpy.reductions._extreme_indices import argmax, argmin
 from ricci_numpy.reductions._moments import mean, std, var
 from ricci_numpy.ufuncs._binary import equal
 from ricci_numpy.ufuncs._rounding import clip, round
 from ricci_numpy.ufuncs._unary import conj, imag
 
-# An array of up to this size is iterated over on the host, not by a program for each row.
+# An array of up to this size is iterated over on the host, not by an executable for each row.
 _ROWS_ON_HOST = 1 << 14
 _BYTE = np.dtype("uint8")
 
@@ -89,8 +89,8 @@ def _rows(self) -> Iterator[Array]:
     eager = context.trace is eval_trace and not isinstance(self, Tracer)
     if eager and not uploads_are_guarded():
         small = aval.size <= _ROWS_ON_HOST and not self.committed
-        # Each row of a divided array would be a program on all devices.
-        if aval.dtype in array_dtypes and (small or is_divided(self)):
+        # Each row of a sharded array would take an execution on all devices.
+        if aval.dtype in array_dtypes and (small or is_sharded(self)):
             return _host_rows(np.asarray(self), aval)
         return (self[i] for i in range(aval.shape[0]))
     return iter(lax.unstack(self, 0))
@@ -106,7 +106,7 @@ def _reversed_rows(self) -> Iterator[Array]:
     """The array's parts along the first axis, the last one first."""
     if not self.aval.shape:
         raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
-    if is_divided(self):
+    if is_sharded(self):
         return (self[i] for i in reversed(range(len(self))))
     return iter(lax.rev(self, (0,)))
 
@@ -130,25 +130,25 @@ def _view(self, dtype: DTypeLike | None = None, type: None = None) -> Array:
         raise NotImplementedError("x.view: type= is not supported; arrays have one class.")
     if dtype is None:
         return self
-    wanted = checked_dtype(explicit_dtype(dtype, "view"), "view")
-    if self.aval.dtype == wanted:
+    target = checked_dtype(explicit_dtype(dtype, "view"), "view")
+    if self.aval.dtype == target:
         return self
     x = _as_real_numbers(self)
-    if wanted == BOOL:
+    if target == BOOL:
         x = _bits_as(x, _BYTE)
         return lax.ne(x, strong_constant(_BYTE, 0))
-    if wanted in COMPLEX_DTYPES:
-        x = _bits_as(x, np.dtype(f"float{wanted.itemsize * 4}"))
+    if target in COMPLEX_DTYPES:
+        x = _bits_as(x, np.dtype(f"float{target.itemsize * 4}"))
         if not x.shape or x.shape[-1] % 2:
             raise ValueError(
                 f"x.view: the last axis has {x.shape[-1:]} real numbers, which do not pair up to "
-                f"elements of dtype {wanted}."
+                f"elements of dtype {target}."
             )
         pairs = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
         last = pairs.ndim - 1
         real, imaginary = (lax.index_in_dim(pairs, i, last, keepdims=False) for i in (0, 1))
         return lax.complex(real, imaginary)
-    return _bits_as(x, wanted)
+    return _bits_as(x, target)
 
 
 def _as_real_numbers(x: Array) -> Array:
@@ -178,8 +178,8 @@ def _bits_as(x: Array, dtype: np.dtype) -> Array:
     ratio = new // old
     if shape[-1] % ratio:
         raise ValueError(
-            f"x.view: the last axis has {shape[-1]} elements of {old} bits, which are no whole "
-            f"number of elements of dtype {dtype}."
+            f"x.view: the last axis has {shape[-1]} elements of {old} bits, which do not "
+            f"divide into elements of dtype {dtype}."
         )
     return lax.bitcast_convert_type(lax.reshape(x, (*shape[:-1], shape[-1] // ratio, ratio)), dtype)
 

@@ -1,4 +1,4 @@
-"""How notebooks show arrays: a line with type, size and device, and a table of the elements."""
+"""HTML of arrays for notebooks: a caption of type, size and device, and a table of elements."""
 
 from importlib import import_module
 from itertools import batched
@@ -62,7 +62,7 @@ def _table(values: np.ndarray) -> str:
 
 
 def repr_html(self) -> str | None:
-    """The array as HTML, for notebooks; ``None`` if its values are not known in this process."""
+    """The array as HTML, for notebooks; ``None`` without values in this process."""
     if isinstance(self, Tracer) or is_extended(self.aval.dtype) or self.is_deleted():
         return None
     if not (getattr(self, "is_fully_addressable", True) or self.is_fully_replicated):

@@ -1,7 +1,7 @@
 """The operators of arrays, such as ``+`` and ``<``.
 
-They compute what the functions of the same meaning do. For an operand that is no array they return
-``NotImplemented``, so that Python asks its class.
+They compute the same as the functions of that meaning. For an operand that is not an array they
+return ``NotImplemented``, so that Python tries its class.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from ricci_numpy.ufuncs._arithmetic import power
 from ricci_numpy.ufuncs._binary import general_forms
 from ricci_numpy.ufuncs._division import divmod as _divmod
 from ricci_numpy.ufuncs._division import floor_divide, remainder
-from ricci_numpy.ufuncs._makers import binary
+from ricci_numpy.ufuncs._factories import binary
 from ricci_numpy.ufuncs._rounding import round
 from ricci_numpy.ufuncs._unary import abs, invert, negative
 
@@ -22,7 +22,7 @@ Operation = Callable[..., Array]
 
 
 def _refuse(symbol: str, other: object) -> Any:
-    """``NotImplemented``; for a list or tuple, an error that says what to do."""
+    """Return ``NotImplemented``; for a list or tuple, raise an error with advice."""
     if isinstance(other, list | tuple):
         raise TypeError(
             f"unsupported operand for {symbol}: an array and a {type(other).__name__}. Make an "

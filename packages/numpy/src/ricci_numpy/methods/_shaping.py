@@ -8,7 +8,7 @@ from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._take import choose, compress, take
 from ricci_numpy.indexing._where import nonzero
-from ricci_numpy.linalg._products import dot, known_product, matmul
+from ricci_numpy.linalg._products import cached_product, dot, matmul
 from ricci_numpy.rearranging._moving import repeat
 from ricci_numpy.sequences._diagonals import diagonal, trace
 from ricci_numpy.shapes._reshaping import ravel, reshape_method, squeeze
@@ -37,9 +37,9 @@ def _argsort(
 
 def _matmul(self, other: Any, /) -> Array:
     """``self @ other``."""
-    known = known_product(self, other)
-    if known is not None:
-        return known(self, other)
+    cached = cached_product(self, other)
+    if cached is not None:
+        return cached(self, other)
     if not is_arraylike(other):
         return _refused(other)
     return matmul(self, other)
@@ -53,7 +53,7 @@ def _rmatmul(self, other: Any, /) -> Array:
 
 
 def _refused(other: object) -> Any:
-    """``NotImplemented``; for a list or tuple, an error that says what to do."""
+    """Return ``NotImplemented``; for a list or tuple, raise an error with advice."""
     if isinstance(other, list | tuple):
         raise TypeError(
             f"unsupported operand for @: an array and a {type(other).__name__}. Make an array of "

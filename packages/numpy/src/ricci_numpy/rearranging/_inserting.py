@@ -6,7 +6,7 @@ import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import as_elements, common_dtype, convert, operands
-from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._array_info import concrete_values
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._at import at
@@ -45,7 +45,7 @@ def delete(
     Raises:
       IndexError: if a part does not exist.
       ValueError: if ``obj`` holds anything but integers and booleans.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ConcretizationTypeError: if ``obj`` is traced, without ``assume_unique_indices``.
 
     Example:
@@ -61,7 +61,7 @@ def delete(
     axis = canonical_axis(axis, np.ndim(arr))
     size = np.shape(arr)[axis]
     if isinstance(obj, slice):
-        kept = np.delete(np.arange(size), obj)
+        remaining = np.delete(np.arange(size), obj)
     elif isinstance(obj, int | np.integer):
         i = canonical_axis(obj, size)
         before, arr = (slice(None),) * axis, asarray(arr)
@@ -73,11 +73,9 @@ def delete(
         (obj,) = operands("delete", obj)
         if dtype_of(obj) != BOOL:
             check_integers("delete", obj, ValueError)
-        advice = (
-            "What is left of the array depends on it, unless assume_unique_indices says how much."
-        )
-        kept = np.delete(np.arange(size), known_values(obj, advice))
-    return take(arr, kept.astype(np.int32), axis=axis, mode="clip") if size else arr
+        advice = "The size of the result depends on it, unless assume_unique_indices is true."
+        remaining = np.delete(np.arange(size), concrete_values(obj, advice))
+    return take(arr, remaining.astype(np.int32), axis=axis, mode="clip") if size else arr
 
 
 def _delete_unique(arr: Array, obj: Array, axis: int, size: int) -> Array:
@@ -104,7 +102,7 @@ def insert(
     Args:
       arr: an array.
       obj: positions: an int, a slice or an integer array.
-      values: what is inserted, broadcast to the shape of the parts.
+      values: the values to insert, broadcast to the shape of the parts.
       axis: the dimension; by default the array is flattened.
 
     Returns:
@@ -112,7 +110,7 @@ def insert(
 
     Raises:
       ValueError: if the shapes do not broadcast, or ``obj`` does not hold integers.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp

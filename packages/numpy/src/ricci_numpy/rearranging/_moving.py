@@ -33,7 +33,7 @@ from ricci_numpy._promotion import (
     operands,
     strong_constant,
 )
-from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._array_info import concrete_values
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._take import take
@@ -70,7 +70,7 @@ def tile(A: ArrayLike, reps: ShapeLike) -> Array:
       An array of the dtype of ``A``.
 
     Raises:
-      TypeError: if ``A`` is no array, or ``reps`` are no ints.
+      TypeError: if ``A`` is not an array, or ``reps`` are not ints.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -78,7 +78,7 @@ def tile(A: ArrayLike, reps: ShapeLike) -> Array:
       [[0, 1, 0, 1], [0, 1, 0, 1]]
 
     See also:
-      ``repeat``, which repeats each element; ``broadcast_to``, which copies nothing in a program.
+      ``repeat``, which repeats each element; ``broadcast_to``, which is fused by the compiler.
 
     Source: numpy.tile.
     """
@@ -104,8 +104,8 @@ def repeat(
       a: an array.
       repeats: how often: an int, or an integer array with one for each part.
       axis: the dimension; by default the array is flattened.
-      total_repeat_length: the result's size in that dimension, for traced ``repeats``: what is
-        beyond is left out, what is missing is filled with the last part.
+      total_repeat_length: the result's size in that dimension, for traced ``repeats``: further
+        parts are left out, missing ones are filled with the last one.
       out_sharding: the result's sharding.
 
     Returns:
@@ -113,7 +113,7 @@ def repeat(
 
     Raises:
       ValueError: if there are not as many repeats as parts.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ConcretizationTypeError: if ``repeats`` is traced and there is no total length.
 
     Example:
@@ -152,13 +152,13 @@ def repeat(
                 f"{shape[axis]} parts; give one each, or one for all."
             )
         if total_repeat_length is None:
-            known = known_values(
+            concrete = concrete_values(
                 repeats,
                 "The argument 'repeats' of repeat decides the size of the result: give that with "
                 "total_repeat_length=...",
             )
-            known = np.broadcast_to(known.ravel(), (shape[axis],))
-            places = np.repeat(np.arange(shape[axis], dtype=np.int32), known)
+            concrete = np.broadcast_to(concrete.ravel(), (shape[axis],))
+            places = np.repeat(np.arange(shape[axis], dtype=np.int32), concrete)
             result = take(a, places, axis=axis, mode="clip") if shape[axis] else as_array(a)
         else:
             counts = broadcast(counts, (shape[axis],))
@@ -168,9 +168,9 @@ def repeat(
 
 def _repeat_each(a: Array, count: int, axis: int) -> Array:
     shape = np.shape(a)
-    kept = [d for d in range(len(shape) + 1) if d != axis + 1]
+    dims = [d for d in range(len(shape) + 1) if d != axis + 1]
     wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
-    a = lax.broadcast_in_dim(a, wide, kept)
+    a = lax.broadcast_in_dim(a, wide, dims)
     return lax.reshape(a, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
 
 
@@ -183,7 +183,7 @@ def _repeat_to(a: Array, counts: Array, *, axis: int, total: int) -> Array:
     dims = lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
     )
-    # Where each part starts; the number of starts so far is the number of the part.
+    # Ones where parts start; their cumulative sum minus 1 is the index of the part.
     marks = lax.scatter_add(
         lax.full((total,), 0, _INT32),
         lax.expand_dims(starts, (1,)),
@@ -206,7 +206,7 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
 
     Raises:
       ValueError: if a dimension does not exist.
-      TypeError: if ``m`` is no array.
+      TypeError: if ``m`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -284,7 +284,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
 
     Raises:
       ValueError: if a dimension does not exist, or the numbers of shifts and axes differ.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -302,11 +302,11 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
     if isinstance(shift, int | np.integer) or is_symbolic_dim(shift):
         return _roll_static(a, shifts=(as_size(shift),) * len(axes), axes=axes)
     if isinstance(shift, Sequence):
-        known = tuple(
+        static_shifts = tuple(
             [as_size(s) for s in shift if isinstance(s, int | np.integer) or is_symbolic_dim(s)]
         )
-        if len(known) == len(shift):
-            shifts = _matched(known, axes)
+        if len(static_shifts) == len(shift):
+            shifts = _matched(static_shifts, axes)
             repeats = len(shifts) // len(axes) if axes else 0
             return _roll_static(a, shifts=shifts, axes=axes * repeats)
         shift = lax.stack([lax.convert_element_type(s, _INT32) for s in shift], 0)
@@ -347,6 +347,7 @@ def _roll_dynamic(a: Array, shift: ArrayLike, *, axes: tuple[int, ...]) -> Array
     for by, axis in zip(shifts, axes * (count // len(axes)), strict=True):
         size = np.shape(a)[axis]
         by = remainder(by, constant(by, max_dim(size, 1)))
+        # The rolled array is a window of two copies in a row.
         double = lax.concatenate([a, a], axis)
         start = lax.sub(strong_constant(_INT32, size), lax.convert_element_type(by, _INT32))
         a = lax.dynamic_slice_in_dim(double, start, size, axis)
@@ -366,7 +367,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
     Raises:
       ValueError: if the array has fewer than two dimensions, or the axes are equal.
-      TypeError: if ``m`` is no array.
+      TypeError: if ``m`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -381,7 +382,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
         raise ValueError(f"rot90 needs an array of two dimensions at least, got {np.shape(m)}.")
     first, second = (canonical_axis(d, ndim) for d in axes)
     if first == second:
-        raise ValueError(f"rot90: axes={axes} spans no plane; give two different axes.")
+        raise ValueError(f"rot90: axes={axes} must be two different axes.")
     return _rot90(m, k=as_int(k) % 4, axes=(first, second))
 
 
@@ -411,7 +412,7 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
 
     Raises:
       ValueError: if a size is negative.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -430,12 +431,12 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
 @composite("resize")
 def _resize(a: Array, *, shape: tuple[int, ...]) -> Array:
     flat = ravel(a)
-    size, wanted = np.shape(flat)[0], prod(shape)
-    if size == 0 or wanted == 0:
+    size, new_size = np.shape(flat)[0], prod(shape)
+    if size == 0 or new_size == 0:
         return lax.full_like(flat, 0, shape=shape)
-    times = -(-wanted // size)
+    times = -(-new_size // size)
     flat = flat if surely_at_most(times, 1) else lax.tile(flat, (times,))
-    flat = flat if times * size == wanted else lax.slice(flat, (0,), (wanted,))
+    flat = flat if times * size == new_size else lax.slice(flat, (0,), (new_size,))
     return lax.reshape(flat, shape)
 
 
@@ -445,7 +446,7 @@ def apply_along_axis(
     """A function of vectors applied along a dimension.
 
     Args:
-      func1d: takes a vector, and what ``args`` and ``kwargs`` hold.
+      func1d: takes a vector, then ``args`` and ``kwargs``.
       axis: the dimension that the vectors lie along.
       arr: an array.
       *args, **kwargs: passed to the function.
@@ -455,7 +456,7 @@ def apply_along_axis(
 
     Raises:
       ValueError: if ``axis`` does not exist.
-      TypeError: if ``arr`` is no array.
+      TypeError: if ``arr`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -478,7 +479,7 @@ def apply_along_axis(
 def apply_over_axes(
     func: Callable[[Array, int], Array], a: ArrayLike, axes: Sequence[int]
 ) -> Array:
-    """A reduction applied along several dimensions, one after another, which are kept.
+    """A reduction applied along several dimensions in turn, which become size 1.
 
     Args:
       func: called with an array and an axis; its result may lack that dimension.
@@ -501,15 +502,15 @@ def apply_over_axes(
     (a,) = operands("apply_over_axes", a)
     rank = np.ndim(a)
     for axis in axes:
-        found = func(a, axis)
-        if np.ndim(found) == rank - 1:
-            found = lax.expand_dims(found, (canonical_axis(axis, rank),))
-        if np.ndim(found) != rank:
+        reduced = func(a, axis)
+        if np.ndim(reduced) == rank - 1:
+            reduced = lax.expand_dims(reduced, (canonical_axis(axis, rank),))
+        if np.ndim(reduced) != rank:
             raise ValueError(
-                f"apply_over_axes: func returned an array of {np.ndim(found)} dimensions for one "
+                f"apply_over_axes: func returned an array of {np.ndim(reduced)} dimensions for one "
                 f"of {rank}; it must keep them, or remove the axis."
             )
-        a = found
+        a = reduced
     return a
 
 
@@ -523,7 +524,7 @@ def vmap_over(
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
-    """An array without the zeros at its ends; its values must be known.
+    """An array without the zeros at its ends; its values must be concrete.
 
     Args:
       filt: an array.
@@ -544,7 +545,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     Source: numpy.trim_zeros.
     """
     (filt,) = operands("trim_zeros", filt)
-    value = known_values(
+    value = concrete_values(
         filt, "The values of the argument 'filt' of trim_zeros decide the size of the result."
     )
     ndim = np.ndim(filt)

@@ -33,8 +33,8 @@ def _checked(name: str, a: Array, axis: int | None, bitorder: str) -> int | None
     return axis % rank
 
 
-def _places(bitorder: str) -> np.ndarray:
-    """What each bit of a byte counts, as a power of two, in order."""
+def _shifts(bitorder: str) -> np.ndarray:
+    """The position of each bit in a byte, for shifts."""
     places = np.arange(_PER_BYTE, dtype=_BYTE)
     return places[::-1] if bitorder == "big" else places
 
@@ -51,7 +51,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
       An array of dtype ``uint8``; bits that are missing from the last byte are 0.
 
     Raises:
-      TypeError: if ``a`` is no array of integers or booleans.
+      TypeError: if ``a`` is not an array of integers or booleans.
       ValueError: if ``bitorder`` is unknown.
       IndexError: if ``axis`` does not exist.
 
@@ -77,7 +77,7 @@ def _packbits(a: Array, *, axis: int | None, bitorder: str) -> Array:
     padding = (*((0, 0, 0),) * (bits.ndim - 1), (0, missing, 0))
     bits = lax.pad(bits, _BYTE.type(0), padding)
     bits = lax.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // _PER_BYTE, _PER_BYTE))
-    places = lax.broadcast_in_dim(_places(bitorder), bits.shape, (bits.ndim - 1,))
+    places = lax.broadcast_in_dim(_shifts(bitorder), bits.shape, (bits.ndim - 1,))
     packed = sum(lax.shift_left(bits, places), -1, _BYTE)
     return packed if axis is None else moveaxis(packed, -1, axis)
 
@@ -98,7 +98,7 @@ def unpackbits(
       An array of zeros and ones, of dtype ``uint8``.
 
     Raises:
-      TypeError: if ``a`` is no array of bytes, or ``count`` no int.
+      TypeError: if ``a`` is not an array of bytes, or ``count`` is not an int.
       ValueError: if ``bitorder`` is unknown.
       IndexError: if ``axis`` does not exist.
 
@@ -122,13 +122,13 @@ def unpackbits(
 def _unpackbits(a: Array, *, axis: int | None, count: int | None, bitorder: str) -> Array:
     a = ravel(a) if axis is None else moveaxis(atleast_1d(a), axis, -1)
     shape = (*a.shape, _PER_BYTE)
-    masks = lax.broadcast_in_dim(np.left_shift(_BYTE.type(1), _places(bitorder)), shape, (a.ndim,))
+    masks = lax.broadcast_in_dim(np.left_shift(_BYTE.type(1), _shifts(bitorder)), shape, (a.ndim,))
     bits = lax.bitwise_and(lax.broadcast_in_dim(a, shape, tuple(range(a.ndim))), masks)
     bits = convert(lax.ne(bits, _BYTE.type(0)), _BYTE)
     size = a.shape[-1] * _PER_BYTE
     bits = lax.reshape(bits, (*a.shape[:-1], size))
     if count is not None:
-        kept = max(size + count, 0) if count < 0 else count
-        padding = (*((0, 0, 0),) * (bits.ndim - 1), (0, kept - size, 0))
+        new_size = max(size + count, 0) if count < 0 else count
+        padding = (*((0, 0, 0),) * (bits.ndim - 1), (0, new_size - size, 0))
         bits = lax.pad(bits, _BYTE.type(0), padding)
     return bits if axis is None else moveaxis(bits, -1, axis)

@@ -41,7 +41,7 @@ def pad(
       array: an array.
       pad_width: how many: an int for all; a pair ``(before, after)`` for all; a pair for each
         dimension; or a dict from dimensions to any of these.
-      mode: what is added. ``"constant"``: ``constant_values``, given like ``pad_width``, 0 by
+      mode: the added elements. ``"constant"``: ``constant_values``, given like ``pad_width``, 0 by
         default. ``"edge"``: the edge. ``"reflect"``, ``"symmetric"``: the mirror image, without
         or with the edge; with ``reflect_type="odd"`` twice the edge minus it. ``"wrap"``: the
         opposite end. ``"linear_ramp"``: a ramp to ``end_values``. ``"maximum"``, ``"minimum"``,
@@ -57,7 +57,7 @@ def pad(
     Raises:
       ValueError: if ``pad_width`` has a wrong shape or a negative number, or a keyword does not
         go with the mode.
-      TypeError: if ``array`` is no array, or ``pad_width`` holds no integers.
+      TypeError: if ``array`` is not an array, or ``pad_width`` holds no integers.
       NotImplementedError: if there is no such mode.
 
     Example:
@@ -83,7 +83,7 @@ def _padded(array: Array, widths: Widths, mode: str, kwargs: Mapping[str, Any]) 
     ndim = len(widths)
     if mode not in _allowed:
         raise NotImplementedError(
-            f"pad: there is no mode {mode!r}; the modes are {', '.join(sorted(_allowed))}."
+            f"pad: mode {mode!r} is unknown; the modes are {', '.join(sorted(_allowed))}."
         )
     unknown = set(kwargs) - set(_allowed[mode])
     if unknown:
@@ -125,10 +125,10 @@ _allowed: dict[str, tuple[str, ...]] = {
 
 def _widths(pad_width: WidthsLike, ndim: int) -> Widths:
     if isinstance(pad_width, Mapping):
-        found = [(0, 0)] * ndim
+        pairs = [(0, 0)] * ndim
         for axis, width in pad_width.items():
-            found[canonical_axis(axis, ndim)] = _integer_pairs("pad_width", width, 1)[0]
-        widths = tuple(found)
+            pairs[canonical_axis(axis, ndim)] = _integer_pairs("pad_width", width, 1)[0]
+        widths = tuple(pairs)
     else:
         widths = _integer_pairs("pad_width", pad_width, ndim)
     if any(n < 0 for pair in widths for n in pair):
@@ -342,10 +342,10 @@ _statistics: dict[str, Callable[..., Array]] = {
 
 
 def _median(x: Array, axis: int) -> Array:
-    found = lax.sort(x, axis)
+    ordered = lax.sort(x, axis)
     size = np.shape(x)[axis]
-    low = _part(found, axis, (size - 1) // 2, (size - 1) // 2 + 1)
-    high = _part(found, axis, size // 2, size // 2 + 1)
+    low = _part(ordered, axis, (size - 1) // 2, (size - 1) // 2 + 1)
+    high = _part(ordered, axis, size // 2, size // 2 + 1)
     return mean(lax.concatenate([low, high], axis), axis=axis, keepdims=True)
 
 
@@ -357,13 +357,13 @@ def _pad_statistic(x: Array, *, widths: Widths, mode: str, lengths: Widths | Non
         size = np.shape(x)[axis]
         lead, tail = (size, size) if lengths is None else lengths[axis]
         ends = [_part(x, axis, 0, min(lead, size)), _part(x, axis, size - min(tail, size), size)]
-        found = []
+        fills = []
         for end in ends:
             value = statistic(end, axis=axis, keepdims=True)
             if not issubdtype(dtype, np.inexact) and issubdtype(_dtype_of(value), np.inexact):
                 value = rounded(value)
-            found.append(lax.convert_element_type(value, dtype))
-        parts = [_repeated(found[0], axis, before), x, _repeated(found[1], axis, after)]
+            fills.append(lax.convert_element_type(value, dtype))
+        parts = [_repeated(fills[0], axis, before), x, _repeated(fills[1], axis, after)]
         x = lax.concatenate(parts, axis)
     return x
 

@@ -34,23 +34,23 @@ class Unravel(Record):
           flat: a vector of the length of the raveled one; of its dtype, unless all leaves have it.
 
         Raises:
-          TypeError: if ``flat`` is no array, or has another dtype.
+          TypeError: if ``flat`` is not an array, or has another dtype.
           ValueError: if it has another shape.
         """
         if not self.shapes:
             return tree_unflatten(self.structure, [])
-        given = get_aval(flat)
+        flat_aval = get_aval(flat)
         is_uniform = all(dtype == self.dtype for dtype in self.dtypes)
-        if not is_uniform and given.dtype != self.dtype:
+        if not is_uniform and flat_aval.dtype != self.dtype:
             raise TypeError(
                 f"unravel: the vector must have dtype {self.dtype}, to which the leaves' dtypes "
-                f"were promoted, got {given.dtype}. Convert it with astype."
+                f"were promoted, got {flat_aval.dtype}. Convert it with astype."
             )
         size = sum(map(prod, self.shapes))
-        if given.shape != (size,):
+        if flat_aval.shape != (size,):
             raise ValueError(
                 f"unravel: the vector must have shape ({size},), as many elements as the leaves, "
-                f"got {given.shape}."
+                f"got {flat_aval.shape}."
             )
         dtypes = None if is_uniform else self.dtypes
         with warnings.catch_warnings():
@@ -73,11 +73,11 @@ def _cut(
 
 @inlined("ravel")
 def _joined(*leaves: ArrayLike, dtype: DTypeLike) -> Array:
-    own: list[Any] = [get_aval(x) for x in leaves]
+    avals: list[Any] = [get_aval(x) for x in leaves]
     return concatenate(
         [
             ravel(x if a.dtype == dtype else convert(x, dtype))
-            for x, a in zip(leaves, own, strict=True)
+            for x, a in zip(leaves, avals, strict=True)
         ]
     )
 

@@ -3,6 +3,6 @@
 from ._averages import *
 from ._axis_reductions import *
 from ._cumulative import *
-from ._extreme_places import *
+from ._extreme_indices import *
 from ._moments import *
 from ._nan_functions import *

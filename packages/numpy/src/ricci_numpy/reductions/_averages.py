@@ -83,7 +83,7 @@ def average(
       ``returned`` a tuple of it and the sum of the weights, of the same shape.
 
     Raises:
-      TypeError: if ``a`` or ``weights`` is no array.
+      TypeError: if ``a`` or ``weights`` is not an array.
       ValueError: if the shape of the weights does not fit.
 
     Example:
@@ -194,7 +194,7 @@ def quantile(
       An array of the shape of ``q`` followed by that of the reduced array.
 
     Raises:
-      TypeError: if ``a`` or ``q`` is no array.
+      TypeError: if ``a`` or ``q`` is not an array.
       ValueError: if the method is unknown, for complex numbers, if there are no elements, or with
         ``out`` or ``overwrite_input``.
 
@@ -363,20 +363,20 @@ def _quantile(
             "the result."
         )
     if method not in _METHODS:
-        raise ValueError(f"{name}: method={method!r} is unknown; known are {', '.join(_METHODS)}.")
+        raise ValueError(f"{name}: method={method!r} is unknown; use one of {', '.join(_METHODS)}.")
     if weights is not None and method != "inverted_cdf":
         raise NotImplementedError(f"{name}: weights= needs method='inverted_cdf'.")
     if common_dtype(a)[0] in COMPLEX_DTYPES:
         raise ValueError(f"{name} is not defined for complex numbers: they have no order.")
-    known = not hasattr(type(q), "aval")
+    is_concrete = not hasattr(type(q), "aval")
     return _quantiles(
         a,
-        None if known else q,
+        None if is_concrete else q,
         weights,
         name=name,
         axes=reduced_axes(name, axis, np.ndim(a)),
         q_shape=np.shape(q),
-        known=tuple(np.asarray(q, np.float64).reshape(-1).tolist()) if known else None,
+        concrete_q=tuple(np.asarray(q, np.float64).reshape(-1).tolist()) if is_concrete else None,
         method=method,
         keepdims=bool(keepdims),
         skip_nan=skip_nan,
@@ -392,25 +392,25 @@ def _quantiles(
     name: str,
     axes: tuple[int, ...],
     q_shape: Shape,
-    known: tuple[float, ...] | None,
+    concrete_q: tuple[float, ...] | None,
     method: str,
     keepdims: bool,
     skip_nan: bool,
 ) -> Array:
-    """The quantiles at the fractions ``q``, an array, or ``known``, numbers."""
-    given = (a,) if weights is None else (a, weights)
-    a = convert(a, inexact_dtype(*common_dtype(*given))[0])
-    rows, rest = _rows(a, axes)
+    """The quantiles at the fractions ``q``, an array, or ``concrete_q``, numbers."""
+    arrays = (a,) if weights is None else (a, weights)
+    a = convert(a, inexact_dtype(*common_dtype(*arrays))[0])
+    rows, other_shape = _rows(a, axes)
     if rows.shape[1] == 0 and skip_nan:
         rows = lax.full((rows.shape[0], 1), strong_constant(a.dtype, np.nan))
     if rows.shape[1] == 0:
         raise ValueError(f"{name}: an array of shape {a.shape} has no elements along axes {axes}.")
-    fractions = _fractions(q if known is None else np.asarray(known), a.dtype)
+    fractions = _fractions(q if concrete_q is None else np.asarray(concrete_q), a.dtype)
     if weights is not None:
-        found = _weighted(name, rows, fractions, weights, a.shape, axes, skip_nan)
+        quantiles = _weighted(name, rows, fractions, weights, a.shape, axes, skip_nan)
     else:
-        found = _of_rows(rows, fractions, method, skip_nan)
-    result = lax.reshape(found, (*q_shape, *rest))
+        quantiles = _of_rows(rows, fractions, method, skip_nan)
+    result = lax.reshape(quantiles, (*q_shape, *other_shape))
     if not keepdims:
         return result
     return keep_axes(result, tuple(i + len(q_shape) for i in axes))
@@ -419,19 +419,21 @@ def _quantiles(
 def _rows(a: Array, axes: tuple[int, ...]) -> tuple[Array, Shape]:
     """A matrix with the elements along ``axes`` in each row, and the shape of the other axes."""
     others = tuple(i for i in range(a.ndim) if i not in axes)
-    rest = tuple(a.shape[i] for i in others)
+    other_shape = tuple(a.shape[i] for i in others)
     order = (*others, *sorted(axes))
     if order != tuple(range(a.ndim)):
         a = lax.transpose(a, order)
     count = 1
-    for n in rest:
+    for n in other_shape:
         count *= n
-    length = a.size // count if count else axis_count(a.shape, tuple(range(len(rest), a.ndim)))
-    return lax.reshape(a, (count, length)), rest
+    length = (
+        a.size // count if count else axis_count(a.shape, tuple(range(len(other_shape), a.ndim)))
+    )
+    return lax.reshape(a, (count, length)), other_shape
 
 
 def _fractions(q: Any, dtype: np.dtype) -> Array | np.ndarray:
-    """The fractions as a vector, one of NumPy's if their values are known."""
+    """The fractions as a vector, a NumPy array if they are concrete."""
     if hasattr(type(q), "aval"):
         q = convert(q, inexact_dtype(q.dtype)[0])
         return lax.reshape(q, (q.size,)) if q.ndim != 1 else q
@@ -456,7 +458,7 @@ def _of_rows(rows: Array, q: Array | np.ndarray, method: str, skip_nan: bool) ->
 
 
 def _static(rows: Array, q: np.ndarray, method: str) -> Array:
-    """Quantiles for fractions with known values, so the columns to take are known, too."""
+    """Quantiles for concrete fractions, for which the columns are static, too."""
     last = rows.shape[1] - 1
     if method == "inverted_cdf":
         place = np.maximum(np.ceil(q * q.dtype.type(last + 1)) - 1, 0)
@@ -471,8 +473,8 @@ def _static(rows: Array, q: np.ndarray, method: str) -> Array:
         parts.append(_interpolate(below, above, fraction, method))
     if not parts:
         return lax.full((0, rows.shape[0]), strong_constant(rows.dtype, 0))
-    found = parts[0] if len(parts) == 1 else lax.concatenate(parts, 1)
-    return lax.transpose(found, (1, 0))
+    quantiles = parts[0] if len(parts) == 1 else lax.concatenate(parts, 1)
+    return lax.transpose(quantiles, (1, 0))
 
 
 def _interpolate(below: Array, above: Array, fraction: ArrayLike, method: str) -> Array:
@@ -488,8 +490,8 @@ def _interpolate(below: Array, above: Array, fraction: ArrayLike, method: str) -
         # One half is rounded down, as in JAX.
         near = lax.le(fraction, strong_constant(dtype, 0.5))
         return select_where(near, below, above, "quantile")
-    rest = lax.sub(strong_constant(dtype, 1), fraction)
-    return lax.add(lax.mul(below, rest), lax.mul(above, fraction))
+    complement = lax.sub(strong_constant(dtype, 1), fraction)
+    return lax.add(lax.mul(below, complement), lax.mul(above, fraction))
 
 
 def _dynamic(rows: Array, q: Array | np.ndarray, valid: Array | None, method: str) -> Array:
@@ -526,14 +528,14 @@ def _columns(rows: Array, places: Array) -> Array:
         start_indices_batching_dims=(0,),
     )
     starts = lax.expand_dims(lax.transpose(places, (1, 0)), (2,))
-    found = lax.gather(
+    elements = lax.gather(
         rows,
         starts,
         numbers,
         slice_sizes=(1, 1),
         mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
     )
-    return lax.transpose(found, (1, 0))
+    return lax.transpose(elements, (1, 0))
 
 
 def _weighted(
@@ -567,10 +569,12 @@ def _weighted(
     q = convert(asarray(q), rows.dtype)
     count = q.shape[0]
     full = (count, *rows.shape)
-    wanted = lax.mul(lax.broadcast_in_dim(q, full, (0,)), lax.broadcast_in_dim(total, full, (1, 2)))
-    short = lax.lt(lax.broadcast_in_dim(sums, full, (1, 2)), wanted)
+    thresholds = lax.mul(
+        lax.broadcast_in_dim(q, full, (0,)), lax.broadcast_in_dim(total, full, (1, 2))
+    )
+    short = lax.lt(lax.broadcast_in_dim(sums, full, (1, 2)), thresholds)
     places = sum(short, 2, _INDEX)
     places = lax.min(places, strong_constant(_INDEX, rows.shape[1] - 1))
-    found = _columns(rows, places)
+    elements = _columns(rows, places)
     total = lax.broadcast_in_dim(total, (1, rows.shape[0]), (1, 0))
-    return select_where(lax.ne(total, total), nan, found)
+    return select_where(lax.ne(total, total), nan, elements)

@@ -103,13 +103,13 @@ def _total(
     dtype: np.dtype | None,
     keepdims: bool,
     initial: ArrayLike | None,
-    where: ArrayLike | None,
+    mask: ArrayLike | None,
     promote_integers: bool,
 ) -> Array:
-    a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
+    a, mask, initial, axes = reduction_operands(name, a, axis, mask, initial)
     return _STEPS[name](
         a,
-        where,
+        mask,
         initial,
         axes=axes,
         dtype=dtype,
@@ -125,13 +125,13 @@ def _extreme(
     out: None,
     keepdims: bool,
     initial: ArrayLike | None,
-    where: ArrayLike | None,
+    mask: ArrayLike | None,
 ) -> Array:
     no_out(name, out)
-    a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
+    a, mask, initial, axes = reduction_operands(name, a, axis, mask, initial)
     if initial is None:
         aval = get_aval(a)
-        if where is not None:
+        if mask is not None:
             raise ValueError(
                 f"{name}: with where=..., give initial=..., the result where nothing is selected."
             )
@@ -142,15 +142,15 @@ def _extreme(
             )
         if not keepdims and hasattr(type(a), "aval") and not aval.weak_type:
             return KINDS[name].primitive.bind(a, axes=axes, out_sharding=None)
-    return _STEPS[name](a, where, initial, axes=axes, keepdims=bool(keepdims))
+    return _STEPS[name](a, mask, initial, axes=axes, keepdims=bool(keepdims))
 
 
 def _logical(
-    name: str, a: ArrayLike, axis: Axis, out: None, keepdims: bool, where: ArrayLike | None
+    name: str, a: ArrayLike, axis: Axis, out: None, keepdims: bool, mask: ArrayLike | None
 ) -> Array:
     no_out(name, out)
-    a, where, _, axes = reduction_operands(name, a, axis, where)
-    return _STEPS[name](a, where, axes=axes, keepdims=bool(keepdims))
+    a, mask, _, axes = reduction_operands(name, a, axis, mask)
+    return _STEPS[name](a, mask, axes=axes, keepdims=bool(keepdims))
 
 
 # Dtypes whose sums need no conversion.
@@ -158,25 +158,25 @@ _SUMMED_AS_THEY_ARE = frozenset(
     (_FLOAT32, *map(np.dtype, ("int32", "uint32", "complex64", "complex128", "float64")))
 )
 
-# The sums that need no promotion, by the type of the array and the axis.
+# Sums that need no promotion, cached by the type of the array and the axis.
 _sums: Cache[Any, Operation] = Cache("sums", 4096)
 
 
 def _plain_sum(a: ArrayLike, axis: Axis) -> Operation | None:
     """The sum of an array along axes, if it is one operation."""
     kind, aval = type(a), getattr(a, "aval", None)
-    kept = axis is None or type(axis) is int
-    key = (kind, aval, axis, trace_key()) if kept else None
-    found = _sums.entries.get(key)
-    if found is not None or aval is None or not hasattr(kind, "aval"):
-        return found
+    cacheable = axis is None or type(axis) is int
+    key = (kind, aval, axis, trace_key()) if cacheable else None
+    operation = _sums.entries.get(key)
+    if operation is not None or aval is None or not hasattr(kind, "aval"):
+        return operation
     if aval.weak_type or aval.dtype not in _SUMMED_AS_THEY_ARE:
         return None
     if aval.dtype.itemsize < 8 and python_scalar_dtype(int).itemsize == 8:
         return None
     axes = reduced_axes("sum", axis, aval.ndim)
-    found = Operation(lax.reduce_sum_p, axes=axes, out_sharding=None)
-    return _sums.add(key, found) if kept else found
+    operation = Operation(lax.reduce_sum_p, axes=axes, out_sharding=None)
+    return _sums.add(key, operation) if cacheable else operation
 
 
 def sum(
@@ -205,7 +205,7 @@ def sum(
       An array of the shape of ``a`` without the axes.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if an axis is out of bounds or given twice.
 
     Sums of float16 and bfloat16 are taken in float32 and rounded at the end. Integers wrap where
@@ -291,7 +291,7 @@ def max(
       An array of the shape of ``a`` without the axes, and of its dtype.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if there are no elements and no ``initial``, or an axis is out of bounds.
 
     The gradient is shared by all elements that are largest.
@@ -402,7 +402,7 @@ def all(
       and nothing is all true.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if an axis is out of bounds.
 
     Example:
@@ -477,7 +477,7 @@ def _ptp(a: Array, *, axes: tuple[int, ...], keepdims: bool) -> Array:
 
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements along axes are not zero; see ``sum``.
+    """The number of elements along axes that are not zero; see ``sum``.
 
     Args:
       a, axis, keepdims: as for ``sum``.

@@ -1,4 +1,4 @@
-"""What reductions share: their axes, masks, and the dtypes in which they compute."""
+"""Common arguments of reductions: axes, masks, and the dtypes of accumulation."""
 
 from operator import index
 
@@ -36,22 +36,22 @@ def reduced_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
     Raises:
       AxisError: if an axis is out of bounds; it is a ``ValueError`` and an ``IndexError``.
       ValueError: if one is given twice.
-      TypeError: if one is no integer.
+      TypeError: if one is not an integer.
     """
     if axis is None:
         return tuple(range(ndim))
     if type(axis) is int:
         if -ndim <= axis < ndim:
             return (axis % ndim,)
-        given: tuple = (axis,)
+        numbers: tuple = (axis,)
     else:
-        given = tuple(map(index, axis_tuple(axis)))
-    for i in given:
+        numbers = tuple(map(index, axis_tuple(axis)))
+    for i in numbers:
         if not -ndim <= i < ndim:
             raise np.exceptions.AxisError(
                 f"{name}: axis {i} is out of bounds for an array of dimension {ndim}."
             )
-    axes = tuple(i % ndim for i in given)
+    axes = tuple(i % ndim for i in numbers)
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: an axis is given twice in axis={axis}.")
     return axes
@@ -70,21 +70,21 @@ def keep_axes(x: Array, axes: tuple[int, ...]) -> Array:
     return lax.expand_dims(x, axes) if axes else x
 
 
-def checked_mask(name: str, where: ArrayLike) -> ArrayLike:
+def checked_mask(name: str, mask: ArrayLike) -> ArrayLike:
     """The mask of a reduction.
 
     Raises:
-      TypeError: if it is no array.
+      TypeError: if it is not an array.
       ValueError: if it is not boolean.
     """
-    (where,) = operands(name, where)
-    dtype = get_aval(where).dtype
+    (mask,) = operands(name, mask)
+    dtype = get_aval(mask).dtype
     if dtype != BOOL:
         raise ValueError(
-            f"{name}: where chooses elements by true and false, so dtype {dtype} will not do. Make "
-            "it boolean, as with where != 0."
+            f"{name}: where must be a boolean mask, got dtype {dtype}. Convert it, as with "
+            "where != 0."
         )
-    return where
+    return mask
 
 
 def sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
@@ -100,5 +100,5 @@ def sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
 
 
 def accumulated_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype that a sum with a result of the given dtype is computed in."""
+    """The dtype of the accumulator of a sum with a result of this dtype."""
     return _FLOAT32 if dtype in _SHORT_FLOATS else dtype

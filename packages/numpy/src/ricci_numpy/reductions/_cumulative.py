@@ -87,7 +87,7 @@ def cumsum(
       An array of the shape of ``a``, or a vector of its size without ``axis``.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if the axis is out of bounds.
 
     Example:

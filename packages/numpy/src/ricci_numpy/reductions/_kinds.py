@@ -1,4 +1,4 @@
-"""What reductions over axes share: their kinds, operands, masks and initial values."""
+"""Kinds of reductions over axes, with their primitives, masks and initial values."""
 
 import builtins
 from collections.abc import Callable
@@ -62,7 +62,7 @@ class _Kind(TupleRecord):
     """A kind of reduction.
 
     Attributes:
-      primitive: what reduces an array along axes.
+      primitive: reduces an array along axes.
       combine: the same operation on two values; it brings in the caller's ``initial``.
       neutral: given a dtype, the value that replaces elements which a mask leaves out.
       params: the primitive's parameters beside the axes.
@@ -110,7 +110,7 @@ def reduction_operands(
     name: str,
     a: ArrayLike,
     axis: Axis,
-    where: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     initial: ArrayLike | None = None,
 ) -> tuple[Any, Any, Any, tuple[int, ...]]:
     """Check the arguments that all reductions take.
@@ -120,11 +120,11 @@ def reduction_operands(
     """
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
-    if where is not None:
-        where = checked_mask(name, where)
+    if mask is not None:
+        mask = checked_mask(name, mask)
     if initial is not None:
         (initial,) = operands(name, initial)
-    return a, where, initial, axes
+    return a, mask, initial, axes
 
 
 def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:

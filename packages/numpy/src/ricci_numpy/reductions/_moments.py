@@ -42,7 +42,7 @@ __all__ = [
 
 
 def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """How many elements go into each result of a reduction."""
+    """The number of elements that are reduced to each result."""
     count = 1
     for i in axes:
         count *= shape[i]
@@ -50,13 +50,13 @@ def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 
 
 def masked_count(
-    name: str, where: ArrayLike, shape: Shape, axis: Axis, dtype: np.dtype, keepdims: bool
+    name: str, mask: ArrayLike, shape: Shape, axis: Axis, dtype: np.dtype, keepdims: bool
 ) -> Array:
-    """How many elements a mask selects for each result, as an array of ``dtype``."""
-    where = checked_mask(name, where)
-    if np.shape(where) != shape:
-        where = select_where(where, np.ones(shape, bool), np.zeros((), bool)[()], name)
-    return sum(where, axis, dtype, None, keepdims)
+    """The number of elements that a mask selects for each result, as an array of ``dtype``."""
+    mask = checked_mask(name, mask)
+    if np.shape(mask) != shape:
+        mask = select_where(mask, np.ones(shape, bool), np.zeros((), bool)[()], name)
+    return sum(mask, axis, dtype, None, keepdims)
 
 
 def mean(
@@ -82,7 +82,7 @@ def mean(
       An array of the shape of ``a`` without the axes, of a float or complex dtype.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if an axis is out of bounds or given twice.
 
     Of float16 and bfloat16 the sum is taken in float32. The mean of no element is NaN.
@@ -113,14 +113,14 @@ def mean_of(
     axis: Axis,
     dtype: np.dtype | None,
     keepdims: bool,
-    where: ArrayLike | None,
+    mask: ArrayLike | None,
 ) -> Array:
     """``mean``, with a dtype that has been checked, for the function ``name``."""
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
-    if where is not None:
-        where = checked_mask(name, where)
-    return _mean(a, where, axes=axes, dtype=dtype, keepdims=bool(keepdims))
+    if mask is not None:
+        mask = checked_mask(name, mask)
+    return _mean(a, mask, axes=axes, dtype=dtype, keepdims=bool(keepdims))
 
 
 @inlined("mean")
@@ -170,7 +170,7 @@ def var(
       ddof: the sum of squares is divided by the number of elements minus this.
       keepdims: whether the axes stay, with size 1.
       where: a boolean mask that broadcasts with ``a``; other elements are left out.
-      mean: the mean, if it is known, of a shape that broadcasts with ``a``.
+      mean: the mean, if already computed, of a shape that broadcasts with ``a``.
       correction: another name of ``ddof``.
 
     Returns:
@@ -178,7 +178,7 @@ def var(
       elements.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if both ``ddof`` and ``correction`` are given, or an axis is out of bounds.
 
     Example:
@@ -254,11 +254,11 @@ def variance_dtypes(
     """The dtypes that a variance is computed in and returned in.
 
     Raises:
-      ValueError: if a real dtype is asked for and the array is complex.
+      ValueError: if a real dtype is requested and the array is complex.
     """
     if dtype is None:
-        found = inexact_dtype(a_dtype)[0]
-        computed = accumulated_dtype(found)
+        promoted = inexact_dtype(a_dtype)[0]
+        computed = accumulated_dtype(promoted)
     else:
         if dtype == BOOL or (dtype not in INEXACT_DTYPES and name != "var"):
             raise ValueError(f"{name}: dtype must be one of floats or complex, got {dtype}.")
@@ -268,11 +268,11 @@ def variance_dtypes(
                 "Take the real part first, or give a complex dtype."
             )
         return dtype, dtype
-    return computed, real_dtype(found)
+    return computed, real_dtype(promoted)
 
 
 def _is_more(count: int, ddof: float) -> bool:
-    """Whether there are surely more elements than are subtracted."""
+    """Whether ``count > ddof`` holds, for all sizes if it is symbolic."""
     return surely_at_least(count, floor(ddof) + 1) if is_symbolic_dim(count) else count > ddof
 
 
@@ -295,25 +295,25 @@ def _variance(
     dtype: np.dtype | None,
     ddof: ArrayLike,
     keepdims: bool,
-    where: ArrayLike | None,
+    mask: ArrayLike | None,
     mean: ArrayLike | None,
 ) -> Array:
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
-    if where is not None:
-        where = checked_mask(name, where)
+    if mask is not None:
+        mask = checked_mask(name, mask)
     if mean is not None:
         (mean,) = operands(name, mean)
-    known = isinstance(ddof, int | float | np.generic)
+    is_concrete = isinstance(ddof, int | float | np.generic)
     step = _var if name == "var" else _std
     return step(
         a,
-        where,
+        mask,
         mean,
-        None if known else ddof,
+        None if is_concrete else ddof,
         axes=axes,
         dtype=dtype,
-        ddof=ddof if known else None,
+        ddof=ddof if is_concrete else None,
         keepdims=bool(keepdims),
     )
 
@@ -348,7 +348,7 @@ def _var(
     real = squares.dtype
     total = sum(squares, axes, real, None, keepdims, None, where)
     weak = result_dtype in INTEGER_DTYPES
-    if weak:  # what is no number is a Python float beside integers
+    if weak:  # an integer dtype gives a weakly typed float
         result_dtype = python_scalar_dtype(float)
     if where is None and traced_ddof is None and _is_more(axis_count(a.shape, axes), ddof):
         count = strong_constant(real, axis_count(a.shape, axes) - ddof)

@@ -12,7 +12,7 @@ from ricci_numpy.arrays._selection import select_where
 
 from ._axis_reductions import all, max, min, prod, sum
 from ._common_arguments import keep_axes, no_out
-from ._extreme_places import argmax, argmin, place_of_extreme
+from ._extreme_indices import argmax, argmin, index_of_extreme
 from ._kinds import reduction_operands
 from ._moments import mean_of, real_dtype, squared_modulus, variance_dtypes
 
@@ -68,16 +68,16 @@ def _extreme_step(name: str, reduction: Callable[..., Array], neutral: float) ->
     return step
 
 
-def _place_step(name: str, find: Callable[..., Array], neutral: float) -> Composite:
+def _index_step(name: str, find: Callable[..., Array], neutral: float) -> Composite:
     """The index of an extreme with ``neutral`` in place of NaNs; -1 if all elements are NaN."""
 
     @composite(f"_{name}")
     def step(a, *, axis, keepdims):
-        found = find(_filled(name, a, neutral), axis, None, keepdims)
+        position = find(_filled(name, a, neutral), axis, None, keepdims)
         if a.dtype not in INEXACT_DTYPES:
-            return found
+            return position
         nothing = all(lax.ne(a, a), axis, None, keepdims)
-        return select_where(nothing, strong_constant(found.dtype, -1), found)
+        return select_where(nothing, strong_constant(position.dtype, -1), position)
 
     return step
 
@@ -87,8 +87,8 @@ _STEPS = {
     "nanprod": _total_step("nanprod", prod, 1),
     "nanmax": _extreme_step("nanmax", max, -np.inf),
     "nanmin": _extreme_step("nanmin", min, np.inf),
-    "nanargmax": _place_step("nanargmax", argmax, -np.inf),
-    "nanargmin": _place_step("nanargmin", argmin, np.inf),
+    "nanargmax": _index_step("nanargmax", argmax, -np.inf),
+    "nanargmin": _index_step("nanargmin", argmin, np.inf),
 }
 
 
@@ -99,12 +99,12 @@ def _reduce(
     out: None,
     keepdims: bool,
     initial: ArrayLike | None,
-    where: ArrayLike | None,
+    mask: ArrayLike | None,
     **settings: object,
 ) -> Array:
     no_out(name, out)
-    a, where, initial, axes = reduction_operands(name, a, axis, where, initial)
-    return _STEPS[name](a, initial, where, axes=axes, keepdims=bool(keepdims), **settings)
+    a, mask, initial, axes = reduction_operands(name, a, axis, mask, initial)
+    return _STEPS[name](a, initial, mask, axes=axes, keepdims=bool(keepdims), **settings)
 
 
 def nansum(
@@ -233,7 +233,7 @@ def nanargmax(
 
     Source: numpy.nanargmax.
     """
-    return place_of_extreme("nanargmax", a, axis, out, keepdims, _STEPS["nanargmax"])
+    return index_of_extreme("nanargmax", a, axis, out, keepdims, _STEPS["nanargmax"])
 
 
 def nanargmin(
@@ -254,7 +254,7 @@ def nanargmin(
 
     Source: numpy.nanargmin.
     """
-    return place_of_extreme("nanargmin", a, axis, out, keepdims, _STEPS["nanargmin"])
+    return index_of_extreme("nanargmin", a, axis, out, keepdims, _STEPS["nanargmin"])
 
 
 def nanmean(
@@ -282,22 +282,22 @@ def nanmean(
     """
     no_out("nanmean", out)
     dtype = chosen_dtype(dtype, "nanmean")
-    a, where, _, axes = reduction_operands("nanmean", a, axis, where)
-    return _nanmean(a, where, axes=axes, dtype=dtype, keepdims=bool(keepdims))
+    a, mask, _, axes = reduction_operands("nanmean", a, axis, where)
+    return _nanmean(a, mask, axes=axes, dtype=dtype, keepdims=bool(keepdims))
 
 
 @composite("nanmean")
 def _nanmean(
     a: Array,
-    where: Array | None,
+    mask: Array | None,
     *,
     axes: tuple[int, ...],
     dtype: np.dtype | None,
     keepdims: bool,
 ) -> Array:
     if a.dtype in INEXACT_DTYPES:
-        where = _valid(a, where)
-    return mean_of("nanmean", a, axes, dtype, keepdims, where)
+        mask = _valid(a, mask)
+    return mean_of("nanmean", a, axes, dtype, keepdims, mask)
 
 
 def nanvar(
@@ -364,14 +364,14 @@ def _nan_variance(
     out: None,
     ddof: ArrayLike,
     keepdims: bool,
-    where: ArrayLike | None,
+    mask: ArrayLike | None,
     mean: ArrayLike | None,
 ) -> Array:
     no_out(name, out)
     dtype = chosen_dtype(dtype, name)
-    a, where, mean, axes = reduction_operands(name, a, axis, where, mean)
+    a, mask, mean, axes = reduction_operands(name, a, axis, mask, mean)
     step = _nanvar if name == "nanvar" else _nanstd
-    return step(a, where, mean, ddof, axes=axes, dtype=dtype, keepdims=bool(keepdims))
+    return step(a, mask, mean, ddof, axes=axes, dtype=dtype, keepdims=bool(keepdims))
 
 
 @composite("nanstd")

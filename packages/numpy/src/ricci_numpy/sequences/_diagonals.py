@@ -40,7 +40,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
     Raises:
       ValueError: if ``a`` has fewer than two dimensions, or the axes are equal or do not exist.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -62,7 +62,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 def near_offset(k: int, shape: Shape) -> int:
     """The offset of a diagonal as a number that an int32 holds, that of a row added.
 
-    Offsets farther than a matrix is wide are all the same: no element is on such a diagonal.
+    Offsets beyond the matrix are equivalent: no element is on such a diagonal.
     """
     return k if abs(k) < _FAR else shape[1] if k > 0 else -shape[0]
 
@@ -78,10 +78,10 @@ def _diagonal(a: Array, *, offset: int, axes: tuple[int, ...]) -> Array:
         j = lax.add(np.int32(offset), j)
     elif offset < 0:
         i = lax.add(np.int32(-offset), i)
-    found = getitem(a, (..., i, j))
+    elements = getitem(a, (..., i, j))
     # As in JAX, the main diagonal of a square matrix has a strong type.
     strong = size and np.ndim(a) == 2 and rows == columns and not offset
-    return convert(found, found.dtype) if strong else found
+    return convert(elements, elements.dtype) if strong else elements
 
 
 def _on_diagonal(shape: Shape, offset: int | Array) -> Array:
@@ -116,7 +116,7 @@ def trace(
 
     Raises:
       ValueError: if the axes are equal or do not exist.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -152,8 +152,8 @@ def _masked_sum(
     shape = np.shape(a)
     mask = _on_diagonal(shape[-2:], offset)
     mask = lax.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
-    own = get_aval(a).dtype
-    zeros = lax.full(shape, np.zeros((), own)[()], own)
+    a_dtype = get_aval(a).dtype
+    zeros = lax.full(shape, np.zeros((), a_dtype)[()], a_dtype)
     return sum(where_step(mask, a, zeros), axis=(-2, -1), dtype=dtype)
 
 
@@ -169,7 +169,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
     Raises:
       ValueError: if ``v`` is neither.
-      TypeError: if ``v`` is no array.
+      TypeError: if ``v`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -213,7 +213,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
       A square matrix of the dtype of ``v``.
 
     Raises:
-      TypeError: if ``v`` is no array.
+      TypeError: if ``v`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp

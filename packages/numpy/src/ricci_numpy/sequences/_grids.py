@@ -25,7 +25,7 @@ _INT32 = np.dtype(np.int32)
 
 
 def _points(entry: slice) -> Array:
-    """The numbers of a slice; an imaginary step says how many, the end then included."""
+    """The numbers of a slice; an imaginary step is their count, the end then included."""
     start, step = entry.start or 0, entry.step or 1
     if isinstance(step, complex):
         return linspace(start, entry.stop, int(abs(step)))
@@ -101,7 +101,7 @@ class OGrid:
 
 
 class _Directive:
-    """How to join: along which axis, at what rank, and where an array's own dimensions go.
+    """Options of a join: axis, least rank, and place of an array's dimensions.
 
     Args:
       text: ``"axis"``, ``"axis,rank"`` or ``"axis,rank,place"``; ``"r"`` or ``"c"`` for a matrix
@@ -119,7 +119,7 @@ class _Directive:
             numbers = [int(part) for part in text.split(",")]
         except ValueError:
             raise ValueError(
-                f"r_ and c_ do not understand {text!r}; write 'axis', 'axis,rank' or "
+                f"r_ and c_ do not understand the directive {text!r}; write 'axis', 'axis,rank' or "
                 "'axis,rank,place' with numbers, or 'r' or 'c'."
             ) from None
         self.axis, self.rank, self.place = (*numbers, *(axis, rank, place)[len(numbers) :])[:3]
@@ -136,10 +136,10 @@ class _Directive:
 
     def joined(self, parts: list[ArrayLike]) -> Array:
         """The concatenated arrays."""
-        found = concatenate([self.shaped(part) for part in parts], self.axis)
-        if self.matrix is None or found.ndim != 1:
-            return found
-        return lax.expand_dims(found, (0,) if self.matrix == "r" else (1,))
+        result = concatenate([self.shaped(part) for part in parts], self.axis)
+        if self.matrix is None or result.ndim != 1:
+            return result
+        return lax.expand_dims(result, (0,) if self.matrix == "r" else (1,))
 
 
 class _Joiner:
@@ -156,7 +156,7 @@ class _Joiner:
             raise IndexError("r_ and c_ join arrays; give at least one.")
         text = entries.pop(0) if isinstance(entries[0], str) else None
         if any(isinstance(entry, str) for entry in entries):
-            raise ValueError("r_ and c_: the text that says how to join comes first.")
+            raise ValueError("r_ and c_: the directive, a string, comes first.")
         directive = _Directive(text, *self._defaults)
         return directive.joined([_part(entry) for entry in entries])
 

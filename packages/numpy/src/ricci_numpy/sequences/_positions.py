@@ -31,7 +31,7 @@ from ricci_numpy._promotion import (
     operands,
     promote_shapes,
 )
-from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._array_info import concrete_values
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import select_where
@@ -59,7 +59,7 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
       A tuple of integer arrays of the shape of ``indices``, one for each dimension.
 
     Raises:
-      TypeError: if the indices are no integers.
+      TypeError: if the indices are not integers.
 
     Positions out of bounds are moved to the first or to the last element.
 
@@ -79,21 +79,21 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
         return _unravel_traced(indices, *(sizes if sizes.ndim else (sizes,)))
     if isinstance(shape, list | tuple) and any(isinstance(n, Tracer) for n in shape):
         return _unravel_traced(indices, *shape)
-    found = _unravel_index(indices, sizes=as_shape(shape))
+    coordinates = _unravel_index(indices, sizes=as_shape(shape))
     is_several = isinstance(shape, list | tuple) or (isinstance(shape, np.ndarray) and shape.ndim)
     sizes = shape if is_several else (shape,)
     if any(isinstance(n, np.generic | np.ndarray) for n in sizes):
-        return _promoted(indices, found, sizes)
-    return found
+        return _promoted(indices, coordinates, sizes)
+    return coordinates
 
 
 def _promoted(
-    indices: Array, found: Sequence[Array], sizes: Sequence[ArrayLike]
+    indices: Array, coordinates: Sequence[Array], sizes: Sequence[ArrayLike]
 ) -> tuple[Array, ...]:
-    """The positions in the dtypes that division by sizes with dtypes gives, from the last."""
+    """The positions in the dtypes that repeated division by the sizes promotes to, last first."""
     promoted: list[Array] = []
     left = indices
-    for position, n in zip(reversed(found), reversed(sizes), strict=True):
+    for position, n in zip(reversed(coordinates), reversed(sizes), strict=True):
         left = convert(position, *common_dtype(left, n))
         promoted.insert(0, left)
     return tuple(promoted)
@@ -101,10 +101,10 @@ def _promoted(
 
 @composite("unravel_index")
 def _unravel_traced(indices: Array, *sizes: ArrayLike) -> tuple[Array, ...]:
-    """``unravel_index`` for sizes whose values are not known yet."""
+    """``unravel_index`` for traced sizes."""
     dtype, weak = common_dtype(indices, *sizes)
-    indices, *known = (convert(x, dtype, weak) for x in (indices, *sizes))
-    total = reduce(lax.mul, known)
+    indices, *shape = (convert(x, dtype, weak) for x in (indices, *sizes))
+    total = reduce(lax.mul, shape)
     if dtype.kind == "i":
         negative = lax.lt(indices, constant(indices, 0))
         indices = select_where(
@@ -112,12 +112,12 @@ def _unravel_traced(indices: Array, *sizes: ArrayLike) -> tuple[Array, ...]:
         )
     last = lax.sub(total, constant(total, 1))
     indices = clip(indices, 0, last)
-    found = []
-    for n in reversed(known):
+    coordinates = []
+    for n in reversed(shape):
         indices, n = promote_shapes("unravel_index", indices, n)
-        found.insert(0, lax.rem(indices, n))
+        coordinates.insert(0, lax.rem(indices, n))
         indices = lax.div(indices, n)
-    return tuple(found)
+    return tuple(coordinates)
 
 
 @composite("unravel_index")
@@ -134,11 +134,11 @@ def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> tuple[Array, ..
         last = min(last, int(iinfo(dtype_of(indices)).max))
     indices = clip(indices, 0, last)
     indices = convert(indices, dtype_of(indices), weak)
-    found = []
+    coordinates = []
     for n in reversed(sizes):
-        found.insert(0, convert(lax.rem(indices, constant_like(indices, n)), dtype, weak))
+        coordinates.insert(0, convert(lax.rem(indices, constant_like(indices, n)), dtype, weak))
         indices = lax.div(indices, constant_like(indices, n))
-    return tuple(found)
+    return tuple(coordinates)
 
 
 def ravel_multi_index(
@@ -155,7 +155,7 @@ def ravel_multi_index(
       multi_index: integer arrays.
       dims: the array's shape.
       mode: ``"clip"`` or ``"wrap"`` for positions out of bounds; with ``"raise"`` they must be
-        known now.
+        concrete.
       order: ``"C"``, or ``"F"`` for the first dimension changing fastest.
       dtype: the result's dtype.
 
@@ -164,7 +164,7 @@ def ravel_multi_index(
 
     Raises:
       ValueError: if a position is out of bounds, the numbers differ, or an index holds floats.
-      TypeError: if an index holds booleans, or a size is no int.
+      TypeError: if an index holds booleans, or a size is not an int.
       ConcretizationTypeError: if an index is traced and the mode is ``"raise"``.
 
     Example:
@@ -189,8 +189,8 @@ def ravel_multi_index(
     bounded = []
     for i, n in zip(indices, dims, strict=True):
         if mode == "raise":
-            known = known_values(i, "With mode='clip' or mode='wrap' indices can be traced.")
-            if known.size and not (0 <= known.min() and known.max() < n):
+            values = concrete_values(i, "With mode='clip' or mode='wrap' indices can be traced.")
+            if values.size and not (0 <= values.min() and values.max() < n):
                 raise ValueError(
                     f"ravel_multi_index: an index is out of bounds for a dimension of size {n}. "
                     "Use mode='clip' or mode='wrap' to allow that."
@@ -237,8 +237,8 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
       A tuple of integer arrays, one for each vector, that broadcast against each other.
 
     Raises:
-      ValueError: if one is no vector.
-      TypeError: if one is no array.
+      ValueError: if one is not a vector.
+      TypeError: if one is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -249,7 +249,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     Source: numpy.ix_.
     """
     count = len(args)
-    found = []
+    grids = []
     for d, x in enumerate(operands("ix_", *args)):
         if np.ndim(x) != 1:
             raise ValueError(f"ix_: arguments must be vectors, got shape {np.shape(x)}.")
@@ -258,5 +258,5 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
         x = asarray(x)
         if not x.size:  # as in NumPy, which takes an empty list for indices
             x = convert(x, canonicalize_dtype(np.int64))
-        found.append(lax.expand_dims(x, [i for i in range(count) if i != d]))
-    return tuple(found)
+        grids.append(lax.expand_dims(x, [i for i in range(count) if i != d]))
+    return tuple(grids)

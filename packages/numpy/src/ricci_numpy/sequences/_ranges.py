@@ -59,8 +59,8 @@ __all__ = [
     "meshgrid",
 ]
 
-# Up to this length, integers are counted on the host: that needs no program for every length.
 _FLOAT32 = np.dtype(np.float32)
+# Up to this length, ranges of integers come from the host: no executable for every length.
 _COUNTED_ON_HOST = 1 << 14
 
 
@@ -94,7 +94,7 @@ def arange(
     """The numbers from ``start`` to ``stop``, which is excluded, with a distance of ``step``.
 
     Args:
-      start, stop, step: real scalars that are known when the program is traced. One alone is
+      start, stop, step: real scalars, concrete while tracing. One alone is
         ``stop``, and the numbers start at 0; the distance is 1 without ``step``.
       dtype: the dtype, by default what the scalars promote to.
       device, out_sharding: where the array goes.
@@ -103,12 +103,12 @@ def arange(
       A vector of ``ceil((stop - start) / step)`` elements.
 
     Raises:
-      TypeError: if an argument is no real number, or is traced.
+      TypeError: if an argument is not a real number, or is traced.
       ZeroDivisionError: if ``step`` is 0.
 
-    With a step that is no integer, rounding decides whether the last number is there: ``linspace``
-    says how many there are. The size must be known while tracing: in a program, ``arange`` of a
-    fixed size and a mask take the place of ``arange(n)``.
+    With a step that is not an integer, rounding decides whether the last number is included:
+    ``linspace`` takes their count. The size must be static while tracing: under ``jit``, ``arange``
+    of a fixed size and a mask replace ``arange(n)``.
 
     Example:
       >>> import ricci
@@ -128,16 +128,16 @@ def arange(
     """
     if dtype is not None:
         dtype = checked_dtype(explicit_dtype(dtype, "arange"), "arange")
-    given = {"start": start, "stop": stop, "step": step}
+    arguments = {"start": start, "stop": stop, "step": step}
     if start is None:
         raise TypeError(
             "arange: start is None; give the number to count from, or the one to count up to."
         )
     if stop is None:
-        given = {"stop": start, "step": step}
+        arguments = {"stop": start, "step": step}
     values = {
         name: _concrete(name, *([x] if is_symbolic_dim(x) else operands("arange", x)))
-        for name, x in given.items()
+        for name, x in arguments.items()
         if x is not None
     }
     if dtype is None:
@@ -186,13 +186,15 @@ def _steps(start: float, stop: float, step: float) -> int:
         return -((int(start) - int(stop)) // int(step))
     quotient = (float(stop) - float(start)) / float(step)
     if not isfinite(quotient):
-        raise ValueError(f"arange: from {start} to {stop} by {step} is no finite number of steps.")
+        raise ValueError(
+            f"arange: from {start} to {stop} by {step} the number of steps is not finite."
+        )
     return ceil(quotient)
 
 
 def _symbolic_steps(start: Any, stop: Any, step: Any) -> int:
-    known = [x for x in (start, stop, step) if not is_symbolic_dim(x)]
-    if not all(isinstance(x, int | np.integer) or x == int(x) for x in known):
+    constants = [x for x in (start, stop, step) if not is_symbolic_dim(x)]
+    if not all(isinstance(x, int | np.integer) or x == int(x) for x in constants):
         raise ValueError(
             f"arange: from {start} to {stop} by {step}: with symbolic dimensions, all of them must "
             "be whole numbers."
@@ -257,12 +259,12 @@ def linspace(
       device: where the array goes.
 
     Returns:
-      An array with a new dimension of size ``num``, of a float dtype unless ``dtype`` says
-      otherwise; with ``retstep`` a tuple of it and the distance.
+      An array with a new dimension of size ``num``, of a float dtype unless ``dtype`` is
+      given; with ``retstep`` a tuple of it and the distance.
 
     Raises:
       ValueError: if ``num`` is negative.
-      TypeError: if ``num`` is no int, or an end no array or scalar.
+      TypeError: if ``num`` is not an int, or an end is not an array or scalar.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -333,7 +335,7 @@ def _spaced(
         if num == 0:
             result = filled((*shape[:axis], 0, *shape[axis:]), 0, computed, False, name)
     if result_dtype not in INEXACT_DTYPES:
-        # What becomes a boolean is not cut off: only 0 is false.
+        # A boolean result is not rounded down first: only 0 is false.
         result = convert(result if result_dtype == BOOL else lax.floor(result), result_dtype)
     return result, step
 
@@ -363,11 +365,11 @@ def _between(
     low = lax.mul(lax.reshape(start, thin), lax.sub(one, fractions))
     result = lax.add(low, lax.mul(lax.reshape(stop, thin), fractions))
     if endpoint:
-        kept = tuple(i for i in range(len(thin)) if i != axis)
+        other_dims = tuple(i for i in range(len(thin)) if i != axis)
         if not surely_at_least(count, 1):  # a single point is the first one
             several = lax.gt(strong_constant(real, count), strong_constant(real, 0))
             stop = lax.select(broadcast(several, shape), stop, start)
-        result = lax.concatenate([result, lax.broadcast_in_dim(stop, thin, kept)], axis)
+        result = lax.concatenate([result, lax.broadcast_in_dim(stop, thin, other_dims)], axis)
     return result
 
 
@@ -419,13 +421,13 @@ def _logspace(
     dtype: DTypeLike | None,
     axis: int,
 ) -> Array:
-    found = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
-    computed = inexact_dtype(found)[0]
+    result_dtype = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
+    computed = inexact_dtype(result_dtype)[0]
     exponents, _ = _spaced(
         "logspace", start, stop, num=num, endpoint=endpoint, dtype=computed, axis=axis
     )
     bases, exponents = promote_args("logspace", _of_dtype(base, computed), exponents)
-    return convert(lax.pow(bases, exponents), found)
+    return convert(lax.pow(bases, exponents), result_dtype)
 
 
 def geomspace(
@@ -473,8 +475,8 @@ def _geomspace(
     dtype: DTypeLike | None,
     axis: int,
 ) -> Array:
-    found = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
-    computed = inexact_dtype(found)[0]
+    result_dtype = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
+    computed = inexact_dtype(result_dtype)[0]
     shape = lax.broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = (broadcast(_of_dtype(x, computed), shape) for x in (start, stop))
     direction = lax.sign(start)
@@ -486,7 +488,7 @@ def _geomspace(
     if shape:
         axis %= len(shape) + 1
         direction = lax.expand_dims(direction, (axis,))
-    return convert(lax.mul(direction, powers), found)
+    return convert(lax.mul(direction, powers), result_dtype)
 
 
 def meshgrid(
@@ -508,7 +510,7 @@ def meshgrid(
       ValueError: if an array has more than one dimension, or ``indexing`` is unknown.
 
     The default ``"xy"`` exchanges the first two axes: the arrays have shape ``(len(y), len(x))``.
-    What is indexed as ``[i, j]`` wants ``"ij"``.
+    Arrays indexed as ``[i, j]`` need ``"ij"``.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -578,16 +580,16 @@ def indices(
 
     Source: numpy.indices.
     """
-    wanted = python_scalar_dtype(int) if dtype is None else explicit_dtype(dtype, "indices")
-    found = checked_dtype(wanted, "indices")
+    requested = python_scalar_dtype(int) if dtype is None else explicit_dtype(dtype, "indices")
+    result_dtype = checked_dtype(requested, "indices")
     shape = tuple(index(n) for n in dimensions)
     rank = len(shape)
     results = []
     for i, n in enumerate(shape):
         full = shape if not sparse else tuple(n if j == i else 1 for j in range(rank))
-        results.append(lax.broadcast_in_dim(lax.iota(found, n), full, (i,)))
+        results.append(lax.broadcast_in_dim(lax.iota(result_dtype, n), full, (i,)))
     if sparse:
         return tuple(results)
     if not results:
-        return filled((0,), 0, found, False, "indices")
+        return filled((0,), 0, result_dtype, False, "indices")
     return lax.concatenate([lax.expand_dims(x, (0,)) for x in results], 0)

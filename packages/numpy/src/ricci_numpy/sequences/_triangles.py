@@ -88,8 +88,8 @@ def eye(
       A matrix of shape ``(N, M)``.
 
     Raises:
-      TypeError: if a size is no int.
-      ValueError: if a size is negative, or ``k`` no integer.
+      TypeError: if a size is not an int.
+      ValueError: if a size is negative, or ``k`` is not an integer.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -100,10 +100,10 @@ def eye(
     """
     dtype = checked_dtype(explicit_dtype(dtype, "eye"), "eye")
     shape = _sides("eye", N, M)
-    return placed(_eye(*_offset("eye", k), shape=shape, k=_known(k), dtype=dtype), device)
+    return placed(_eye(*_offset("eye", k), shape=shape, k=_static_offset(k), dtype=dtype), device)
 
 
-def _known(k: int | Array) -> int | None:
+def _static_offset(k: int | Array) -> int | None:
     return None if hasattr(type(k), "aval") else index(k)
 
 
@@ -168,7 +168,7 @@ def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike | Non
     Source: numpy.tri.
     """
     dtype = checked_dtype(explicit_dtype(dtype, "tri"), "tri")
-    return _tri(*_offset("tri", k), shape=_sides("tri", N, M), k=_known(k), dtype=dtype)
+    return _tri(*_offset("tri", k), shape=_sides("tri", N, M), k=_static_offset(k), dtype=dtype)
 
 
 @inlined("tri")
@@ -306,7 +306,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
       A tuple of two integer vectors.
 
     Raises:
-      ValueError: if ``arr`` is no matrix.
+      ValueError: if ``arr`` is not a matrix.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -329,7 +329,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
       A tuple of two integer vectors.
 
     Raises:
-      ValueError: if ``arr`` is no matrix.
+      ValueError: if ``arr`` is not a matrix.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -351,13 +351,13 @@ def mask_indices(
       n: the number of rows and columns.
       mask_func: a function of a matrix and an offset, which sets elements to zero.
       k: the offset.
-      size: how many indices to give, for use in programs; see ``nonzero``.
+      size: how many indices to give, for use under ``jit``; see ``nonzero``.
 
     Returns:
       A tuple of two integer vectors.
 
     Raises:
-      TypeError: if ``n`` is no int.
+      TypeError: if ``n`` is not an int.
 
     Example:
       >>> import ricci.numpy as jnp

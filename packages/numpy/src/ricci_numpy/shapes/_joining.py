@@ -45,12 +45,12 @@ def _is_one_array(x: object) -> TypeGuard[Array | np.ndarray]:
 
 
 def _common(name: str, arrays: Sequence[ArrayLike], dtype: DTypeLike | None) -> list[Array]:
-    """The arrays with one dtype: the one asked for, or the one that they promote to."""
-    given = operands(name, *arrays)
+    """The arrays converted to ``dtype``, by default the one that they promote to."""
+    checked = operands(name, *arrays)
     if dtype is None:
-        return promote_dtypes(*given)
+        return promote_dtypes(*checked)
     chosen = explicit_dtype(dtype, name)
-    return [convert(x, chosen) for x in given]
+    return [convert(x, chosen) for x in checked]
 
 
 @hands_back
@@ -72,7 +72,7 @@ def concatenate(
 
     Raises:
       ValueError: if there are no arrays, one has rank 0, or ``axis`` does not exist.
-      TypeError: if other dimensions differ, or an operand is no array.
+      TypeError: if other dimensions differ, or an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -89,26 +89,26 @@ def concatenate(
     """
     if _is_one_array(arrays):
         return _merge_rows(arrays, axis, dtype)
-    given: list[Any] = list(arrays)
-    if not given:
+    parts: list[Any] = list(arrays)
+    if not parts:
         raise ValueError("concatenate: the sequence of arrays is empty; give one or more.")
     if axis is None:
-        return concatenate([ravel(x) for x in operands("concatenate", *given)], 0, dtype)
-    given = _common("concatenate", given, dtype)
-    ranks = {np.ndim(x) for x in given}
+        return concatenate([ravel(x) for x in operands("concatenate", *parts)], 0, dtype)
+    parts = _common("concatenate", parts, dtype)
+    ranks = {np.ndim(x) for x in parts}
     if 0 in ranks:
         raise ValueError(
             "concatenate: arrays of rank 0 cannot be joined along a dimension; use stack."
         )
-    axis = canonical_axis(axis, np.ndim(given[0]))
+    axis = canonical_axis(axis, np.ndim(parts[0]))
     if len(ranks) > 1:
         raise TypeError(
             "concatenate: the arrays differ in rank, by their shapes "
-            f"{', '.join(str(np.shape(x)) for x in given)}. Reshape them to one rank first."
+            f"{', '.join(str(np.shape(x)) for x in parts)}. Reshape them to one rank first."
         )
-    if len(given) == 1:
-        return as_array(given[0])
-    return lax.concatenate(given, axis)
+    if len(parts) == 1:
+        return as_array(parts[0])
+    return lax.concatenate(parts, axis)
 
 
 def _merge_rows(arrays: Array | np.ndarray, axis: int | None, dtype: DTypeLike | None) -> Array:
@@ -165,7 +165,7 @@ def stack(
 
     Raises:
       ValueError: if there are none, or the shapes differ.
-      TypeError: if one is no array.
+      TypeError: if one is not an array.
       NotImplementedError: if ``out`` is given.
 
     Example:
@@ -192,14 +192,14 @@ def stack(
         return _stack_rows(arrays, axis, dtype)
     if not len(arrays):
         raise ValueError("stack: the sequence of arrays is empty; give one or more.")
-    given = _common("stack", list(arrays), dtype)
-    shapes = [np.shape(x) for x in given]
+    parts = _common("stack", list(arrays), dtype)
+    shapes = [np.shape(x) for x in parts]
     if any(shape != shapes[0] for shape in shapes):
         raise ValueError(
             f"stack: the arrays differ in shape: {', '.join(map(str, shapes))}. Broadcast them "
             "first."
         )
-    return lax.stack(given, canonical_axis(axis, len(shapes[0]) + 1))
+    return lax.stack(parts, canonical_axis(axis, len(shapes[0]) + 1))
 
 
 def _stack_rows(arrays: Array | np.ndarray, axis: int, dtype: DTypeLike | None) -> Array:
@@ -230,7 +230,7 @@ def _each(
 
 
 def _has_open_rows(tup: object) -> TypeGuard[Array | np.ndarray]:
-    """Whether it is one array, with a symbolic number of rows."""
+    """Whether the argument is one array with a symbolic number of rows."""
     return _is_one_array(tup) and is_symbolic_dim(np.shape(tup)[0])
 
 
@@ -241,7 +241,7 @@ def _joined(
     axis: int,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """The arrays joined; the rows of one array need not be told apart for that."""
+    """The arrays joined; a symbolic number of rows of one array is joined by reshaping."""
     if not _has_open_rows(tup):
         return concatenate(_each(at_least, name, tup), axis, dtype)
     shape = np.shape(tup)
@@ -433,7 +433,7 @@ def _block_form(x: object, leaves: list[Any]) -> _Form:
 
 
 def _depths(form: _Form, depth: int) -> list[int]:
-    """How many lists each block stands in."""
+    """The nesting depth of each block."""
     if form is None:
         return [depth]
     return [d for part in form for d in _depths(part, depth + 1)]
@@ -442,11 +442,11 @@ def _depths(form: _Form, depth: int) -> list[int]:
 @composite("block")
 def _block(*leaves: Array, form: _Form, depth: int) -> Array:
     rank = max(depth, *(np.ndim(x) for x in leaves))
-    given = iter(leaves)
+    remaining = iter(leaves)
 
     def join(part: _Form, level: int) -> Array:
         if part is None:
-            x = next(given)
+            x = next(remaining)
             return lax.expand_dims(x, tuple(range(rank - np.ndim(x))))
         parts = [join(p, level - 1) for p in part]
         return concatenate(parts, rank - level)

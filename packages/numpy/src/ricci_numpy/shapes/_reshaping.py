@@ -56,22 +56,22 @@ def _inferred(shape: Shape, sizes: Shape) -> Shape:
             f"reshape: {sizes} leaves several sizes to be worked out; write -1 for one of them at "
             "most."
         )
-    known = 1
+    product = 1
     for n in sizes:
         if n != -1:
-            known *= n
+            product *= n
     total = prod(shape)
-    if (known == 0 and total) or (known and total % known):
+    if (product == 0 and total) or (product and total % product):
         raise TypeError(
-            f"reshape: {total} elements, of shape {shape}, cannot fill shape {sizes}: {known} does "
-            f"not divide {total}."
+            f"reshape: {total} elements, of shape {shape}, cannot fill shape {sizes}: {product} "
+            f"does not divide {total}."
         )
-    return tuple((total // known if known else 0) if n == -1 else n for n in sizes)
+    return tuple((total // product if product else 0) if n == -1 else n for n in sizes)
 
 
-def _columnwise(a: ArrayLike, own: Shape, sizes: Shape) -> Array:
+def _columnwise(a: ArrayLike, old_shape: Shape, sizes: Shape) -> Array:
     """Another shape, the first dimension changing fastest in both."""
-    result = lax.reshape(a, sizes[::-1], tuple(range(len(own)))[::-1])
+    result = lax.reshape(a, sizes[::-1], tuple(range(len(old_shape)))[::-1])
     return lax.transpose(result, tuple(range(len(sizes)))[::-1])
 
 
@@ -80,16 +80,16 @@ def reshaped(
 ) -> Array:
     """An operand of the function ``name`` in another shape, as an array."""
     a = checked_operand(name, a)
-    own = np.shape(a)
-    sizes = _inferred(own, as_shape(shape))
+    old_shape = np.shape(a)
+    sizes = _inferred(old_shape, as_shape(shape))
     if order == "C":
         return lax.reshape(a, sizes, out_sharding=out_sharding)
     if order == "F":
-        return resolved_by(out_sharding, lambda: _columnwise(a, own, sizes))
+        return resolved_by(out_sharding, lambda: _columnwise(a, old_shape, sizes))
     if order == "A":
         raise NotImplementedError("reshape with order='A': arrays have no memory order.")
     raise ValueError(
-        f"reshape: there is no order {order!r}; 'C' puts the last axis innermost, 'F' the first."
+        f"reshape: order={order!r} is unknown; 'C' puts the last axis innermost, 'F' the first."
     )
 
 
@@ -115,7 +115,7 @@ def reshape(
       given, what its own ``reshape`` returns.
 
     Raises:
-      TypeError: if the sizes do not fit, or ``a`` is no array.
+      TypeError: if the sizes do not fit, or ``a`` is not an array.
       NotImplementedError: for orders that depend on memory.
       ValueError: if the sizes do not fit, or the order is unknown.
 
@@ -132,14 +132,14 @@ def reshape(
 
     Source: numpy.reshape.
     """
-    own: Any = None if hasattr(type(a), "aval") else getattr(a, "reshape", None)
-    if own is None or out_sharding is not None:
+    method: Any = None if hasattr(type(a), "aval") else getattr(a, "reshape", None)
+    if method is None or out_sharding is not None:
         result: Any = as_result(reshaped("reshape", a, shape, order, out_sharding))
         return result
     check_arraylike("reshape", a)
-    # JAX leaves it to the operand, and libraries ask for the values of what comes out while they
-    # trace (numpyro's constraints): NumPy's arrays stay NumPy's.
-    return own(shape, order=order)
+    # As in JAX, a NumPy array is reshaped by its own method and remains a NumPy array: libraries
+    # read the values of the result while they trace (numpyro's constraints).
+    return method(shape, order=order)
 
 
 @hands_back
@@ -154,7 +154,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Arr
       A vector of the same elements.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       NotImplementedError: for orders that depend on memory, ``"A"`` and ``"K"``.
 
     Example:
@@ -183,7 +183,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
 
     Raises:
       ValueError: if a dimension of ``axis`` does not have size 1, or does not exist.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Without ``axis`` a batch of one loses its batch dimension, too: name the axis.
 
@@ -213,7 +213,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
     Raises:
       ValueError: if a position is given twice, or does not exist.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -243,7 +243,7 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = N
 
     Raises:
       ValueError: if the shapes do not fit.
-      TypeError: if ``array`` is no array.
+      TypeError: if ``array`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -256,16 +256,16 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = N
     """
     array = checked_operand("broadcast_to", array)
     shape = as_shape(shape)
-    own = np.shape(array)
-    if own == shape:
+    old_shape = np.shape(array)
+    if old_shape == shape:
         return lax.broadcast_in_dim(array, shape, range(len(shape)), out_sharding=out_sharding)
-    rank = len(own)
+    rank = len(old_shape)
     if rank > len(shape) or any(
-        n not in (1, m) for n, m in zip(own, shape[len(shape) - rank :], strict=True)
+        n not in (1, m) for n, m in zip(old_shape, shape[len(shape) - rank :], strict=True)
     ):
         raise ValueError(
-            f"an array of shape {own} does not broadcast to shape {shape}: sizes, counted from the "
-            "last, must be equal or 1."
+            f"an array of shape {old_shape} does not broadcast to shape {shape}: sizes, counted "
+            "from the last, must be equal or 1."
         )
     dimensions = tuple(range(len(shape) - rank, len(shape)))
     return lax.broadcast_in_dim(array, shape, dimensions, out_sharding=out_sharding)
@@ -283,7 +283,7 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
 
     Raises:
       ValueError: if the shapes do not broadcast.
-      TypeError: if an argument is no array.
+      TypeError: if an argument is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -311,7 +311,7 @@ def broadcast_shapes(*shapes: ShapeLike) -> Shape:
 
     Raises:
       ValueError: if they do not broadcast.
-      TypeError: if a size is no integer.
+      TypeError: if a size is not an integer.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -322,10 +322,10 @@ def broadcast_shapes(*shapes: ShapeLike) -> Shape:
     """
     if not shapes:
         return ()
-    given = tuple(map(as_shape, shapes))
-    if any(n < 0 for shape in given for n in shape):
-        raise TypeError(f"broadcast_shapes: sizes must not be negative, got {given}.")
-    return broadcast_shape("broadcast_shapes", *given)
+    checked = tuple(map(as_shape, shapes))
+    if any(n < 0 for shape in checked for n in shape):
+        raise TypeError(f"broadcast_shapes: sizes must not be negative, got {checked}.")
+    return broadcast_shape("broadcast_shapes", *checked)
 
 
 @composite("atleast_1d")
@@ -347,14 +347,14 @@ def _atleast_3d(x: Array) -> Array:
 def _at_least(step: Composite, rank: int, args: tuple[ArrayLike, ...]) -> Array | list[Array]:
     """One array, or a list of several, with at least ``rank`` dimensions, which ``step`` adds."""
     check_arraylike(step.name, *args)
-    # An array that has them is returned as it is; traced programs show the call, as JAX's do.
-    found = [
+    # An array that has them is returned unchanged; jaxprs have the call, as JAX's do.
+    results = [
         as_array(x)
         if np.ndim(x) >= rank and hasattr(type(x), "aval") and not is_recording()
         else step(x)
         for x in operands(step.name, *args)
     ]
-    return found[0] if len(found) == 1 else found
+    return results[0] if len(results) == 1 else results
 
 
 @overload
@@ -371,7 +371,7 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
       An array, or a list of arrays for several arguments.
 
     Raises:
-      TypeError: if an argument is no array or scalar.
+      TypeError: if an argument is not an array or scalar.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -397,7 +397,7 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
       An array, or a list of arrays for several arguments.
 
     Raises:
-      TypeError: if an argument is no array or scalar.
+      TypeError: if an argument is not an array or scalar.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -425,7 +425,7 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
       An array, or a list of arrays for several arguments.
 
     Raises:
-      TypeError: if an argument is no array or scalar.
+      TypeError: if an argument is not an array or scalar.
 
     Example:
       >>> import ricci.numpy as jnp

@@ -47,7 +47,7 @@ def array_split(
 
     Raises:
       ValueError: if ``axis`` does not exist.
-      TypeError: if ``ary`` is no array.
+      TypeError: if ``ary`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -74,8 +74,8 @@ def split(
       A list of arrays.
 
     Raises:
-      ValueError: if the size is no multiple of the number of parts.
-      TypeError: if ``ary`` is no array.
+      ValueError: if the size is not a multiple of the number of parts.
+      TypeError: if ``ary`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -92,28 +92,28 @@ def split(
     return _split("split", ary, indices_or_sections, axis)
 
 
-def _split(name: str, ary: ArrayLike, where: Any, axis: int) -> list[Array]:
+def _split(name: str, ary: ArrayLike, sections: Any, axis: int) -> list[Array]:
     (ary,) = operands(name, ary)
     axis = canonical_axis(axis, np.ndim(ary))
     size = np.shape(ary)[axis]
-    if np.ndim(where) or isinstance(where, Sequence):
-        at = [_place(as_size(i), size) for i in where]
+    if np.ndim(sections) or isinstance(sections, Sequence):
+        at = [_place(as_size(i), size) for i in sections]
         bounds = [0, *at, size]
         sizes = [stop - start for start, stop in pairwise(bounds)]
         if any(n < 0 for n in sizes):
-            raise ValueError(f"{name}: the positions to split at must increase, got {where}.")
+            raise ValueError(f"{name}: the positions to split at must increase, got {sections}.")
     else:
-        count = as_int(where)
-        part, rest = divmod(size, count)
-        if rest != 0 and name == "split":
+        count = as_int(sections)
+        part, remainder = divmod(size, count)
+        if remainder != 0 and name == "split":
             raise ValueError(
-                f"split: an axis of size {size} does not divide into {count} equal parts; the rest "
-                f"is {rest}. Use array_split for parts of nearly equal size."
+                f"split: an axis of size {size} does not divide into {count} equal parts; the "
+                f"remainder is {remainder}. Use array_split for parts of nearly equal size."
             )
-        sizes = _nearly_equal(part, rest, count)
+        sizes = _nearly_equal(part, remainder, count)
     if len(sizes) == 1:
         return [as_array(ary)]
-    # The sizes are NumPy integers, so that programs print as JAX's do.
+    # The sizes are NumPy integers, so that jaxprs print as JAX's do.
     return list(
         lax.split_p.bind(
             ary, sizes=tuple(n if is_symbolic_dim(n) else np.int64(n) for n in sizes), axis=axis
@@ -125,11 +125,11 @@ def _place(i: int, size: int) -> int:
     return max_dim(i + size, 0) if i < 0 else min_dim(i, size)
 
 
-def _nearly_equal(part: int, rest: int, count: int) -> list[int]:
+def _nearly_equal(part: int, remainder: int, count: int) -> list[int]:
     """The sizes of ``count`` parts; the first ``rest`` ones are larger by one."""
-    if is_symbolic_dim(rest):
-        return [part + min_dim(max_dim(rest - i, 0), 1) for i in range(count)]
-    return [part + 1] * rest + [part] * (count - rest)
+    if is_symbolic_dim(remainder):
+        return [part + min_dim(max_dim(remainder - i, 0), 1) for i in range(count)]
+    return [part + 1] * remainder + [part] * (count - remainder)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:
@@ -205,7 +205,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
     Raises:
       ValueError: if ``x`` has rank 0, or no such dimension.
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp

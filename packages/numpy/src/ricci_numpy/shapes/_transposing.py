@@ -35,7 +35,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
     Raises:
       ValueError: if ``axes`` is not a permutation.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     A vector stays a vector: a column is ``v[:, None]``. Of a stack of matrices all dimensions are
     reversed; each matrix is transposed by ``x.mT``.
@@ -200,7 +200,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     start = as_int(start)
     if not -ndim <= start <= ndim:
         raise ValueError(
-            f"rollaxis: start={start} is no place among {ndim} axes; it goes from {-ndim} to "
+            f"rollaxis: start={start} is out of range for {ndim} axes; it goes from {-ndim} to "
             f"{ndim}."
         )
     start = start + ndim if start < 0 else start

@@ -35,7 +35,7 @@ def searchsorted(
     *,
     method: str = "scan",
 ) -> Array:
-    """Where values would be inserted in a sorted vector to keep it sorted.
+    """The positions at which values are inserted in a sorted vector to keep it sorted.
 
     Args:
       a: a sorted vector.
@@ -49,8 +49,8 @@ def searchsorted(
       An integer array of the shape of ``v``.
 
     Raises:
-      ValueError: if ``a`` is no vector, or there is no such side or method.
-      TypeError: if an operand is no array.
+      ValueError: if ``a`` is not a vector, or there is no such side or method.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -103,8 +103,8 @@ def _search(a: Array, v: Array, side: str, method: str) -> Array:
         unrolled = method == "scan_unrolled" or surely_at_most(size, _UNROLLED_LENGTH)
         return _search_by_halving(keys, values, side, unrolled)
     wide = [lax.expand_dims(key, range(1, np.ndim(v) + 1)) for key in keys]
-    found = _before(wide, [lax.expand_dims(value, (0,)) for value in values], side)
-    return lax.reduce_sum(lax.convert_element_type(found, _INT32), (0,))
+    is_before = _before(wide, [lax.expand_dims(value, (0,)) for value in values], side)
+    return lax.reduce_sum(lax.convert_element_type(is_before, _INT32), (0,))
 
 
 def _integer_keys(x: Array) -> list[Array]:
@@ -128,17 +128,17 @@ def _integer_keys(x: Array) -> list[Array]:
 
 
 def _before(keys: list[Array], values: list[Array], side: str) -> Array:
-    """Whether elements of the sorted vector stand before where values are inserted."""
+    """Whether elements of the sorted vector come before the values' insertion points."""
     *earlier, (key, value) = zip(keys, values, strict=True)
-    found = lax.lt(key, value) if side == "left" else lax.le(key, value)
+    is_before = lax.lt(key, value) if side == "left" else lax.le(key, value)
     for key, value in reversed(earlier):
-        tie = lax.bitwise_and(lax.eq(key, value), found)
-        found = lax.bitwise_or(lax.lt(key, value), tie)
-    return found
+        tie = lax.bitwise_and(lax.eq(key, value), is_before)
+        is_before = lax.bitwise_or(lax.lt(key, value), tie)
+    return is_before
 
 
 def _search_by_halving(keys: list[Array], values: list[Array], side: str, unrolled: bool) -> Array:
-    """The number of elements before each value, found bit by bit from the highest."""
+    """The number of elements before each value, computed bit by bit from the highest."""
     size = np.shape(keys[0])[0]
     last, one = strong_constant(_UINT32, size), np.uint32(1)
 
@@ -159,7 +159,7 @@ def _search_by_halving(keys: list[Array], values: list[Array], side: str, unroll
 
 
 def _bit_length(size: int) -> int:
-    """How many bits a number up to ``size`` has."""
+    """The number of bits of a number up to ``size``."""
     most = symbolic_dim_bounds(size)[1]
     return int(most).bit_length() if most < 1 << 32 else 32
 
@@ -179,6 +179,8 @@ def _looked_up(a: Array, positions: ArrayLike) -> Array:
 
 
 def _search_by_sorting(a: Array, v: Array, side: str) -> Array:
+    # A value's rank among the elements and values, less its rank among the values alone, is the
+    # number of elements before it. Sorts are stable, so the order of concatenation breaks ties.
     flat = ravel(v)
     count, size = np.shape(flat)[0], np.shape(a)[0]
     both = [flat, a] if side == "left" else [a, flat]
@@ -211,8 +213,8 @@ def digitize(
       An integer array of the shape of ``x``: 0 before the first edge.
 
     Raises:
-      ValueError: if ``bins`` is no vector.
-      TypeError: if an operand is no array.
+      ValueError: if ``bins`` is not a vector.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -235,5 +237,5 @@ def _digitize(x: Array, bins: Array, *, right: bool, method: str) -> Array:
     ends = [lax.index_in_dim(bins, place, keepdims=False) for place in (0, -1)]
     rises = lax.ge(ends[1], ends[0])
     bins = where_step(rises, bins, lax.rev(bins, (0,)))
-    found = searchsorted(bins, x, side="left" if right else "right", method=method)
-    return where_step(rises, found, lax.sub(strong_constant(_INT32, size), found))
+    numbers = searchsorted(bins, x, side="left" if right else "right", method=method)
+    return where_step(rises, numbers, lax.sub(strong_constant(_INT32, size), numbers))

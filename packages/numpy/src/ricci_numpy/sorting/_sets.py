@@ -11,7 +11,7 @@ from ricci_numpy.shapes._reshaping import ravel
 
 from ._searching import searchsorted
 from ._sorting import lexsort
-from ._unique import deciding_values, sorted_with_firsts, unique
+from ._unique import size_deciding_values, sorted_with_firsts, unique
 
 __all__ = [
     "intersect1d",
@@ -45,7 +45,7 @@ def isin(
 
     Raises:
       ValueError: if there is no such method.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -60,10 +60,10 @@ def isin(
             "isin: method must be 'auto', 'compare_all', 'binary_search' or 'sort', got "
             f"{method!r}."
         )
-    found = _isin(ravel(element), ravel(test_elements), invert=invert, method=method)
+    contained = _isin(ravel(element), ravel(test_elements), invert=invert, method=method)
     if method != "binary_search":
-        found = convert(found, BOOL)
-    return lax.reshape(found, np.shape(element))
+        contained = convert(contained, BOOL)
+    return lax.reshape(contained, np.shape(element))
 
 
 @composite("_in1d")
@@ -145,14 +145,14 @@ def setdiff1d(
             return _setdiff_sized(x, y, size, fill_value)
     outside = isin(x, y, invert=True)
     if size is None:
-        return getitem(x, deciding_values("setdiff1d", outside))
+        return getitem(x, size_deciding_values("setdiff1d", outside))
     return _gathered(x, outside, size, fill_value, _is_weak(x))
 
 
 def _setdiff_sized(x: Array, y: Array, size: int, fill_value: ArrayLike | None) -> Array:
     rows, first, _ = sorted_with_firsts(x, equal_nan=True)
-    wanted = lax.bitwise_and(first, isin(rows, y, invert=True))
-    return _gathered(rows, wanted, size, fill_value, _is_weak(x))
+    selected = lax.bitwise_and(first, isin(rows, y, invert=True))
+    return _gathered(rows, selected, size, fill_value, _is_weak(x))
 
 
 def _is_weak(x: Array) -> bool:
@@ -171,8 +171,8 @@ def _gathered(
     if not np.shape(x)[0]:
         return lax.broadcast_in_dim(fill, (size,), ())
     places = nonzero(mask, size=size)[0]
-    found = lax.reduce_sum(lax.convert_element_type(mask, INT32), (0,))
-    inside = lax.lt(lax.iota(INT32, size), found)
+    count = lax.reduce_sum(lax.convert_element_type(mask, INT32), (0,))
+    inside = lax.lt(lax.iota(INT32, size), count)
     return where_step(inside, getitem(x, places), fill)
 
 
@@ -212,18 +212,18 @@ def intersect1d(
     rows, first, order = sorted_with_firsts(x, equal_nan=True)
     common = lax.bitwise_and(first, isin(rows, y))
     if size is None:
-        size = int(deciding_values("intersect1d", common).sum())
-    found = lax.reduce_sum(lax.convert_element_type(common, INT32), (0,))
+        size = int(size_deciding_values("intersect1d", common).sum())
+    count = lax.reduce_sum(lax.convert_element_type(common, INT32), (0,))
     places = nonzero(common, size=size)[0]
     smallest = convert(getitem(rows, places), rows.dtype, weak)
     if size and fill_value is None:
         fill = lax.squeeze(lax.slice_in_dim(smallest, 0, 1), (0,))
         zero = np.zeros((), smallest.dtype)[()]
-        fill = lax.select(lax.gt(found, np.int32(0)), fill, lax.full_like(fill, zero))
+        fill = lax.select(lax.gt(count, np.int32(0)), fill, lax.full_like(fill, zero))
         fill = convert(fill, smallest.dtype, weak)
     else:
         fill = convert(0, smallest.dtype, weak) if fill_value is None else fill_value
-    inside = lax.lt(lax.iota(INT32, size), found)
+    inside = lax.lt(lax.iota(INT32, size), count)
     values = where_step(inside, smallest, fill)
     if not return_indices:
         return values
@@ -264,16 +264,16 @@ def setxor1d(
     both = lax.concatenate([x, y], 0)
     rows, first, _ = sorted_with_firsts(both, equal_nan=True)
     alone = lax.ne(isin(rows, x), isin(rows, y))
-    wanted = lax.bitwise_and(first, alone)
+    selected = lax.bitwise_and(first, alone)
     if size is None:
-        size = int(deciding_values("setxor1d", wanted).sum())
-        return _gathered(rows, wanted, size, None, _is_weak(rows))
+        size = int(size_deciding_values("setxor1d", selected).sum())
+        return _gathered(rows, selected, size, None, _is_weak(rows))
     rows = convert(rows, rows.dtype)
     if fill_value is None and size and np.shape(rows)[0]:
-        smallest = lax.squeeze(getitem(rows, nonzero(wanted, size=1)[0]), (0,))
-        some = lax.reduce_or(wanted, (0,))
+        smallest = lax.squeeze(getitem(rows, nonzero(selected, size=1)[0]), (0,))
+        some = lax.reduce_or(selected, (0,))
         fill_value = lax.select(some, smallest, lax.full_like(smallest, 0))
     elif fill_value is not None:
         rows, fill_value = promote_dtypes(rows, fill_value)
-        return _gathered(rows, wanted, size, fill_value, _is_weak(rows))
-    return _gathered(rows, wanted, size, fill_value)
+        return _gathered(rows, selected, size, fill_value, _is_weak(rows))
+    return _gathered(rows, selected, size, fill_value)

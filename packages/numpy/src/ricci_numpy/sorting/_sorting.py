@@ -37,12 +37,11 @@ _INT32 = np.dtype(np.int32)
 def _check_kind(name: str, kind: object, order: object) -> None:
     if kind is not None:
         raise TypeError(
-            f"{name}: kind= chooses no algorithm here; leave it out, or say stable=True or "
-            "stable=False."
+            f"{name}: kind= is not supported; leave it out, or give stable=True or stable=False."
         )
     if order is not None:
         raise TypeError(
-            f"{name}: order= is for arrays with named fields, which do not exist here; leave it "
+            f"{name}: order= is for arrays with named fields, which are not supported; leave it "
             "out."
         )
 
@@ -70,7 +69,7 @@ def sort(
 
     Raises:
       ValueError: if ``axis`` does not exist.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -97,8 +96,8 @@ def sort(
 def _sort(a: Array, *, axis: int | None, stable: bool, descending: bool) -> Array:
     if axis is None:
         a, axis = ravel(a), 0
-    found = lax.sort(a, axis, is_stable=stable)
-    return lax.rev(found, (axis,)) if descending else found
+    ordered = lax.sort(a, axis, is_stable=stable)
+    return lax.rev(ordered, (axis,)) if descending else ordered
 
 
 def argsort(
@@ -122,7 +121,7 @@ def argsort(
 
     Raises:
       ValueError: if ``axis`` does not exist.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -157,8 +156,8 @@ def _argsort(
     if descending:
         # A stable sort of the reversed array, reversed, keeps the order of equal elements.
         a, places = lax.rev(a, (axis,)), lax.rev(places, (axis,))
-    _, found = lax.sort((a, places), axis, is_stable=stable, num_keys=1)
-    return lax.rev(found, (axis,)) if descending else found
+    _, positions = lax.sort((a, places), axis, is_stable=stable, num_keys=1)
+    return lax.rev(positions, (axis,)) if descending else positions
 
 
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
@@ -172,7 +171,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
       An integer array of the shape of a key.
 
     Raises:
-      TypeError: if there are no keys, or one is no array.
+      TypeError: if there are no keys, or one is not an array.
       ValueError: if the shapes differ, or ``axis`` does not exist.
 
     Example:
@@ -222,12 +221,12 @@ def sort_complex(a: ArrayLike) -> Array:
 
 @composite("sort_complex")
 def _sort_complex(a: Array) -> Array:
-    found = lax.sort(a, np.ndim(a) - 1)
-    dtype = found.dtype
+    ordered = lax.sort(a, np.ndim(a) - 1)
+    dtype = ordered.dtype
     if dtype in COMPLEX_DTYPES:
-        return convert(found, dtype)
+        return convert(ordered, dtype)
     wide = dtype == np.float64 or (dtype not in FLOAT_DTYPES and dtype.itemsize == 8)
-    return lax.convert_element_type(found, np.complex128 if wide else np.complex64)
+    return lax.convert_element_type(ordered, np.complex128 if wide else np.complex64)
 
 
 def _check_kth(name: str, a: Array, kth: int, axis: int) -> tuple[int, int]:
@@ -254,7 +253,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     Raises:
       ValueError: if ``kth`` or ``axis`` does not exist.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -294,7 +293,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     Raises:
       ValueError: if ``kth`` or ``axis`` does not exist.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -314,14 +313,14 @@ def _argpartition(a: Array, *, kth: int, axis: int) -> Array:
     shape = np.shape(a)
     last = len(shape) - 1
     _, below = lax.top_k(_negated(a), kth + 1, axis=last)
-    # The positions not found so far: those found are 0 in a mask of ones, whose largest elements
-    # ``top_k`` gives in order.
-    left = lax.full(shape, 1.0, np.float32)
+    # The other positions: a mask of ones is 0 at the positions in ``below``; ``top_k`` of it gives
+    # the rest in order.
+    unused = lax.full(shape, 1.0, np.float32)
     lead = [lax.broadcasted_iota(_INT32, np.shape(below), d) for d in range(last)]
-    left = at(left)[(*lead, below)].set(0.0)
-    _, above = lax.top_k(left, shape[last] - kth - 1, axis=last)
-    found = lax.concatenate([below, above], last)
-    return moveaxis(convert(found, _INT32, below.weak_type), -1, axis)
+    unused = at(unused)[(*lead, below)].set(0.0)
+    _, above = lax.top_k(unused, shape[last] - kth - 1, axis=last)
+    positions = lax.concatenate([below, above], last)
+    return moveaxis(convert(positions, _INT32, below.weak_type), -1, axis)
 
 
 def top_k(
@@ -342,7 +341,7 @@ def top_k(
 
     Raises:
       ValueError: if there are fewer, or there is no such mode.
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -354,8 +353,8 @@ def top_k(
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}.")
     axis = canonical_axis(axis, np.ndim(a))
-    found = _top_k(a, k=as_int(k), axis=axis, smallest=mode == "smallest")
-    return found if mode == "smallest" else list(found)
+    result = _top_k(a, k=as_int(k), axis=axis, smallest=mode == "smallest")
+    return result if mode == "smallest" else list(result)
 
 
 @composite("top_k")

@@ -19,7 +19,7 @@ from ricci_ir import (
 )
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import INEXACT_DTYPES, INT32, constant, constant_like, convert, operands
-from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._array_info import concrete_values
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import nonzero, where_step
@@ -37,12 +37,12 @@ __all__ = [
 ]
 
 
-def deciding_values(name: str, x: Array) -> np.ndarray:
-    """The values of ``x``, which decide the result's size."""
-    return known_values(
+def size_deciding_values(name: str, x: Array) -> np.ndarray:
+    """Return the values of ``x``, which determine the size of the result of ``name``."""
+    return concrete_values(
         x,
-        f"The size of the result of {name} depends on values: give it with size=... to use it in "
-        "programs.",
+        f"The size of the result of {name} depends on values: give it with size=... to use it "
+        "under jit.",
     )
 
 
@@ -93,8 +93,8 @@ def unique(
       return_counts: also return how often each one occurs.
       axis: compare parts along this dimension; by default elements.
       equal_nan: whether NaNs count as one.
-      size: how many to give, for use in programs: larger ones are left out, missing ones filled.
-      fill_value: what fills; by default the smallest.
+      size: how many to give, for use under ``jit``: larger ones are left out, missing ones filled.
+      fill_value: the filler; by default the smallest element.
       sorted: whether they must be in order; here they always are.
 
     Returns:
@@ -104,11 +104,11 @@ def unique(
     Raises:
       ValueError: if ``axis`` does not exist, or ``ar`` is empty and ``size`` asks for elements
         without a ``fill_value``.
-      TypeError: if ``ar`` is no array.
+      TypeError: if ``ar`` is not an array.
       ConcretizationTypeError: if ``ar`` is traced and there is no ``size``.
 
     How many there are depends on the values: under ``jit`` the call needs ``size``, and
-    ``fill_value`` tells what was filled.
+    ``fill_value`` marks the filled elements.
 
     Example:
       >>> import ricci
@@ -127,7 +127,7 @@ def unique(
     """
     (ar,) = operands("unique", ar)
     shape = np.shape(ar)
-    wanted = (return_index, return_inverse, return_counts)
+    outputs = (return_index, return_inverse, return_counts)
     if axis is None:
         flat, along = ravel(ar), 0
         inverse_shape = shape
@@ -135,15 +135,15 @@ def unique(
         along = canonical_axis(axis, len(shape))
         flat, inverse_shape = moveaxis(ar, along, 0), (shape[along],)
     if size is None:
-        traced = isinstance(ar, Tracer)  # it refuses to tell where it is
+        traced = isinstance(ar, Tracer)  # reading is_fully_addressable of a tracer raises
         if not traced and np.shape(flat)[0] and not getattr(ar, "is_fully_addressable", True):
-            # Parts of it are in other processes, so that all of them count by a program.
+            # Shards are in other processes, so that the elements are counted on the devices.
             first = sorted_with_firsts(flat, equal_nan=equal_nan)[1]
             size = int(lax.reduce_sum(lax.convert_element_type(first, INT32), (0,)))
         else:
-            known = deciding_values("unique", ar)
-            known = known.ravel() if axis is None else np.moveaxis(known, along, 0)
-            size = _count_unique(known, equal_nan)
+            concrete = size_deciding_values("unique", ar)
+            concrete = concrete.ravel() if axis is None else np.moveaxis(concrete, along, 0)
+            size = _count_unique(concrete, equal_nan)
     if size and not np.shape(flat)[0] and fill_value is None:
         raise ValueError(
             f"unique: an empty array has no elements to fill size={size} with. Give fill_value=..."
@@ -151,17 +151,17 @@ def unique(
     settings = {
         "size": index(size),
         "equal_nan": equal_nan,
-        "wanted": wanted,
+        "outputs": outputs,
         "has_fill": fill_value is not None,
     }
     fills = () if fill_value is None else operands("unique", fill_value)
     step = _unique if is_recording() else _unique_step
-    values, *rest = step(flat, *fills, **settings)
+    values, *extras = step(flat, *fills, **settings)
     if axis is not None:
         values = moveaxis(values, 0, along)
     if return_inverse:
-        rest[int(return_index)] = lax.reshape(rest[int(return_index)], inverse_shape)
-    return (values, *rest) if rest else values
+        extras[int(return_index)] = lax.reshape(extras[int(return_index)], inverse_shape)
+    return (values, *extras) if extras else values
 
 
 def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
@@ -203,18 +203,18 @@ def sorted_with_firsts(x: Array, *, equal_nan: bool) -> tuple[Array, Array, Arra
 
 
 def _unique(
-    x: Array, *fills: ArrayLike, size: int, equal_nan: bool, wanted: tuple, has_fill: bool
+    x: Array, *fills: ArrayLike, size: int, equal_nan: bool, outputs: tuple, has_fill: bool
 ) -> list[Array]:
-    return_index, return_inverse, return_counts = wanted
+    return_index, return_inverse, return_counts = outputs
     count = np.shape(x)[0]
     dtype = get_aval(x).dtype
     if not count:
-        return _nothing_unique(x, fills, size, wanted)
+        return _unique_of_empty(x, fills, size, outputs)
     rows, first, order = sorted_with_firsts(x, equal_nan=equal_nan)
     places = nonzero(first, size=size)[0]
     values = getitem(rows, places)
-    found = lax.reduce_sum(lax.convert_element_type(first, INT32), (0,))
-    inside = lax.lt(lax.iota(INT32, size), found)
+    distinct = lax.reduce_sum(lax.convert_element_type(first, INT32), (0,))
+    inside = lax.lt(lax.iota(INT32, size), distinct)
     if has_fill:
         fill = lax.convert_element_type(fills[0], dtype)
         mask = lax.expand_dims(inside, range(1, np.ndim(values)))
@@ -234,15 +234,15 @@ def _unique(
     return [values, *(lax.convert_element_type(x, integer) for x in results[1:])]
 
 
-def _nothing_unique(
-    x: Array, fills: tuple[ArrayLike, ...], size: int, wanted: tuple[bool, ...]
+def _unique_of_empty(
+    x: Array, fills: tuple[ArrayLike, ...], size: int, outputs: tuple[bool, ...]
 ) -> list[Array]:
     dtype = get_aval(x).dtype
     shape = (size, *np.shape(x)[1:])
     fill = convert(fills[0], dtype, get_aval(x).weak_type) if fills else constant_like(x, 0)
     results = [lax.broadcast_in_dim(fill, shape, ())]
     integer = python_scalar_dtype(int)
-    results += [lax.full((0,), 0, integer) for w in wanted if w]
+    results += [lax.full((0,), 0, integer) for w in outputs if w]
     return results
 
 
@@ -250,7 +250,7 @@ _unique_step = composite("unique")(_unique)
 
 
 class UniqueAllResult(NamedTuple):
-    """What ``unique_all`` returns."""
+    """Result of ``unique_all``."""
 
     values: Array
     indices: Array
@@ -259,14 +259,14 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What ``unique_counts`` returns."""
+    """Result of ``unique_counts``."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverseResult(NamedTuple):
-    """What ``unique_inverse`` returns."""
+    """Result of ``unique_inverse``."""
 
     values: Array
     inverse_indices: Array
@@ -291,8 +291,8 @@ def unique_all(
 
     Source: numpy.unique_all.
     """
-    found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueAllResult(*found)
+    results = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueAllResult(*results)
 
 
 def unique_counts(
@@ -314,8 +314,8 @@ def unique_counts(
 
     Source: numpy.unique_counts.
     """
-    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueCountsResult(*found)
+    results = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueCountsResult(*results)
 
 
 def unique_inverse(
@@ -337,8 +337,8 @@ def unique_inverse(
 
     Source: numpy.unique_inverse.
     """
-    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueInverseResult(*found)
+    results = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueInverseResult(*results)
 
 
 def unique_values(

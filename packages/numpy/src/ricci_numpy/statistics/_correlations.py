@@ -59,7 +59,7 @@ def cov(
       A symmetric matrix, or a scalar for one variable.
 
     Raises:
-      TypeError: if an operand is no array, or ``fweights`` no integers.
+      TypeError: if an operand is not an array, or ``fweights`` are not integers.
       ValueError: if ``m`` or ``y`` has more than 2 dimensions, their numbers of observations
         differ, or ``dtype`` is not floating or complex.
       RuntimeError: if the weights are not a vector with an element for each observation.
@@ -73,7 +73,7 @@ def cov(
     """
     m, y, fweights, aweights = _checked("cov", m, y, fweights, aweights)
     if fweights is not None and not _has_dtype(fweights, np.integer):
-        raise TypeError("cov: fweights say how often observations occur, so must be integers.")
+        raise TypeError("cov: fweights count observations, so they must be integers.")
     dtype = _result_dtype("cov", dtype)
     ddof = (0 if bias else 1) if ddof is None else ddof
     return _cov(m, y, fweights, aweights, rowvar=bool(rowvar), ddof=ddof, dtype=dtype)
@@ -85,21 +85,23 @@ def _has_dtype(x: ArrayLike, family: type[np.generic]) -> bool:
 
 def _checked(name: str, *args: ArrayLike | None) -> list[Any]:
     """The operands; all but the first may be ``None``, and the first two must be matrices."""
-    given: list[Any] = [x if x is None and i else operands(name, x)[0] for i, x in enumerate(args)]
-    for x in given[:2]:
+    checked: list[Any] = [
+        x if x is None and i else operands(name, x)[0] for i, x in enumerate(args)
+    ]
+    for x in checked[:2]:
         if x is not None and np.ndim(x) > 2:
             raise ValueError(f"{name}: the observations must be a matrix, got {np.shape(x)}.")
-    return given
+    return checked
 
 
 def _result_dtype(name: str, dtype: DTypeLike | None) -> np.dtype | None:
-    """The dtype that the caller asks for, checked."""
+    """The requested dtype, checked."""
     if dtype is None:
         return None
-    found = explicit_dtype(dtype, name)
-    if found not in INEXACT_DTYPES:
+    result_dtype = explicit_dtype(dtype, name)
+    if result_dtype not in INEXACT_DTYPES:
         raise ValueError(f"{name}: dtype must be a floating or complex one, got {dtype}.")
-    return found
+    return result_dtype
 
 
 @composite("cov")
@@ -113,12 +115,12 @@ def _cov(
     ddof: int,
     dtype: np.dtype | None,
 ) -> Array:
-    given = promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
+    arrays = promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
     if dtype is not None:
-        given = [convert(x, dtype) for x in given]
-    variables = [atleast_2d(x) for x in given]
+        arrays = [convert(x, dtype) for x in arrays]
+    variables = [atleast_2d(x) for x in arrays]
     if not rowvar:
-        pairs = zip(variables, given, strict=True)
+        pairs = zip(variables, arrays, strict=True)
         variables = [x if np.ndim(v) == 1 else transpose(x) for x, v in pairs]
     if len({x.shape[1] for x in variables}) > 1:
         sizes = " and ".join(str(x.shape[1]) for x in variables)
@@ -141,13 +143,13 @@ def _cov(
     x, average = promote_dtypes(x, average)
     x = lax.sub(x, lax.expand_dims(average, (1,)))
     weighted = x if weights is None else multiply(x, lax.expand_dims(weights, (0,)))
-    found = divide(dot(x, conj(transpose(weighted))), freedom)
-    return lax.squeeze(found, (0, 1)) if found.shape == (1, 1) else found
+    covariances = divide(dot(x, conj(transpose(weighted))), freedom)
+    return lax.squeeze(covariances, (0, 1)) if covariances.shape == (1, 1) else covariances
 
 
 def _weights(x: Array, fweights: Array | None, aweights: Array | None) -> Array | None:
     """The weight of each observation, as a vector; ``None`` if all are equal."""
-    found = None
+    product = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is None:
             continue
@@ -156,12 +158,12 @@ def _weights(x: Array, fweights: Array | None, aweights: Array | None) -> Array 
                 f"cov: {name} must be a vector of one for each of {x.shape[1]} observations, got "
                 f"shape {np.shape(weights)}."
             )
-        found = abs(weights) if found is None else multiply(found, abs(weights))
-    return found
+        product = abs(weights) if product is None else multiply(product, abs(weights))
+    return product
 
 
 def _freedom(total: Array, weights: Array, aweights: Array | None, ddof: int) -> Array:
-    """The degrees of freedom, by which the weighted sum of products is divided."""
+    """Degrees of freedom: the divisor of the weighted sum of products."""
     if not ddof:
         return total
     if aweights is None:
@@ -172,7 +174,7 @@ def _freedom(total: Array, weights: Array, aweights: Array | None, ddof: int) ->
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:
-    """The correlation coefficients of variables: covariances divided by standard deviations.
+    """The correlation coefficients of variables: covariances over products of deviations.
 
     Args:
       x, y, rowvar, dtype: see ``cov``.
@@ -181,7 +183,7 @@ def corrcoef(
       A symmetric matrix with ones on the diagonal, or a scalar for one variable.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: as for ``cov``.
 
     Example:
@@ -197,14 +199,16 @@ def corrcoef(
 
 @composite("corrcoef")
 def _corrcoef(x: Array, y: Array | None, *, rowvar: bool, dtype: np.dtype | None) -> Array:
-    found = cov(x, y, rowvar, dtype=dtype)
-    if not found.ndim:
-        return divide(found, found)
-    deviations = sqrt(lax.real(diag(found)) if found.dtype in COMPLEX_DTYPES else diag(found))
-    deviations = convert(deviations, found.dtype)
-    found = divide(found, lax.expand_dims(deviations, (1,)))
-    found = divide(found, lax.expand_dims(deviations, (0,)))
+    coefficients = cov(x, y, rowvar, dtype=dtype)
+    if not coefficients.ndim:
+        return divide(coefficients, coefficients)
+    deviations = sqrt(
+        lax.real(diag(coefficients)) if coefficients.dtype in COMPLEX_DTYPES else diag(coefficients)
+    )
+    deviations = convert(deviations, coefficients.dtype)
+    coefficients = divide(coefficients, lax.expand_dims(deviations, (1,)))
+    coefficients = divide(coefficients, lax.expand_dims(deviations, (0,)))
     # Rounding must not make a coefficient greater than 1.
-    if found.dtype in COMPLEX_DTYPES:
-        return lax.complex(clip(lax.real(found), -1, 1), clip(lax.imag(found), -1, 1))
-    return clip(found, -1, 1)
+    if coefficients.dtype in COMPLEX_DTYPES:
+        return lax.complex(clip(lax.real(coefficients), -1, 1), clip(lax.imag(coefficients), -1, 1))
+    return clip(coefficients, -1, 1)

@@ -44,10 +44,10 @@ def _softmax(x: Array, axis: Axis, where: ArrayLike | None) -> Array:
 def _softmax_rule(
     axis: Axis, primals: tuple[Array, Any], tangents: tuple[Array, Any]
 ) -> tuple[Array, Array]:
-    x, where = primals
-    y = _softmax_with_rule(axis, x, where)
+    x, mask = primals
+    y = _softmax_with_rule(axis, x, mask)
     weighted = multiply(y, tangents[0])
-    total = reductions.sum(weighted, axis, where=where, keepdims=True)
+    total = reductions.sum(weighted, axis, where=mask, keepdims=True)
     return y, subtract(weighted, multiply(y, total))
 
 
@@ -117,7 +117,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     Returns:
       An array of the shape of ``x``, of a float dtype.
 
-    A loss takes this and not ``log(softmax(x))``, which is -inf where a probability rounds to 0.
+    Use this in losses, not ``log(softmax(x))``, which is -inf where a probability rounds to 0.
 
     Example:
       >>> import ricci

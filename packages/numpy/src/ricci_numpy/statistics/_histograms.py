@@ -1,4 +1,4 @@
-"""Counts: how often each integer occurs, and how many elements fall into each bin."""
+"""Counts of integers, and of elements in bins."""
 
 from collections.abc import Sequence
 from operator import index
@@ -15,7 +15,7 @@ from ricci_numpy._promotion import (
     promote_dtypes_inexact,
     strong_constant,
 )
-from ricci_numpy.arrays._array_info import known_values
+from ricci_numpy.arrays._array_info import concrete_values
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.calculus._differences import diff
 from ricci_numpy.indexing._where import where_step
@@ -44,7 +44,7 @@ def bincount(
     length: int | None = None,
     out_sharding: object = None,
 ) -> Array:
-    """How often each number from 0 up occurs in a vector of integers.
+    """Count each number from 0 up in a vector of integers.
 
     Args:
       x: a vector of integers; negative ones count as 0.
@@ -58,8 +58,8 @@ def bincount(
       A vector of integers, or of the dtype of ``weights``.
 
     Raises:
-      TypeError: if ``x`` is no array of integers or booleans.
-      ValueError: if ``x`` is no vector, or ``weights`` has another shape.
+      TypeError: if ``x`` is not an array of integers or booleans.
+      ValueError: if ``x`` is not a vector, or ``weights`` has another shape.
       ConcretizationTypeError: if ``x`` is traced and there is no ``length``.
 
     Example:
@@ -76,22 +76,22 @@ def bincount(
 
     Source: numpy.bincount.
     """
-    x, *given = operands("bincount", x, *([] if weights is None else [weights]))
+    x, *optional = operands("bincount", x, *([] if weights is None else [weights]))
     dtype = get_aval(x).dtype
     if dtype != BOOL and not issubdtype(dtype, np.integer):
         raise TypeError(f"bincount: only integers can be counted, got dtype {dtype}.")
     if np.ndim(x) != 1:
         raise ValueError(f"bincount: x must be a vector, got shape {np.shape(x)}.")
-    if given and np.shape(given[0]) != np.shape(x):
+    if optional and np.shape(optional[0]) != np.shape(x):
         raise ValueError(
             f"bincount: each element needs a weight; x has shape {np.shape(x)} and weights "
-            f"{np.shape(given[0])}."
+            f"{np.shape(optional[0])}."
         )
     minlength = index(minlength)
     if length is None:
-        largest = np.shape(x)[0] and int(known_values(_max(x), _SIZE_ADVICE)) + 1
+        largest = np.shape(x)[0] and int(concrete_values(_max(x), _SIZE_ADVICE)) + 1
         length = max(minlength, largest)
-    return resolved_by(out_sharding, lambda: _bincount(x, *given, length=index(length)))
+    return resolved_by(out_sharding, lambda: _bincount(x, *optional, length=index(length)))
 
 
 _SIZE_ADVICE = "How long the result of bincount is depends on values. Give bincount length=..."
@@ -126,14 +126,14 @@ def checked_bins(name: str, bins: ArrayLike | str) -> int | Array:
         raise NotImplementedError(
             f"{name}: bins={bins!r} is not supported; give the number of bins, or their edges."
         )
-    (given,) = operands(name, bins)
-    if np.ndim(given) == 1:
-        return given
-    if np.ndim(given):
+    (value,) = operands(name, bins)
+    if np.ndim(value) == 1:
+        return value
+    if np.ndim(value):
         raise TypeError(
-            f"{name}: bins must be a number or a vector of edges, got shape {np.shape(given)}."
+            f"{name}: bins must be a number or a vector of edges, got shape {np.shape(value)}."
         )
-    count = index(given)
+    count = index(value)
     if count < 0:
         raise IndexError(f"{name}: there cannot be {count} bins.")
     return count
@@ -167,11 +167,11 @@ def edges_of(a: Array, bins: int | Array, ends: Sequence[Array]) -> Array:
     return linspace(low, high, bins + 1, dtype=a.dtype)
 
 
-def _with_edges(bins: int | Array, *given: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _with_edges(bins: int | Array, *arguments: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The operands and settings of a step: edges are an operand, a number of bins is a setting."""
     if isinstance(bins, int):
-        return (None, *given), {"bins": bins}
-    return (bins, *given), {"bins": None}
+        return (None, *arguments), {"bins": bins}
+    return (bins, *arguments), {"bins": None}
 
 
 def histogram_bin_edges(
@@ -190,7 +190,7 @@ def histogram_bin_edges(
       A vector of edges, one more than bins.
 
     Raises:
-      TypeError: if an operand is no array, or ``bins`` neither number nor vector.
+      TypeError: if an operand is not an array, or ``bins`` neither number nor vector.
       ValueError: if ``range`` is not two numbers.
       NotImplementedError: if ``bins`` is a string.
 
@@ -221,7 +221,7 @@ def histogram(
     density: bool | None = None,
     out_sharding: object = None,
 ) -> tuple[Array, Array]:
-    """How many elements fall into each of some bins.
+    """Count the elements in each of several bins.
 
     Args:
       a: an array; integers become floats.
@@ -237,9 +237,9 @@ def histogram(
       The counts, and the edges of the bins, which are one more.
 
     Raises:
-      TypeError: if an operand is no array, or ``bins`` neither number nor vector.
+      TypeError: if an operand is not an array, or ``bins`` neither number nor vector.
       ValueError: if ``range`` is not two numbers, or ``weights`` has another shape.
-      IndexError: if ``range`` is no pair.
+      IndexError: if ``range`` is not a pair.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -249,25 +249,25 @@ def histogram(
 
     Source: numpy.histogram.
     """
-    a, *given = operands("histogram", a, *([] if weights is None else [weights]))
+    a, *optional = operands("histogram", a, *([] if weights is None else [weights]))
     if isinstance(bins, str):
-        raise TypeError(f"histogram: bins={bins!r} is no array; give their number or their edges.")
+        raise TypeError(f"histogram: bins={bins!r} must be the number of bins or their edges.")
     bins = checked_bins("histogram", bins)
-    if given and np.shape(given[0]) != np.shape(a):
+    if optional and np.shape(optional[0]) != np.shape(a):
         raise ValueError(
             f"histogram: each element needs a weight; a has shape {np.shape(a)} and weights "
-            f"{np.shape(given[0])}."
+            f"{np.shape(optional[0])}."
         )
     if not isinstance(bins, int) and not np.shape(bins)[0]:
-        raise IndexError("histogram: there are no edges in bins.")
-    weight = given[0] if given else None
+        raise IndexError("histogram: bins is an empty vector of edges.")
+    weight = optional[0] if optional else None
     args, settings = _with_edges(bins, a, weight, *checked_ends("histogram", range))
     edges: Any = None
 
     def counts() -> Array:
         nonlocal edges
-        found, edges = _histogram(*args, **settings, density=bool(density))
-        return found
+        numbers, edges = _histogram(*args, **settings, density=bool(density))
+        return numbers
 
     return resolved_by(out_sharding, counts), edges
 
@@ -297,6 +297,6 @@ def bin_numbers(a: Array, edges: Array) -> Array:
     Elements below the first edge get 0, elements above the last one the number of edges.
     """
     count = edges.shape[0]
-    found = searchsorted(edges, a, side="right")
+    numbers = searchsorted(edges, a, side="right")
     is_last = lax.eq(a, lax.index_in_dim(edges, count - 1, keepdims=False))
-    return where_step(is_last, np.int32(count - 1), found)
+    return where_step(is_last, np.int32(count - 1), numbers)

@@ -33,7 +33,7 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """How many points of a plane fall into each of some rectangles.
+    """Count the points of a plane in each of several rectangles.
 
     Args:
       x, y: the coordinates, vectors of one size.
@@ -44,8 +44,8 @@ def histogram2d(
       The counts, and the edges in either direction.
 
     Raises:
-      TypeError: if an operand is no array, or the sizes differ.
-      ValueError: if the coordinates are no vectors, or another argument does not fit.
+      TypeError: if an operand is not an array, or the sizes differ.
+      ValueError: if the coordinates are not vectors, or another argument does not fit.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -74,7 +74,7 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
-    """How many points of a space fall into each of some boxes.
+    """Count the points of a space in each of several boxes.
 
     Args:
       sample: a matrix with the coordinates of a point in each row; integers become floats.
@@ -88,8 +88,8 @@ def histogramdd(
       The counts, of as many dimensions as the space, and the list of the edges in each direction.
 
     Raises:
-      TypeError: if an operand is no array.
-      ValueError: if ``sample`` is no matrix, or another argument does not fit it.
+      TypeError: if an operand is not an array.
+      ValueError: if ``sample`` is not a matrix, or another argument does not fit it.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -99,28 +99,28 @@ def histogramdd(
 
     Source: numpy.histogramdd.
     """
-    given = () if weights is None else (weights,)
-    sample, *given = operands("histogramdd", sample, *given)
+    optional = () if weights is None else (weights,)
+    sample, *optional = operands("histogramdd", sample, *optional)
     if np.ndim(sample) != 2:
         raise ValueError(
             f"histogramdd: a matrix with a point in each row is needed, got {np.shape(sample)}."
         )
     size, rank = np.shape(sample)
-    if given and np.shape(given[0]) != (size,):
+    if optional and np.shape(optional[0]) != (size,):
         raise ValueError(
-            f"histogramdd: {size} points need as many weights, got {np.shape(given[0])}."
+            f"histogramdd: {size} points need as many weights, got {np.shape(optional[0])}."
         )
     several: Any = bins
     if isinstance(several, list | tuple) or np.ndim(several):
-        given_bins = list(several)
-        if len(given_bins) != rank:
+        listed_bins = list(several)
+        if len(listed_bins) != rank:
             raise ValueError(
                 f"histogramdd: there are {rank} directions; give bins for each, not "
-                f"{len(given_bins)}."
+                f"{len(listed_bins)}."
             )
     else:
-        given_bins = [several] * rank
-    all_bins = [checked_bins("histogramdd", each) for each in given_bins]
+        listed_bins = [several] * rank
+    all_bins = [checked_bins("histogramdd", each) for each in listed_bins]
     if range is not None and len(range) != rank:
         raise ValueError(
             f"histogramdd: range must have two ends or None for each of {rank} directions, got "
@@ -129,7 +129,7 @@ def histogramdd(
     ends = [checked_ends("histogramdd", each) for each in range or [None] * rank]
     counts, *edges = _histogramdd(
         sample,
-        *(given or [None]),
+        *(optional or [None]),
         *(each for each in all_bins if not isinstance(each, int)),
         *(end for each in ends for end in each),
         bins=tuple(each if isinstance(each, int) else None for each in all_bins),
@@ -143,7 +143,7 @@ def histogramdd(
 def _histogramdd(
     sample: Array,
     weights: Array | None,
-    *given: Array,
+    *optional: Array,
     bins: tuple[int | None, ...],
     ranged: tuple[bool, ...],
     density: bool,
@@ -152,13 +152,13 @@ def _histogramdd(
 
     Args:
       sample, weights: the points, and what each adds to the count.
-      given: the edges for each direction that has ``None`` in ``bins``, then the two ends for each
-        direction that has true in ``ranged``.
-      bins, ranged, density: the numbers of bins, and more; see ``given`` and ``histogramdd``.
+      optional: the edges for each direction that has ``None`` in ``bins``, then the two ends for
+        each direction that has true in ``ranged``.
+      bins, ranged, density: the numbers of bins, and more; see ``optional`` and ``histogramdd``.
     """
-    rest = iter(given)
-    all_bins = [next(rest) if each is None else each for each in bins]
-    ends = [(next(rest), next(rest)) if each else () for each in ranged]
+    remaining = iter(optional)
+    all_bins = [next(remaining) if each is None else each for each in bins]
+    ends = [(next(remaining), next(remaining)) if each else () for each in ranged]
     if weights is None:
         (sample,) = promote_dtypes_inexact(sample)
     else:

@@ -1,4 +1,4 @@
-"""Reductions of the rows of an array by segment; an integer says which segment a row belongs to."""
+"""Reductions of the rows of an array by segment, the segments of rows given as integers."""
 
 from collections.abc import Callable
 from operator import index
@@ -58,8 +58,8 @@ def _segment_count(name: str, segment_ids: ArrayLike, num_segments: Any) -> int:
     if isinstance(num_segments, Tracer) and num_segments.concrete() is None:
         raise ConcretizationTypeError(
             num_segments,
-            f"{name}: the number of segments is part of the result's shape, so it must be known "
-            "while tracing. Give num_segments as an int.",
+            f"{name}: the number of segments is part of the result's shape, so it must be "
+            "static. Give num_segments as an int.",
         )
     count = index(num_segments)
     if count < 0:
@@ -68,7 +68,7 @@ def _segment_count(name: str, segment_ids: ArrayLike, num_segments: Any) -> int:
 
 
 def _bucket_count(name: str, segment_ids: ArrayLike, bucket_size: int | None) -> int | None:
-    """How many buckets of rows there are; ``None`` if rows are not reduced in buckets."""
+    """The number of buckets of rows, or ``None`` if rows are not reduced in buckets."""
     if bucket_size is None:
         return None
     if bucket_size == 0:
@@ -98,8 +98,8 @@ def _joined(
         return getattr(at(lax.full(shape, start))[segment_ids], method)(data, **options)
     # Rows are joined within buckets first, so that rounding errors of sums grow more slowly.
     partial = lax.full((buckets, *shape), start)
-    own = floor_divide(arange(np.shape(segment_ids)[0]), bucket_size)
-    partial = at(partial)[own[None], segment_ids[None]]
+    bucket_numbers = floor_divide(arange(np.shape(segment_ids)[0]), bucket_size)
+    partial = at(partial)[bucket_numbers[None], segment_ids[None]]
     return reduction(getattr(partial, method)(data[None], **options), axis=0)
 
 
@@ -110,7 +110,7 @@ Args:
   segment_ids: integers of shape (n,): which segment each row belongs to. Rows of segments that
     do not exist (negative, or beyond the last) are left out.
   num_segments: how many segments the result has; by default up to the largest of
-    ``segment_ids``, which must then be known while tracing.
+    ``segment_ids``, which must then be concrete.
   indices_are_sorted, unique_indices: promises about ``segment_ids`` that allow faster code.
   bucket_size: if given, rows are reduced in buckets of this size first, then the results of
     the buckets; sums of many rows become more exact.
@@ -121,9 +121,9 @@ Returns:
   An array of shape ``(num_segments, ...)`` and the dtype of ``data``.
 
 Raises:
-  TypeError: if ``data`` or ``segment_ids`` is no array, or the ids are no integers.
+  TypeError: if ``data`` or ``segment_ids`` is not an array, or the ids are not integers.
   ValueError: if ``num_segments`` is negative, or the ids do not fit the data.
-  ConcretizationTypeError: if the number of segments is not known while tracing.
+  ConcretizationTypeError: if the number of segments is traced.
 
 Example:
   >>> import ricci.numpy as jnp

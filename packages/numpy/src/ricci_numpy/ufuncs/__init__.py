@@ -1,4 +1,4 @@
-"""Elementwise functions, and the factories of those that are one operation."""
+"""Elementwise functions, and factories of those that are one operation."""
 
 from ._arithmetic import *
 from ._binary import *

@@ -44,12 +44,12 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         itself, which is faster and differentiable everywhere; the result has the base's dtype.
 
     Returns:
-      An array of the broadcast shape, of the base's dtype for an integer exponent known beforehand,
+      An array of the broadcast shape, of the base's dtype for a static integer exponent,
       otherwise of the promoted dtype.
 
     Raises:
-      TypeError: if an operand is no array or scalar, or an integer is raised to a negative
-        integer whose value is known.
+      TypeError: if an operand is not an array or scalar, or an integer is raised to a negative
+        integer that is concrete.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -68,7 +68,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     base, exponent = operands("power", x1, x2)
     if isinstance(exponent, np.ndarray) and not exponent.shape:
         exponent = exponent[()]
-    elif _is_known_integer(exponent):
+    elif _is_concrete_integer(exponent):
         exponent = int(exponent)
     if isinstance(exponent, int | np.integer | np.bool_):
         if not hasattr(type(base), "aval"):
@@ -87,12 +87,12 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         base = scalar_or_array(base, dtype, weak)
         exponent = scalar_or_array(exponent, dtype, weak) if together else asarray(exponent)
         return lax.pow(*promote_shapes("power", base, exponent))
-    # With an exponent whose value is known, JAX makes a power that is as weak as the base.
-    known = not isinstance(exponent, Tracer)
-    if known and not np.ndim(exponent) and _dtype_of(base) == BOOL:
+    # As in JAX, a power with a concrete exponent is weakly typed if the base is.
+    is_concrete = not isinstance(exponent, Tracer)
+    if is_concrete and not np.ndim(exponent) and _dtype_of(base) == BOOL:
         base = convert(base, INT32)
     result = _integer_power(base, exponent)
-    weak = known and exponent_dtype != BOOL
+    weak = is_concrete and exponent_dtype != BOOL
     return convert(result, result.dtype) if result.aval.weak_type and not weak else result
 
 
@@ -100,8 +100,8 @@ def _dtype_of(x: ArrayLike) -> np.dtype:
     return common_dtype(x)[0]
 
 
-def _is_known_integer(x: ArrayLike) -> bool:
-    """Whether a value is an array of one integer, and not traced."""
+def _is_concrete_integer(x: ArrayLike) -> bool:
+    """Whether a value is a concrete array of rank 0 of an integer dtype."""
     return (
         hasattr(type(x), "aval")
         and not isinstance(x, Tracer)
@@ -262,6 +262,7 @@ def _hypot(x1: Array, x2: Array) -> Array:
     x1, x2 = lax.abs(x1), lax.abs(x2)
     infinity = strong_constant(x1.dtype, np.inf)
     infinite = lax.bitwise_or(lax.eq(x1, infinity), lax.eq(x2, infinity))
+    # large * sqrt(1 + (small / large)**2): no square leaves the range of the dtype.
     large, small = lax.max(x1, x2), lax.min(x1, x2)
     vanishes = lax.eq(large, constant(large, 0))
     ratio = lax.div(small, select_where(vanishes, constant(large, 1), large))

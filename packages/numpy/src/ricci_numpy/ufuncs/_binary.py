@@ -23,7 +23,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._selection import select_where
 
-from ._makers import BOOLEANS, FLOATS, PROMOTED, alias, binary, in_one_step, publish
+from ._factories import BOOLEANS, FLOATS, PROMOTED, alias, binary, in_one_step, publish
 from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth
 
 __all__ = [
@@ -47,7 +47,7 @@ __all__ = [
 Operation = Callable[..., Array]
 
 # For each function: its operation, the dtypes that need no promotion, and the function that
-# promotes first. The operators of arrays are made from the same.
+# promotes first. The operators of arrays are built from these, too.
 general_forms: dict[str, tuple[Operation, frozenset, Operation]] = {}
 
 
@@ -113,9 +113,9 @@ def _ordering(name: str, operation: Operation, summary: str, example: str) -> Bi
             return operation(x, y)
         equal = lax.eq(lax.real(x), lax.real(y))
         imaginary = operation(lax.imag(x), lax.imag(y))
-        found = select_where(equal, imaginary, operation(lax.real(x), lax.real(y)), name)
+        result = select_where(equal, imaginary, operation(lax.real(x), lax.real(y)), name)
         weak = get_aval(imaginary).weak_type
-        return convert(found, BOOL, weak)
+        return convert(result, BOOL, weak)
 
     return _row(name, operation, REAL_DTYPES, general, summary, example, ("x", "y"))
 

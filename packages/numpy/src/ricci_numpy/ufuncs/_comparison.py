@@ -35,7 +35,7 @@ from ricci_numpy.arrays._filling import filled
 from ricci_numpy.reductions._axis_reductions import all as _all
 
 from ._binary import add, less_equal, multiply
-from ._makers import BOOLEANS, publish, unary
+from ._factories import BOOLEANS, publish, unary
 from ._unary import imag
 
 __all__ = [
@@ -352,7 +352,7 @@ def isclose(
       A boolean array of the broadcast shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar.
+      TypeError: if an operand is not an array or scalar.
 
     The tolerance is relative to ``b``, so that the arguments are not alike, and ``rtol`` means
     nothing where ``b`` is 0: give an ``atol`` that fits the data. The default of ``rtol`` is for
@@ -486,7 +486,7 @@ def _all_equal(a: Array, b: Array, *, equal_nan: bool) -> Array:
 
 def _equal(a: Array, b: Array, equal_nan: bool) -> Array:
     a, b = promote_args("array_equal", a, b)
-    found = lax.eq(a, b)
+    result = lax.eq(a, b)
     if not equal_nan or a.dtype not in INEXACT_DTYPES:
-        return found
-    return lax.bitwise_or(found, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
+        return result
+    return lax.bitwise_or(result, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))

@@ -1,4 +1,4 @@
-"""Division with remainder: quotients rounded down or to zero, and what is left."""
+"""Division with remainder, rounding down or to zero."""
 
 from functools import reduce
 
@@ -41,7 +41,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       An array of the broadcast shape and of the promoted dtype: of integers, integers.
 
     Raises:
-      TypeError: if an operand is no array or scalar, or complex.
+      TypeError: if an operand is not an array or scalar, or complex.
 
     Integers divided by 0 raise no error and give a number without meaning. Where a divisor may be
     0, replace it first, as in ``x // where(y == 0, 1, y)``.
@@ -75,8 +75,8 @@ def _floor_divide(x1: Array, x2: Array) -> Array:
     if _is_unsigned(dtype):
         return quotient
     differs = lax.ne(lax.sign(x1), lax.sign(x2))
-    rest = lax.rem(x1, x2)
-    down = lax.bitwise_and(differs, lax.ne(rest, constant(rest, 0)))
+    remainders = lax.rem(x1, x2)
+    down = lax.bitwise_and(differs, lax.ne(remainders, constant(remainders, 0)))
     return select_where(down, lax.sub(quotient, constant_like(quotient, 1)), quotient)
 
 
@@ -90,7 +90,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       An array of the broadcast shape and of the promoted dtype.
 
     Raises:
-      TypeError: if an operand is no array or scalar, or complex.
+      TypeError: if an operand is not an array or scalar, or complex.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -111,24 +111,24 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _remainder(x1: Array, x2: Array) -> Array:
     x1, x2 = promote_args_numeric("remainder", x1, x2)
     divisor = _nonzero_divisor(x2)
-    rest = lax.rem(x1, divisor)
-    zero = constant(rest, 0)
-    inexact = lax.ne(rest, zero)
-    differs = lax.ne(lax.lt(rest, zero), lax.lt(divisor, constant(divisor, 0)))
+    remainders = lax.rem(x1, divisor)
+    zero = constant(remainders, 0)
+    inexact = lax.ne(remainders, zero)
+    differs = lax.ne(lax.lt(remainders, zero), lax.lt(divisor, constant(divisor, 0)))
     wrong = lax.bitwise_and(differs, inexact)
-    found = select_where(wrong, lax.add(rest, divisor), rest)
-    return _with_zeros_of(found, divisor) if common_dtype(found)[0] in FLOAT_DTYPES else found
+    result = select_where(wrong, lax.add(remainders, divisor), remainders)
+    return _with_zeros_of(result, divisor) if common_dtype(result)[0] in FLOAT_DTYPES else result
 
 
 @lax.custom_jvp
-def _with_zeros_of(rest: Array, divisor: ArrayLike) -> Array:
-    """Remainders, whose zeros get the sign of the divisor, as the array API standard has it."""
+def _with_zeros_of(remainders: Array, divisor: ArrayLike) -> Array:
+    """Give zero remainders the sign of the divisor, as the array API standard requires."""
     negative = lax.lt(divisor, constant(divisor, 0))
-    signed = select_where(negative, constant_like(rest, -0.0), constant_like(rest, 0))
-    return select_where(lax.eq(rest, constant(rest, 0)), signed, rest)
+    signed = select_where(negative, constant_like(remainders, -0.0), constant_like(remainders, 0))
+    return select_where(lax.eq(remainders, constant(remainders, 0)), signed, remainders)
 
 
-_with_zeros_of.defjvps(lambda t, found, rest, divisor: t, None)
+_with_zeros_of.defjvps(lambda t, result, remainders, divisor: t, None)
 
 
 def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -216,19 +216,21 @@ def _divmod(x1: Array, x2: Array) -> tuple[Array, Array]:
 
 def _float_divmod(x1: Array, x2: Array) -> tuple[Array, Array]:
     """The quotient of floats rounded down, and the remainder."""
-    rest = lax.rem(x1, x2)
-    # The dividend minus the remainder divides without a rest, where rounding the quotient would
-    # be inexact. With a zero or an infinity the array API standard has the quotient itself.
+    remainders = lax.rem(x1, x2)
+    # The dividend minus the remainder is divisible exactly, where rounding the quotient would be
+    # inexact. With a zero or an infinity the array API standard requires the quotient itself.
     size1, size2 = lax.abs(x1), lax.abs(x2)
     quotient_is_whole = _any(
         *(lax.eq(size, constant(size, value)) for size in (size1, size2) for value in (0, np.inf))
     )
-    whole = lax.div(select_where(quotient_is_whole, x1, lax.sub(x1, rest)), x2)
-    wrong = lax.bitwise_and(lax.ne(rest, constant(rest, 0)), lax.ne(lax.sign(x2), lax.sign(rest)))
-    rest = _with_zeros_of(select_where(wrong, lax.add(rest, x2), rest), x2)
+    whole = lax.div(select_where(quotient_is_whole, x1, lax.sub(x1, remainders)), x2)
+    wrong = lax.bitwise_and(
+        lax.ne(remainders, constant(remainders, 0)), lax.ne(lax.sign(x2), lax.sign(remainders))
+    )
+    remainders = _with_zeros_of(select_where(wrong, lax.add(remainders, x2), remainders), x2)
     down = lax.bitwise_and(wrong, lax.bitwise_not(quotient_is_whole))
     whole = select_where(down, lax.sub(whole, constant_like(whole, 1)), whole)
-    return lax.round(whole), rest
+    return lax.round(whole), remainders
 
 
 def _any(*masks: Array) -> Array:

@@ -44,7 +44,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 
     Raises:
       ValueError: if an operand is not of integers.
-      TypeError: if one is no array or scalar.
+      TypeError: if one is not an array or scalar.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -95,7 +95,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
 
     Raises:
       ValueError: if an operand is not of integers.
-      TypeError: if one is no array or scalar.
+      TypeError: if one is not an array or scalar.
 
     Example:
       >>> import ricci.numpy as jnp

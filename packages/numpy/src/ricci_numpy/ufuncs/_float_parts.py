@@ -200,8 +200,8 @@ def _mantissa_and_power(x: Array) -> tuple[Array, Array]:
         lax.shift_right_logical(bits, strong_constant(integer, mantissa)),
         strong_constant(integer, field),
     )
-    kept = lax.bitwise_and(bits, strong_constant(integer, ~(field << mantissa)))
-    half = lax.bitwise_or(kept, strong_constant(integer, (bias - 1) << mantissa))
+    sign_and_fraction = lax.bitwise_and(bits, strong_constant(integer, ~(field << mantissa)))
+    half = lax.bitwise_or(sign_and_fraction, strong_constant(integer, (bias - 1) << mantissa))
     fraction = lax.bitcast_convert_type(half, dtype)
     power = lax.sub(
         convert(exponent, np.dtype("int32")), strong_constant(np.dtype("int32"), bias - 1)
@@ -330,14 +330,14 @@ def nan_to_num(
     Args:
       x: an array.
       copy: ignored; the result is a new array.
-      nan: what replaces NaN.
-      posinf, neginf: what replaces infinities, the largest and smallest floats without them.
+      nan: the value that replaces NaN.
+      posinf, neginf: the values that replace infinities; by default the extreme floats.
 
     Returns:
       An array of the shape and dtype of ``x``.
 
-    This hides where a NaN came from, and does not stop its gradient: the gradient of what made the
-    NaN is NaN times 0. See ``where``.
+    This hides where a NaN came from, and does not stop its gradient: that of the operation which
+    produced the NaN is NaN times 0. See ``where``.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -377,7 +377,7 @@ def _replace(mask: Array, value: Array, x: Array) -> Array:
 
 
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """How many bits of the absolute value of an integer are set.
+    """The number of bits that are set in the absolute value of an integer.
 
     Args:
       x: an integer array or scalar.

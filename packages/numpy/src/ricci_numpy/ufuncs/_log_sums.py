@@ -8,7 +8,7 @@ from ricci_lax.authoring import BinaryFunction, UnaryFunction
 from ricci_numpy._promotion import constant, constant_like, operands, promote_args_inexact
 from ricci_numpy.arrays._selection import select_where
 
-from ._makers import FLOATS, publish
+from ._factories import FLOATS, publish
 
 
 def _log_sum(x1: Array, x2: Array, power: UnaryFunction, scale: float, full_turn: float) -> Array:

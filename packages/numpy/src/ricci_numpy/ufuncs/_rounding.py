@@ -45,7 +45,7 @@ def clip(
       An array of the broadcast shape and of the promoted dtype.
 
     Raises:
-      TypeError: if an operand is no array or scalar.
+      TypeError: if an operand is not an array or scalar.
       ValueError: for complex numbers.
 
     Example:
@@ -63,8 +63,8 @@ def clip(
     """
     if arr is None:
         raise ValueError("clip: the array to limit is missing.")
-    given = operands("clip", *[x for x in (arr, min, max) if x is not None])
-    return _clip(*given, lower=min is not None)
+    arguments = operands("clip", *[x for x in (arr, min, max) if x is not None])
+    return _clip(*arguments, lower=min is not None)
 
 
 @composite("clip")
@@ -89,7 +89,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
       An array of the shape and dtype of ``a``.
 
     Raises:
-      TypeError: if ``a`` is no array or ``decimals`` no int.
+      TypeError: if ``a`` is not an array or ``decimals`` is not an int.
       ValueError: for booleans.
       NotImplementedError: for integers and negative ``decimals``.
 
@@ -132,8 +132,8 @@ def _rounded(x: Array, decimals: int) -> Array:
     if dtype.itemsize < 4:
         x = convert(x, np.dtype("float32"))
     factor = constant(x, 10.0**decimals)
-    found = lax.div(lax.round(lax.mul(x, factor), even), factor)
-    return found if found.dtype == dtype else convert(found, dtype)
+    result = lax.div(lax.round(lax.mul(x, factor), even), factor)
+    return result if result.dtype == dtype else convert(result, dtype)
 
 
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:

@@ -68,8 +68,8 @@ def _angle(z: Array, *, deg: bool) -> Array:
         if not is_float or not z.shape:
             z = convert(z, z.dtype if is_float and z.dtype.itemsize > wide.itemsize else wide)
         parts = lax.full_like(z, 0), z
-    found = lax.atan2(*parts)
-    return rad2deg(found) if deg else found
+    radians = lax.atan2(*parts)
+    return rad2deg(radians) if deg else radians
 
 
 # (-1)**n / (2n + 1)!, from the highest power to the constant.
@@ -204,13 +204,13 @@ def unwrap(
     elif hasattr(type(turn), "aval"):
         half, ends_meet = floor_divide(turn, 2), None
     else:
-        half, rest = divmod(int(turn), 2)
-        ends_meet = rest == 0
-    # What has no elements is returned as it is.
+        half, odd = divmod(int(turn), 2)
+        ends_meet = odd == 0
+    # An empty array is returned unchanged.
     p = convert(p, dtype, p.weak_type and not p.size)
     (axis,) = reduced_axes("unwrap", axis, p.ndim)
-    given = (p, turn, half) if discont is None else (p, turn, half, discont)
-    return _unwrap(*given, axis=axis, ends_meet=ends_meet)
+    arguments = (p, turn, half) if discont is None else (p, turn, half, discont)
+    return _unwrap(*arguments, axis=axis, ends_meet=ends_meet)
 
 
 @composite("unwrap")
@@ -223,7 +223,7 @@ def _unwrap(
     axis: int,
     ends_meet: bool | None,
 ) -> Array:
-    """Unwrap with the half of the period; ``ends_meet``: whether that is exact, if it is known."""
+    """Unwrap; ``ends_meet`` is whether ``half`` is exactly half the period, ``None`` if traced."""
     n = p.shape[axis]
     dtype = p.dtype
     if n == 0:

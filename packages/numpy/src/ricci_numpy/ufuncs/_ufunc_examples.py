@@ -1,4 +1,4 @@
-"""What the documentation of elementwise functions says beyond their rows in the tables.
+"""Examples, notes and see-also entries of elementwise functions.
 
 A function without an example here shows the one in its row.
 """
@@ -238,7 +238,7 @@ Array(255, dtype=uint8)""",
 Array([0.   , 0.762, 1.   ], dtype=float32)""",
 }
 
-# What goes wrong in practice.
+# Common pitfalls.
 NOTES = {
     "abs": """\
 The least integer has no opposite: ``abs`` of int8 -128 is -128.""",
@@ -252,13 +252,13 @@ The slope at 0 is infinite, and 0 times it is NaN: the gradient of ``sqrt(sum(x 
 is NaN, as that of ``linalg.norm``.""",
 }
 
-# What is easily mistaken for it, or serves better.
+# Similar functions.
 NEIGHBOURS = {
-    "arctan": "``arctan2``, which knows the quadrant.",
+    "arctan": "``arctan2``, which returns the right quadrant.",
     "arctan2": "``angle``, of complex numbers.",
     "ceil": "``floor``, ``trunc``, ``round``.",
     "divide": "``floor_divide`` and ``remainder``, which keep integers.",
-    "equal": "``isclose``, with a tolerance; ``array_equal``, one answer for two arrays.",
+    "equal": "``isclose``, with a tolerance; ``array_equal``, one boolean for two arrays.",
     "exp": "``expm1``; ``logaddexp`` and ``scipy.special.logsumexp`` for sums of exponentials.",
     "floor": "``ceil``, ``trunc``, ``round``; ``floor_divide``.",
     "isnan": "``isfinite``; ``nan_to_num``, which replaces them.",

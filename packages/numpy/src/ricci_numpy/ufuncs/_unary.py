@@ -25,7 +25,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._creation import asarray
 
-from ._makers import BOOLEANS, FLOATS, alias, publish, unary
+from ._factories import BOOLEANS, FLOATS, alias, publish, unary
 
 __all__ = [
     "abs",
@@ -111,12 +111,12 @@ _log10_of_e = float(np.log10(np.e))
 
 
 def _log10(x: Array) -> Array:
-    found = lax.log(x)
-    if found.dtype in COMPLEX_DTYPES:
-        parts = lax.real(found), lax.imag(found)
+    logarithm = lax.log(x)
+    if logarithm.dtype in COMPLEX_DTYPES:
+        parts = lax.real(logarithm), lax.imag(logarithm)
         factor = strong_constant(parts[0].dtype, _log10_of_e)
         return lax.complex(*(lax.mul(part, factor) for part in parts))
-    return lax.mul(found, strong_constant(found.dtype, _log10_of_e))
+    return lax.mul(logarithm, strong_constant(logarithm.dtype, _log10_of_e))
 
 
 def _reciprocal(x: Array) -> Array:
@@ -207,7 +207,7 @@ def _or_itself(
     argument: str,
     result: str,
 ) -> UnaryFunction:
-    """A function that leaves arrays of the dtypes ``unchanged`` as they are."""
+    """A function that returns arrays of the dtypes ``unchanged`` as they are."""
 
     def general(x):
         (x,) = operands(name, x)
@@ -274,7 +274,7 @@ square: UnaryFunction = publish(
 
 
 def truth(x: ArrayLike) -> ArrayLike:
-    """Whether elements are not zero; booleans, Python's included, are returned as they are."""
+    """Whether elements are not zero; booleans, Python's included, are returned unchanged."""
     if type(x) is bool or getattr(x, "dtype", None) == BOOL:
         return x
     return lax.ne(x, constant(x, 0))

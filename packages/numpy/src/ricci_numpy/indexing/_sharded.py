@@ -1,9 +1,9 @@
-"""Indexing arrays that are divided over devices, without gathering them.
+"""Indexing of sharded arrays without gathering them.
 
-XLA gathers the whole operand of a ``dynamic_slice`` along a dimension that is divided. Of a
-``gather`` of single positions each device looks up those that it has, and only the result is
-exchanged. Programs that are being traced keep ``dynamic_slice``, as a loop over a divided dimension
-is better off with one exchange than with one in each step.
+XLA gathers the whole operand of a ``dynamic_slice`` along a sharded dimension. Of a ``gather`` of
+single positions each device looks up those in its shard, and only the result is exchanged. Jaxprs
+have ``dynamic_slice`` nevertheless: in a loop over a sharded dimension, gathering the operand once
+is faster than an exchange in each step.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite
 
 
-def is_divided(x: Array) -> bool:
-    """Whether devices hold different parts of an array. Arrays that are not committed are whole."""
+def is_sharded(x: Array) -> bool:
+    """Whether devices hold different parts of an array; uncommitted arrays are on one device."""
     return getattr(x, "_committed", False) and not x.sharding.is_fully_replicated
 
 
 def _looked_up(x: Array, start: ArrayLike, form: tuple, axis: int) -> Array:
-    """The positions of a window along one dimension, which stays, by their numbers."""
+    """The elements of a window along one dimension, which is not removed, by ``gather``."""
     span, stride, is_reversed, _ = form
     steps = np.arange(0, span, stride, dtype=np.int32)
     steps = steps[::-1] if is_reversed else steps
@@ -37,14 +37,14 @@ def _looked_up(x: Array, start: ArrayLike, form: tuple, axis: int) -> Array:
 
 
 @composite("getitem")
-def divided_windows(x: Array, *starts: ArrayLike, forms: tuple) -> Array:
+def sharded_windows(x: Array, *starts: ArrayLike, forms: tuple) -> Array:
     """Windows of an array, in the forms of ``_brackets``."""
-    given = iter(starts)
+    remaining = iter(starts)
     axis = 0
     for form in (f for f in forms if f is not None):
         span, stride, is_reversed, is_squeezed = form
         if is_squeezed or span != x.shape[axis]:
-            x = _looked_up(x, next(given), form, axis)
+            x = _looked_up(x, next(remaining), form, axis)
         elif stride != 1:
             x = _looked_up(x, np.int32(0), form, axis)
         elif is_reversed:
@@ -57,6 +57,6 @@ def _with_dimensions(x: Array, forms: Sequence[tuple | None]) -> Array:
     """Remove the dimensions of ints and add those of ``None``."""
     squeezed = [d for d, f in enumerate(f for f in forms if f is not None) if f[3]]
     x = lax.squeeze(x, squeezed) if squeezed else x
-    kept = [form for form in forms if form is None or not form[3]]
-    added = [d for d, form in enumerate(kept) if form is None]
+    result_forms = [form for form in forms if form is None or not form[3]]
+    added = [d for d, form in enumerate(result_forms) if form is None]
     return lax.expand_dims(x, added) if added else x

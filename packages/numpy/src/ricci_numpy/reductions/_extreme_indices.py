@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 
-def place_of_extreme(
+def index_of_extreme(
     name: str,
     a: ArrayLike,
     axis: int | None,
@@ -45,7 +45,7 @@ def place_of_extreme(
     return step(a, axis=axis, keepdims=bool(keepdims))
 
 
-def _place(a: Array, find: Primitive, *, axis: int | None, keepdims: bool) -> Array:
+def _index(a: Array, find: Primitive, *, axis: int | None, keepdims: bool) -> Array:
     along = a if axis is not None or a.ndim == 1 else lax.reshape(a, (a.size,))
     result = find.bind(along, axes=(axis or 0,), index_dtype=python_scalar_dtype(int))
     if not keepdims:
@@ -55,12 +55,12 @@ def _place(a: Array, find: Primitive, *, axis: int | None, keepdims: bool) -> Ar
 
 @inlined("argmax")
 def _argmax(a: Array, **settings: Any) -> Array:
-    return _place(a, lax.argmax_p, **settings)
+    return _index(a, lax.argmax_p, **settings)
 
 
 @inlined("argmin")
 def _argmin(a: Array, **settings: Any) -> Array:
-    return _place(a, lax.argmin_p, **settings)
+    return _index(a, lax.argmin_p, **settings)
 
 
 def argmax(
@@ -78,11 +78,11 @@ def argmax(
       An array of integers of the shape of ``a`` without the axis.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if there are no elements, or the axis is out of bounds.
 
-    Among equal elements the first counts. The index has no gradient; ``nn.softmax`` is what is
-    trained in its place.
+    Among equal elements the first counts. The index has no gradient; ``nn.softmax`` is a
+    differentiable replacement.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -98,7 +98,7 @@ def argmax(
 
     Source: numpy.argmax.
     """
-    return place_of_extreme("argmax", a, axis, out, keepdims, _argmax)
+    return index_of_extreme("argmax", a, axis, out, keepdims, _argmax)
 
 
 def argmin(
@@ -119,4 +119,4 @@ def argmin(
 
     Source: numpy.argmin.
     """
-    return place_of_extreme("argmin", a, axis, out, keepdims, _argmin)
+    return index_of_extreme("argmin", a, axis, out, keepdims, _argmin)

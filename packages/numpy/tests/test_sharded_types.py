@@ -1,4 +1,4 @@
-"""Operands that broadcast are divided as the other operands' types are."""
+"""Shardings in the types of operands that broadcast."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from ricci_ir import ShapedArray, ShardingTypeError, make_type_sharding, trace_t
 
 
 class Mesh:
-    """What rules read of a mesh."""
+    """The attributes of a mesh that rules read."""
 
     shape = {"x": 2, "y": 4}
 
@@ -25,7 +25,7 @@ def result_type(function, *avals):
     return str(jaxpr.outvars[0].aval)
 
 
-DIVIDED = typed((8, 4), "x", "y")
+SHARDED = typed((8, 4), "x", "y")
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ DIVIDED = typed((8, 4), "x", "y")
         lambda a, row, whole: jnp.nan_to_num(a),
     ],
 )
-def test_operands_are_divided_as_the_others(function):
-    avals = DIVIDED, typed((4,), "y"), typed((8, 4))
+def test_result_is_sharded_as_the_sharded_operands(function):
+    avals = SHARDED, typed((4,), "y"), typed((8, 4))
     assert result_type(function, *avals) == "float32[8@x,4@y]"
 
 
-def test_operands_that_are_divided_otherwise_are_refused():
+def test_differently_sharded_operands_raise():
     with pytest.raises(ShardingTypeError, match="where|select_n"):
-        result_type(lambda a, b: jnp.where(a > 0, a, b), DIVIDED, typed((8, 4), "x", ""))
+        result_type(lambda a, b: jnp.where(a > 0, a, b), SHARDED, typed((8, 4), "x", ""))

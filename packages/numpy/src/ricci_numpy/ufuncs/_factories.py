@@ -1,9 +1,9 @@
 """Factories of elementwise functions, each with a fast path for operands that need no promotion.
 
 Most calls take arrays of one type, or an array and a Python scalar. The fast path recognises them
-by the identity of types and dtypes, which are interned, and passes them to the operation as they
-are; other operands go through the checks and conversions of ``_promotion``. An object that wraps
-an array and forwards its attributes is no array: its class has no ``aval``.
+by the identity of types and dtypes, which are interned, and passes them to the operation unchanged;
+other operands go through the checks and conversions of ``_promotion``. An object that wraps an
+array and forwards its attributes is not an array: its class has no ``aval``.
 """
 
 import inspect
@@ -33,7 +33,7 @@ from ._ufunc_examples import EXAMPLES, NEIGHBOURS, NOTES
 Operation = Callable[..., Array]
 
 _FIRST_CALLS = 3
-# By function and types, how many calls have been done in steps.
+# By function and types, the number of calls that ran operation by operation.
 _calls: Cache[tuple[str, Any, Any], int] = Cache("first calls of promoted operands", 1024)
 
 
@@ -84,7 +84,7 @@ def binary(
             kind = type(x)
             if kind is not float and kind is not int:
                 try:
-                    # Classes of arrays have this; other objects may make it at a price.
+                    # Classes of arrays have this; other objects may compute it at a cost.
                     type(x).aval, type(y).aval  # pyright: ignore[reportUnusedExpression]
                     a = x.aval
                     b = y.aval
@@ -121,10 +121,10 @@ def binary(
 def in_one_step(name: str, general: Operation) -> Operation:
     """``general`` of two arrays as one dispatch, where operations are not recorded.
 
-    An array whose rank or dtype is promoted would be moved or converted by a dispatch of its own,
-    which costs as much as the operation. What is called once or twice is done in steps, since a
-    backend may have ways to do a single step without compiling. Option
-    ``jax_numpy_rank_promotion`` speaks up in each call, so that a program kept by types is no use.
+    Promoting an array's rank or dtype by a separate dispatch costs as much as the operation. The
+    first calls run operation by operation, since a backend may run a single one without compiling.
+    Option ``jax_numpy_rank_promotion`` warns in each call, so executables cached by types would not
+    do.
     """
     step = inlined(name)(general)
 
@@ -157,29 +157,29 @@ def publish[F: UnaryFunction | BinaryFunction](
     *parameters: str,
     gives: str = "",
 ) -> F:
-    """Give a function made from a row of a table its name, signature and documentation.
+    """Give a function built from a row of a table its name, signature and documentation.
 
     Args:
       function: the function, which is returned.
-      summary: a sentence on what it computes.
+      summary: a sentence that describes its result.
       example: an expression of ``jnp``; a row of ``EXAMPLES`` takes its place.
       result: the value of the example, as it is printed.
       parameters: the names of the positional arguments.
       gives: of which dtype the result is; by default that of a single operand.
     """
-    made: Any = function
-    made.__name__ = made.__qualname__ = name
-    made.__module__ = "ricci_numpy"
-    made.__signature__ = _signature(parameters)
+    target: Any = function
+    target.__name__ = target.__qualname__ = name
+    target.__module__ = "ricci_numpy"
+    target.__signature__ = _signature(parameters)
     arguments = f"{', '.join(parameters)}: {_OPERANDS[len(parameters)]}"
     shape = f"the shape of ``{parameters[0]}``" if len(parameters) == 1 else "the broadcast shape"
     lines = EXAMPLES.get(name, f">>> {example}\n{result}").replace("\n", "\n  ")
     note = f"\n\n{NOTES[name]}" if name in NOTES else ""
     see = f"\n\nSee also:\n  {NEIGHBOURS[name]}" if name in NEIGHBOURS else ""
-    made.__doc__ = (
+    target.__doc__ = (
         f"{summary}\n\nArgs:\n  {arguments}\n\nReturns:\n  An array of {shape}, "
-        f"{gives or 'of the same dtype'}.\n\nRaises:\n  TypeError: if an operand is no array or "
-        f"scalar, or of a dtype that this is not defined for.{note}\n\nExample:\n"
+        f"{gives or 'of the same dtype'}.\n\nRaises:\n  TypeError: if an operand is not an array "
+        f"or scalar, or of an unsupported dtype.{note}\n\nExample:\n"
         f"  >>> import ricci.numpy as jnp\n  {lines}{see}\n\nSource: numpy.{name}."
     )
     return function
@@ -201,10 +201,12 @@ def _signature(names: tuple[str, ...]) -> inspect.Signature:
 
 def alias[F: UnaryFunction | BinaryFunction](function: F, name: str) -> F:
     """The same function under another name."""
-    made: Any = function
-    copy: Any = FunctionType(made.__code__, made.__globals__, name, None, made.__closure__)
-    copy.__qualname__, copy.__module__ = name, made.__module__
-    copy.__doc__ = made.__doc__.replace(f"jnp.{made.__name__}(", f"jnp.{name}(")
-    copy.__kwdefaults__, copy.__defaults__ = made.__kwdefaults__, made.__defaults__
-    copy.__dict__.update(made.__dict__)
+    original: Any = function
+    copy: Any = FunctionType(
+        original.__code__, original.__globals__, name, None, original.__closure__
+    )
+    copy.__qualname__, copy.__module__ = name, original.__module__
+    copy.__doc__ = original.__doc__.replace(f"jnp.{original.__name__}(", f"jnp.{name}(")
+    copy.__kwdefaults__, copy.__defaults__ = original.__kwdefaults__, original.__defaults__
+    copy.__dict__.update(original.__dict__)
     return copy
