@@ -69,7 +69,7 @@ CEILINGS = {
     "random": Ceiling(0, 0, 0),
     "reference": Ceiling(1, 25, 0),
     "ricci": Ceiling(45, 27, 6),
-    "scipy": Ceiling(16, 58, 3),
+    "scipy": Ceiling(0, 0, 0),
     "sparse": Ceiling(0, 0, 0),
     "stablehlo": Ceiling(10, 37, 4),
     "storage": Ceiling(0, 0, 0),

@@ -1,4 +1,4 @@
-"""What holds of factors, functions of matrices and solvers, whatever their values."""
+"""Laws of factorizations, matrix functions and solvers."""
 
 import numpy as np
 import pytest
@@ -110,6 +110,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
-def test_refused_arguments(call, error, message):
+def test_invalid_arguments_raise(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -1,4 +1,4 @@
-"""``odeint``: solutions, their derivatives, and the parts of its method."""
+"""``odeint``: solutions, their derivatives, and the functions of a Runge-Kutta step."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def exact(x, rate, times):
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_solutions_in_both_widths_and_ways(wide):
+def test_solutions_in_both_widths_eager_and_jitted(wide):
     tolerance = 1e-7 if wide else 2e-5
     with enable_x64(wide):
         x = jnp.array([1.0, -2.0])
@@ -111,12 +111,12 @@ def test_limits_of_steps():
         ),
     ],
 )
-def test_mistakes_are_named(call, error, message):
+def test_invalid_arguments_raise(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
 
-def test_the_parts_of_the_method():
+def test_functions_of_the_runge_kutta_step():
     # The numbers are JAX's, up to the two small ones, which are rounding there.
     y0, f0, dt = np.float32([1.0, 2.0]), np.float32([0.0, 0.0]), np.float32(0.1)
     y1, f1, error, k = runge_kutta_step(lambda y, t: -y * t, y0, f0, np.float32(0.0), dt)

@@ -1,4 +1,4 @@
-"""Functions of Python's numbers, inside of programs: as of arrays, not by Python's arithmetic."""
+"""Functions of Python numbers under jit compute as on arrays, not by Python arithmetic."""
 
 import inspect
 import itertools
@@ -42,7 +42,7 @@ def sum_of(results):
 
 
 @pytest.mark.parametrize(("name", "f"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
-def test_a_program_takes_numbers_as_it_takes_arrays(name, f):
+def test_jit_computes_python_numbers_as_arrays(name, f):
     tried = 0
     for count in (1, 2, 3, 4):
         for numbers in itertools.product(NUMBERS[: 5 - count], repeat=count):
@@ -59,7 +59,7 @@ def test_a_program_takes_numbers_as_it_takes_arrays(name, f):
     assert tried
 
 
-def test_zero_is_divided_by_as_arrays_are():
+def test_division_by_a_python_zero_is_that_of_arrays():
     assert jit(lambda: grad(special.xlogy, 1)(1.0, 0.0))() == jnp.inf
     assert jit(lambda: stats.norm.cdf(1.0, 0, 0))() == 1
     assert jnp.isnan(jit(lambda: stats.norm.pdf(0, 0, 0))())

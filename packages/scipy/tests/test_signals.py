@@ -1,4 +1,4 @@
-"""What holds of transforms, windows, minima and rotations, whatever their values."""
+"""Laws of transforms, windows, minima and rotations."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_cosine_transform_is_its_sum():
     np.testing.assert_allclose(fft.dct(X[:9]), matrix @ X[:9], atol=1e-5)
 
 
-def test_lines_are_taken_out():
+def test_detrend_removes_lines():
     line = np.concatenate([np.arange(30.0), 5 - np.arange(20.0)]).astype(np.float32)
     assert np.abs(signal.detrend(line, bp=30)).max() < 1e-4
 
@@ -54,7 +54,7 @@ def test_minimum_of_a_curved_valley(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_minimum_is_no_success(method):
+def test_minimize_without_a_minimum_is_not_a_success(method):
     found = optimize.minimize(lambda x: jnp.sum(x) * np.nan, np.zeros(2, np.float32), method=method)
     assert not found.success
 
@@ -67,7 +67,7 @@ def test_interpolation_of_a_plane_is_exact():
     np.testing.assert_allclose(found, points[:, 0] - 2 * points[:, 1], atol=1e-6)
 
 
-def test_places_outside_take_the_mode():
+def test_map_coordinates_outside_follows_the_mode():
     found = ndimage.map_coordinates(np.float32([1.0, 2.0]), [np.float32([-5.0, 9.0])], 1, "nearest")
     assert found.tolist() == [1.0, 2.0]
 
@@ -109,6 +109,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
-def test_refused_arguments(call, error, message):
+def test_invalid_arguments_raise(call, error, message):
     with pytest.raises(error, match=message):
         call()

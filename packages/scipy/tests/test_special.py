@@ -1,4 +1,4 @@
-"""Special functions: recorded values of SciPy, derivatives, dtypes, refused arguments.
+"""Special functions: recorded values of SciPy, derivatives, dtypes, invalid arguments.
 
 ``data/special.json`` holds what SciPy computes in float64; a row is arguments and results.
 """
@@ -120,7 +120,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
-def test_refused_arguments(call, error, message):
+def test_invalid_arguments_raise(call, error, message):
     with pytest.raises(error, match=message):
         call()
 

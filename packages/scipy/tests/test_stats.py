@@ -1,4 +1,4 @@
-"""Distributions and statistics: recorded values of SciPy, laws, documentation, refusals.
+"""Distributions and statistics: recorded values of SciPy, laws, documentation, invalid arguments.
 
 ``data/stats.json`` holds what SciPy computes in float64; a row is points, parameters and results.
 """
@@ -132,7 +132,7 @@ def test_ranks_without_an_axis_are_a_vector(shape):
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3)])
-def test_no_element_is_the_most_frequent(shape):
+def test_mode_of_an_empty_array(shape):
     values, counts = stats.mode(np.zeros(shape, np.float32))
     assert values.shape == counts.shape == shape[1:]
     assert np.isnan(values).all() and not counts.any()
@@ -216,7 +216,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
-def test_refused_arguments(call, error, message):
+def test_invalid_arguments_raise(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
@@ -260,7 +260,7 @@ def test_values_at_the_ends_of_the_range(call, expected):
     assert float(call()) == pytest.approx(expected, rel=1e-5)
 
 
-def test_slopes_far_out_are_numbers():
+def test_slopes_far_out_are_not_nan():
     assert float(grad(stats.cauchy.logsf)(np.float32(1e30))) == pytest.approx(-1e-30, rel=1e-5)
     assert float(grad(stats.cauchy.ppf)(np.float32(0.1))) == pytest.approx(
         np.pi / np.sin(0.1 * np.pi) ** 2, rel=1e-5

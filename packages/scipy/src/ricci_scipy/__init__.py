@@ -36,6 +36,6 @@ __all__ = [
     "stats",
 ]
 
-# One namespace costs the import of that one.
-if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
+# Namespaces are imported when first used.
+if not _typing.TYPE_CHECKING:  # type checkers would accept any attribute
     __getattr__, __dir__ = lazy_names(globals(), {name: f".{name}" for name in __all__})

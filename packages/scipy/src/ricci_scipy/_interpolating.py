@@ -26,7 +26,7 @@ def _reflect(i: Array, size: int) -> Array:
     return jnp.floor_divide(_mirror(2 * i + 1, 2 * size + 1), 2)
 
 
-# By mode, the index of the element that a given index stands for.
+# By mode, the index of the element to read for an index out of bounds.
 _INDICES: dict[str, Callable[[Array, int], Array]] = {
     "constant": lambda i, size: i,
     "nearest": lambda i, size: jnp.clip(i, 0, size - 1),
@@ -60,7 +60,7 @@ def map_coordinates(
     Raises:
       ValueError: if there are not n arrays of coordinates.
       NotImplementedError: for another order or mode.
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -81,12 +81,12 @@ def map_coordinates(
         )
     if mode not in _INDICES:
         raise NotImplementedError(
-            f"map_coordinates: mode={mode!r} is not available; there are "
+            f"map_coordinates: mode={mode!r} is not available; the modes are "
             f"{', '.join(map(repr, _INDICES))}."
         )
     if order not in (0, 1):
         raise NotImplementedError(
-            f"map_coordinates: order={order!r} is not available; there are 0 and 1."
+            f"map_coordinates: order={order!r} is not available; it must be 0 or 1."
         )
     return _mapped(x, cval, *places, order=int(order), mode=mode)
 
@@ -130,7 +130,7 @@ def _around(place: Array, order: int) -> list[tuple[Array, Array | None]]:
 
 
 class RegularGridInterpolator:
-    """Interpolation of a function that is known on a grid.
+    """Interpolation of a function with values on a grid.
 
     Args:
       points: for each dimension of the grid, a vector of ascending coordinates.
@@ -165,8 +165,8 @@ class RegularGridInterpolator:
         _check_method(method)
         if bounds_error:
             raise NotImplementedError(
-                "RegularGridInterpolator: bounds_error=True is not available, since values are not "
-                "known while tracing. Check the points before, or use fill_value."
+                "RegularGridInterpolator: bounds_error=True is not available, since values are "
+                "traced. Check the points before, or use fill_value."
             )
         self.method = method
         self.bounds_error = bounds_error
@@ -190,8 +190,8 @@ class RegularGridInterpolator:
                 f"values, of shape {values.shape}; got shapes {[p.shape for p in self.grid]}."
             )
         for i, p in enumerate(self.grid):
-            known = p.concrete() if isinstance(p, Tracer) else p
-            if known is not None and not np.all(np.diff(np.asarray(known)) > 0):
+            concrete = p.concrete() if isinstance(p, Tracer) else p
+            if concrete is not None and not np.all(np.diff(np.asarray(concrete)) > 0):
                 raise ValueError(
                     f"RegularGridInterpolator: the points of dimension {i} must ascend strictly."
                 )
@@ -218,10 +218,10 @@ class RegularGridInterpolator:
             raise ValueError(
                 f"RegularGridInterpolator: points need {ndim} coordinates, got shape {xi.shape}."
             )
-        found = _interpolated(self.values, xi.reshape(-1, ndim), *self.grid, method=method)
+        result = _interpolated(self.values, xi.reshape(-1, ndim), *self.grid, method=method)
         if self.fill_value is not None:
-            found = _outside(found, xi.reshape(-1, ndim), self.grid, self.fill_value)
-        return found.reshape(*xi.shape[:-1], *self.values.shape[ndim:])
+            result = _outside(result, xi.reshape(-1, ndim), self.grid, self.fill_value)
+        return result.reshape(*xi.shape[:-1], *self.values.shape[ndim:])
 
 
 def _check_method(method: str) -> None:
@@ -231,17 +231,17 @@ def _check_method(method: str) -> None:
         )
 
 
-def _outside(found: Array, xi: Array, grid: Sequence[Array], fill: ArrayLike) -> Array:
-    """``found``, with ``fill`` at the points outside of the grid."""
+def _outside(values: Array, xi: Array, grid: Sequence[Array], fill: ArrayLike) -> Array:
+    """``values``, with ``fill`` at the points outside of the grid."""
     ends = jnp.stack([p[0] for p in grid]), jnp.stack([p[-1] for p in grid])
     low, high = (jnp.broadcast_to(end, xi.shape) for end in ends)
     is_out = jnp.any(jnp.logical_or(xi < low, xi > high), axis=-1)
-    return jnp.where(is_out.reshape(-1, *[1] * (found.ndim - 1)), fill, found)
+    return jnp.where(is_out.reshape(-1, *[1] * (values.ndim - 1)), fill, values)
 
 
 @inlined("interpolate")
 def _interpolated(values: Array, xi: Array, *grid: Array, method: str) -> Array:
-    """The values at the points ``xi``: of the nearest corner of their cell, or the weighted sum."""
+    """The values at the points ``xi``: of the nearest corner of the cell, or multilinear."""
     cells, shares = [], []
     for d, points in enumerate(grid):
         i = jnp.clip(jnp.searchsorted(points, xi[:, d]) - 1, 0, points.shape[0] - 2)

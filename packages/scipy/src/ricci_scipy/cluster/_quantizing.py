@@ -17,7 +17,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
       The indices of the codes, int32 of shape ``(m,)``, and the distances to them.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if ranks or numbers of features differ.
 
     Example:

@@ -33,7 +33,7 @@ def _fitted(name: str, x: Array, sizes: dict[int, int]) -> Array:
 
 
 def _transform(name: str, x: Array, axes: tuple[int, ...], norm: str | None) -> Array:
-    """Apply the transform called ``name`` along axes, to real and imaginary parts by themselves."""
+    """Apply the transform called ``name`` along axes, to real and imaginary parts separately."""
     if jnp.iscomplexobj(x):
         parts = [_transform(name, part, axes, norm) for part in (x.real, x.imag)]
         return lax.complex(*parts)
@@ -63,11 +63,11 @@ def _forward(x: Array, *, axis: int, ortho: bool) -> Array:
     order = np.concatenate([np.arange(0, n, 2), np.arange(1, n, 2)[::-1]])
     spectrum = jnp.fft.fft(x[..., order])
     turns = jnp.asarray(2 * _turns(n, -1), spectrum.dtype)
-    found = (spectrum * jnp.broadcast_to(turns, spectrum.shape)).real
+    result = (spectrum * jnp.broadcast_to(turns, spectrum.shape)).real
     if ortho:
-        weights = jnp.asarray(_weights(n), found.dtype)
-        found = found * jnp.broadcast_to(weights, found.shape)
-    return jnp.moveaxis(found, -1, axis)
+        weights = jnp.asarray(_weights(n), result.dtype)
+        result = result * jnp.broadcast_to(weights, result.shape)
+    return jnp.moveaxis(result, -1, axis)
 
 
 @inlined("idct")
@@ -81,8 +81,8 @@ def _backward(x: Array, *, axis: int, ortho: bool) -> Array:
     turns = jnp.asarray(_turns(n, 1) / 2, spectrum.dtype)
     spectrum = spectrum * jnp.broadcast_to(turns, spectrum.shape)
     order = np.concatenate([np.arange(0, n, 2), np.arange(1, n, 2)[::-1]])
-    found = jnp.fft.ifft(spectrum).real[..., np.argsort(order)]
-    return jnp.moveaxis(found, -1, axis)
+    result = jnp.fft.ifft(spectrum).real[..., np.argsort(order)]
+    return jnp.moveaxis(result, -1, axis)
 
 
 def _one(name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: str | None) -> Array:
@@ -128,7 +128,7 @@ def dct(
       A float array of the shape of ``x``, with ``n`` elements along the axis.
 
     Raises:
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
       ValueError: if an axis does not exist, or the norm is unknown.
       NotImplementedError: for another type.
 

@@ -108,7 +108,7 @@ if TYPE_CHECKING:
 
 
 def unlisted(*args: ArrayLike) -> list[ArrayLike]:
-    """Operands, of which nested lists are made arrays, as in SciPy."""
+    """Convert nested lists among the operands to arrays, as SciPy does."""
     return [jnp.asarray(x) if isinstance(x, list | tuple) else x for x in args]
 
 
@@ -132,7 +132,7 @@ def cholesky(
       Factors of the shape of ``a``; NaN for a matrix that is not positive definite.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square.
 
     Example:
@@ -173,7 +173,7 @@ def svd(
       ``u``, ``s`` in descending order, ``vh``; without ``compute_uv`` only ``s``.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
 
     Example:
       >>> import numpy as np
@@ -183,8 +183,8 @@ def svd(
 
     Source: scipy.linalg.svd.
     """
-    found = _svd(*from_lists("svd", a), full_matrices=full_matrices, compute_uv=compute_uv)
-    return found
+    factors = _svd(*from_lists("svd", a), full_matrices=full_matrices, compute_uv=compute_uv)
+    return factors
 
 
 @composite("_svd")
@@ -214,7 +214,7 @@ def qr(
       columns: ``a[:, p] = q @ r``.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if the mode is unknown.
 
     Example:
@@ -228,8 +228,8 @@ def qr(
     """
     if mode not in ("full", "r", "economic"):
         raise ValueError(f"qr: mode={mode!r} is unknown; it is 'full', 'economic' or 'r'.")
-    found = _qr(*from_lists("qr", a), is_full=mode in ("full", "r"), pivoting=bool(pivoting))
-    return tuple(found[1:]) if mode == "r" else tuple(found)
+    factors = _qr(*from_lists("qr", a), is_full=mode in ("full", "r"), pivoting=bool(pivoting))
+    return tuple(factors[1:]) if mode == "r" else tuple(factors)
 
 
 @composite("_qr")
@@ -252,7 +252,7 @@ def lu(
       its diagonal, and ``u`` of shape ``(..., k, n)``, upper triangular, where k is min(m, n).
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
 
     Example:
       >>> import numpy as np
@@ -309,7 +309,7 @@ def eigh(
 
     Raises:
       NotImplementedError: if ``b``, ``eigvals`` or another ``type`` is given.
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square.
 
     Example:
@@ -358,7 +358,7 @@ def polar(
       positive semidefinite.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if ``side`` or ``method`` is unknown, or ``a`` has less than 2 dimensions.
       NotImplementedError: if the method is ``"qdwh"`` and the shape is not one that it takes.
 
@@ -422,7 +422,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
       ``t`` and ``z``, of the shape of ``a``.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square, or ``output`` is unknown.
 
     Example:
@@ -462,7 +462,7 @@ def hessenberg(
       ``h`` of the shape of ``a``, or ``h`` and ``q``.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square.
 
     Example:
@@ -506,7 +506,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
       Complex matrices ``t`` and ``z`` with ``Z @ T @ Zᴴ = z @ t @ zᴴ``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if they do not hold square matrices of one size.
 
     Example:

@@ -61,10 +61,10 @@ _ORDERS = {
 
 def _coefficients(order: int) -> list[float]:
     """The coefficients of Padé's numerator, by ascending powers; the last one is scaled to 1."""
-    found = [1.0]
+    coefficients = [1.0]
     for k in range(order, 0, -1):
-        found.append(found[-1] * k * (2 * order - k + 1) / (order - k + 1))
-    return found[::-1]
+        coefficients.append(coefficients[-1] * k * (2 * order - k + 1) / (order - k + 1))
+    return coefficients[::-1]
 
 
 def _dot(x: ArrayLike, y: ArrayLike) -> Array:
@@ -72,7 +72,7 @@ def _dot(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def _pade(order: int) -> Callable[[Array], tuple[Array, Array]]:
-    """A function that gives the odd and the even part of Padé's numerator at a matrix."""
+    """Return the function of a matrix that computes the odd and even parts of Padé's numerator."""
     c = _coefficients(order)
 
     def parts(a: Array) -> tuple[Array, Array]:
@@ -141,7 +141,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
       An array of the shape of ``A``.
 
     Raises:
-      TypeError: if ``A`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``A`` is not an array, or has a dtype of 16 bits or less.
       ValueError: if its matrices are not square.
 
     Example:
@@ -171,7 +171,7 @@ def expm_frechet(
       The exponential of ``A`` and the derivative, or the derivative alone.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if shapes differ or are not square, or the method is unknown.
 
     Example:
@@ -207,8 +207,8 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
       A complex matrix whose square is ``A``; NaN or infinite if there is none.
 
     Raises:
-      TypeError: if ``A`` is no array, or has a dtype of 16 bits or less.
-      ValueError: if it is no square matrix.
+      TypeError: if ``A`` is not an array, or has a dtype of 16 bits or less.
+      ValueError: if it is not a square matrix.
       NotImplementedError: for another ``blocksize``.
 
     Example:
@@ -243,9 +243,9 @@ def _root_of_triangle(t: Array) -> Array:
         def row(step: Array, root: Array) -> Array:
             i = j - 1 - step
             # Elements not computed yet are 0, so that the product sums over those between i and j.
-            rest = t[i, j] - jnp.dot(root[i], root[:, j], precision=lax.Precision.HIGHEST)
+            remainder = t[i, j] - jnp.dot(root[i], root[:, j], precision=lax.Precision.HIGHEST)
             divisor = diagonal[i] + diagonal[j]
-            value = jnp.where(rest == 0, 0, rest / jnp.where(rest == 0, 1, divisor))
+            value = jnp.where(remainder == 0, 0, remainder / jnp.where(remainder == 0, 1, divisor))
             return root.at[i, j].set(value)
 
         return lax.fori_loop(0, j, row, root)
@@ -267,8 +267,8 @@ def funm(
       A complex matrix of the shape of ``A``; with ``disp=False`` also the estimate, a scalar.
 
     Raises:
-      TypeError: if ``A`` is no array, or has a dtype of 16 bits or less.
-      ValueError: if it is no square matrix.
+      TypeError: if ``A`` is not an array, or has a dtype of 16 bits or less.
+      ValueError: if it is not a square matrix.
 
     Example:
       >>> import numpy as np
@@ -294,7 +294,7 @@ def funm(
 
 
 def _parlett(t: Array, diagonal: ArrayLike) -> tuple[Array, Array]:
-    """The function of a triangular matrix, and the least difference of eigenvalues divided by.
+    """The function of a triangular matrix by Parlett's recurrence, and its smallest divisor.
 
     ``diagonal`` holds the function's values at the eigenvalues; the superdiagonals follow in order.
     """

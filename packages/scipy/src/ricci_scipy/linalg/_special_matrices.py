@@ -26,7 +26,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
       A matrix of the promoted dtype.
 
     Raises:
-      TypeError: if one is no array.
+      TypeError: if one is not an array.
       ValueError: if one has a higher rank.
 
     Example:
@@ -73,7 +73,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
       An array of shape ``(..., m, n)``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import numpy as np
@@ -99,7 +99,7 @@ def _band(x: Array, y: Array, *, first: int, step: int, rows: int, columns: int)
     """A matrix of the elements of ``x`` and ``y``, joined: row i starts at ``first + step * i``."""
     lead = lax.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     parts = [jnp.broadcast_to(v, (*lead, v.shape[-1])) for v in (x, y)]
-    # Of NumPy, where that knows the sizes.
+    # NumPy's, if the sizes are static.
     arange = np.arange if is_static_shape((rows, columns)) else jnp.arange
     places = first + step * arange(rows)[:, None] + arange(columns)
     return jnp.concatenate(parts, -1)[..., places]
@@ -117,7 +117,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
       An array of shape ``(..., m, n)``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
 
     Example:
       >>> import numpy as np
@@ -147,7 +147,7 @@ def circulant(c: ArrayLike) -> Array:
       An array of shape ``(..., n, n)``.
 
     Raises:
-      TypeError: if ``c`` is no array.
+      TypeError: if ``c`` is not an array.
 
     Example:
       >>> import numpy as np
@@ -173,7 +173,7 @@ def companion(a: ArrayLike) -> Array:
       An array of shape ``(..., n - 1, n - 1)``.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if there are fewer than two coefficients.
 
     Example:
@@ -204,7 +204,7 @@ def fiedler(a: ArrayLike) -> Array:
       An array of shape ``(..., n, n)``.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import numpy as np
@@ -228,7 +228,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
       An array of shape ``(..., n - 1, n - 1)``.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
 
     Example:
       >>> import numpy as np
@@ -267,7 +267,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
       An array of shape ``(..., k, n)``, where k is the convolution's size.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if ``a`` is empty, ``n`` is not positive or the mode is unknown.
 
     Example:
@@ -319,11 +319,11 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     n = index(n)
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"dft: scale={scale!r} is unknown; it is None, 'sqrtn' or 'n'.")
-    found = jnp.result_type(complex) if dtype is None else explicit_dtype(dtype, "dft")
+    result_dtype = jnp.result_type(complex) if dtype is None else explicit_dtype(dtype, "dft")
     places = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
     powers = np.exp(-2j * np.pi * np.arange(n) / max(n, 1))[places] if n else np.zeros((0, 0))
     divisor = {None: 1.0, "sqrtn": np.sqrt(n), "n": float(n)}[scale]
-    return jnp.asarray(powers / (divisor or 1.0), found)
+    return jnp.asarray(powers / (divisor or 1.0), result_dtype)
 
 
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
@@ -337,7 +337,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
       A matrix of shape ``(n, n)``.
 
     Raises:
-      ValueError: if ``n`` is no power of 2.
+      ValueError: if ``n`` is not a power of 2.
 
     Example:
       >>> from ricci.scipy import linalg
@@ -382,8 +382,8 @@ def helmert(n: int, full: bool = False) -> Array:
     rows[0] = 1
     d = np.arange(n)
     lengths = np.sqrt(np.where(d == 0, n, d * (d + 1)))
-    found = rows / lengths[:, None]
-    return jnp.asarray(found if full else found[1:], jnp.result_type(float))
+    orthonormal = rows / lengths[:, None]
+    return jnp.asarray(orthonormal if full else orthonormal[1:], jnp.result_type(float))
 
 
 def hilbert(n: int) -> Array:
@@ -423,7 +423,7 @@ def invhilbert(n: int) -> Array:
     Source: scipy.linalg.invhilbert.
     """
     n = index(n)
-    found = np.array(
+    inverse = np.array(
         [
             [
                 (-1) ** (i + j)
@@ -437,7 +437,7 @@ def invhilbert(n: int) -> Array:
         ],
         np.float64,
     )
-    return jnp.asarray(found.reshape(n, n), jnp.result_type(float))
+    return jnp.asarray(inverse.reshape(n, n), jnp.result_type(float))
 
 
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
@@ -451,7 +451,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
       An array of shape ``(..., n, n)``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if there are not two fecundities at least, and one survival rate less.
 
     Example:
@@ -486,12 +486,12 @@ def _binomials(name: str, n: int, kind: str | None, sign: int) -> Array:
     lower = [[comb(i, j) for j in range(n)] for i in range(n)]
     low = np.array(lower, np.float64).reshape(n, n) * np.array(signs).reshape(n, n)
     if kind == "lower":
-        found = low
+        matrix = low
     elif kind == "upper":
-        found = low.T
+        matrix = low.T
     else:
-        found = low @ low.T if sign > 0 else low.T @ low
-    return jnp.asarray(found, np.float32)
+        matrix = low @ low.T if sign > 0 else low.T @ low
+    return jnp.asarray(matrix, np.float32)
 
 
 def pascal(n: int, kind: str | None = None) -> Array:

@@ -31,7 +31,7 @@ def solve_sylvester(
       An array of shape ``(..., m, n)``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if shapes do not fit, or the method is unknown.
 
     Example:
@@ -66,23 +66,23 @@ def _sylvester(a: Array, b: Array, c: Array, *, method: str, tol: float) -> Arra
     solver = _by_eigenvectors if method == "eigen" else _by_schur
 
     def solution(a: Array, b: Array, c: Array) -> Array:
-        x, apart = solver(a, b, c)
-        return jnp.where(jnp.min(jnp.abs(apart), initial=jnp.inf) <= tol, jnp.nan, x)
+        x, sums = solver(a, b, c)
+        return jnp.where(jnp.min(jnp.abs(sums), initial=jnp.inf) <= tol, jnp.nan, x)
 
     x = jnp.vectorize(solution, signature="(m,m),(n,n),(m,n)->(m,n)")(a, b, c)
     return jnp.real(x) if is_real else x
 
 
 def _by_eigenvectors(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    """The solution by eigenvectors, and the sums of eigenvalues divided by."""
+    """The solution by eigenvectors, and its divisors, sums of eigenvalues."""
     (la, ua), (lb, ub) = jnp.linalg.eig(a), jnp.linalg.eig(b)
-    apart = la[:, None] + lb[None, :]
-    y = jnp.linalg.solve(ua, c) @ ub / apart
-    return ua @ y @ jnp.linalg.inv(ub), apart
+    sums = la[:, None] + lb[None, :]
+    y = jnp.linalg.solve(ua, c) @ ub / sums
+    return ua @ y @ jnp.linalg.inv(ub), sums
 
 
 def _by_schur(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    """The solution by Schur forms, column by column, and the sums of eigenvalues divided by."""
+    """The solution by Schur forms, column by column, and its divisors, sums of eigenvalues."""
     (r, u), (s, v) = schur_of(a), schur_of(b)
     f = adjoint(u) @ c @ v
     n, one = s.shape[0], jnp.eye(r.shape[0], dtype=r.dtype)
@@ -90,8 +90,8 @@ def _by_schur(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     def column(k: Array, y: Array) -> Array:
         # The columns of y from k on are still 0, so that the product sums over those before k.
         right = f[:, k] - y @ s[:, k]
-        found = triangular_solve(r + s[k, k] * one, right[:, None], left_side=True)
-        return y.at[:, k].set(found[:, 0])
+        solution = triangular_solve(r + s[k, k] * one, right[:, None], left_side=True)
+        return y.at[:, k].set(solution[:, 0])
 
     y = lax.fori_loop(0, n, column, jnp.zeros_like(f))
     return u @ y @ adjoint(v), jnp.diagonal(r)[:, None] + jnp.diagonal(s)[None, :]
@@ -121,7 +121,7 @@ def qr_multiply(
       The product and ``r``; with pivoting also the columns' order.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if shapes do not fit, or the mode is unknown.
 
     Example:
@@ -137,7 +137,7 @@ def qr_multiply(
     if mode not in ("right", "left"):
         raise ValueError(f"qr_multiply: mode={mode!r} is unknown; it is 'right' or 'left'.")
     a, c = (jnp.asarray(x) for x in matrices("qr_multiply", a, c))
-    q, *rest = qr(a, mode="economic", pivoting=pivoting)
+    q, *factors = qr(a, mode="economic", pivoting=pivoting)
     is_vector = c.ndim == 1
     if is_vector:
         c = c[None, :] if mode == "right" else c[:, None]
@@ -153,4 +153,4 @@ def qr_multiply(
     product = jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
     if is_vector:
         product = product[..., 0, :] if mode == "right" else product[..., 0]
-    return (product, *rest)
+    return (product, *factors)

@@ -18,26 +18,26 @@ def square_matrices(name: str, *args: ArrayLike) -> list[Array]:
     """Operands as matrices of one inexact dtype, each square.
 
     Raises:
-      TypeError: if one is no array.
+      TypeError: if one is not an array.
       ValueError: if one does not hold square matrices.
     """
-    found = [x if hasattr(type(x), "aval") else jnp.asarray(x) for x in matrices(name, *args)]
-    for x in found:
+    checked = [x if hasattr(type(x), "aval") else jnp.asarray(x) for x in matrices(name, *args)]
+    for x in checked:
         if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
             raise ValueError(f"{name}: square matrices are needed, got shape {x.shape}.")
-    return found
+    return checked
 
 
 def _system(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
     """Matrices and right-hand sides with their leading dimensions broadcast.
 
-    The last result tells whether ``b`` holds vectors; they are returned as matrices of one column.
+    The last result is whether ``b`` holds vectors, which are returned as matrices of one column.
     """
     a, b = (jnp.asarray(x) for x in matrices(name, a, b))
     if a.ndim < 2 or a.shape[-1] != a.shape[-2] or not b.ndim:
         raise ValueError(
-            f"{name}: a matrix of shape {a.shape} and a right-hand side of shape {b.shape} are no "
-            "system: the first must be of shape (..., n, n), the second (n,) or (..., n, k)."
+            f"{name}: a matrix of shape {a.shape} and a right-hand side of shape {b.shape} are not "
+            "a linear system: they must be of shapes (..., n, n) and (n,) or (..., n, k)."
         )
     is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.ndim > 1 and a.shape[:-1] == b.shape)
     rows = b.shape[-1] if is_vector else b.shape[-2]
@@ -78,7 +78,7 @@ def solve_triangular(
       An array of the shape of ``b``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if shapes do not fit, or ``trans`` is unknown.
 
     Example:
@@ -150,7 +150,7 @@ def cho_solve(
     """The solutions ``x`` of ``a @ x = b``, by the Cholesky factors of ``a``.
 
     Args:
-      c_and_lower: what ``cho_factor(a)`` returned.
+      c_and_lower: the result of ``cho_factor(a)``.
       b: a vector of shape ``(n,)``, or matrices of shape ``(..., n, k)``; leading dimensions
         broadcast.
       overwrite_b, check_finite: ignored; SciPy has them.
@@ -159,7 +159,7 @@ def cho_solve(
       An array of the shape of ``b``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if shapes do not fit.
 
     Example:
@@ -211,7 +211,7 @@ def solve(
       An array of the shape of ``b``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if shapes do not fit, or ``assume_a`` is unknown.
 
     Example:
@@ -263,7 +263,7 @@ def lu_factor(
       row ``pivots[i]``.
 
     Raises:
-      TypeError: if ``a`` is no array, or has a dtype of 16 bits or less.
+      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
 
     Example:
       >>> import numpy as np
@@ -288,7 +288,7 @@ def lu_solve(
     """The solutions ``x`` of ``a @ x = b``, by the LU factors of ``a``.
 
     Args:
-      lu_and_piv: what ``lu_factor(a)`` returned, for square matrices.
+      lu_and_piv: the result of ``lu_factor(a)``, for square matrices.
       b: a vector of shape ``(n,)``, or matrices of shape ``(..., n, k)``; leading dimensions
         broadcast.
       trans: which system to solve: 0 for ``a``, 1 for its transpose, 2 for its adjoint.
@@ -298,7 +298,7 @@ def lu_solve(
       An array of the shape of ``b``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if shapes do not fit, or ``trans`` is unknown.
 
     Example:
@@ -344,7 +344,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       An array of shape ``(...)``.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if its matrices are not square.
 
     Example:
@@ -369,7 +369,7 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       An array of the shape of ``a``.
 
     Raises:
-      TypeError: if ``a`` is no array.
+      TypeError: if ``a`` is not an array.
       ValueError: if its matrices are not square.
 
     To solve a system, ``solve`` is more precise and costs less. A singular matrix raises no error:

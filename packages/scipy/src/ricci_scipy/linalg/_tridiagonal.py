@@ -74,7 +74,7 @@ def eigh_tridiagonal(
       Eigenvalues of shape ``(..., k)``, real, and eigenvectors as columns, ``(..., n, k)``.
 
     Raises:
-      TypeError: if an operand is no array, dtypes differ, or sizes do not fit.
+      TypeError: if an operand is not an array, dtypes differ, or sizes do not fit.
       ValueError: if ``select`` is unknown, or the range is missing or not ascending.
       NotImplementedError: for ``select="v"``, a range of values.
 

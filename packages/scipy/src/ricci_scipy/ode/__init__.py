@@ -1,4 +1,4 @@
-"""Ordinary differential equations. Imported when it is first used."""
+"""Ordinary differential equations. Imported when first used."""
 
 from ricci_ir import export_names as _export_names
 

@@ -1,4 +1,4 @@
-"""One step of the Runge-Kutta method of Dormand and Prince, and what controls its size.
+"""One step of the Runge-Kutta method of Dormand and Prince, and the control of its size.
 
 J. R. Dormand, P. J. Prince: A family of embedded Runge-Kutta formulae (1980) gives the method of
 order 5 with an estimate of the error by one of order 4; L. F. Shampine: Some practical Runge-Kutta
@@ -174,7 +174,7 @@ def abs2(x: ArrayLike) -> Array:
 def mean_error_ratio(
     error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0: Array, y1: Array
 ) -> Array:
-    """The root of the mean square of the errors, each as a part of what is allowed.
+    """The root mean square of the errors, each relative to its tolerance.
 
     Args:
       error_estimate: the errors of a step.
@@ -203,11 +203,11 @@ def optimal_step_size(
     dfactor: float = 0.2,
     order: float = 5.0,
 ) -> Array:
-    """The size of the next step, for which the error should be what is allowed.
+    """The size of the next step, for which the expected error equals the tolerance.
 
     Args:
       last_step: the size of the last step.
-      mean_error_ratio: its error, as a part of what was allowed.
+      mean_error_ratio: its error, relative to the tolerance.
       safety: by how much to stay below.
       ifactor, dfactor: the most and the least by which the size changes; it does not shrink after
         a step that was exact enough.

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class _Layout(NamedTuple):
-    """How the leaves of a pytree lie in a vector."""
+    """Layout of a pytree's leaves in a vector."""
 
     tree: PyTreeDef
     shapes: tuple[tuple[int, ...], ...]
@@ -78,8 +78,8 @@ def _of_dtype(x: Array, dtype: Any) -> Array:
 class _Field(NamedTuple):
     """The slope as a function of vectors: ``field(y, t, *leaves)``.
 
-    Fields of one function, on states and arguments of one structure, are equal: a compiled solver
-    is found again.
+    Fields of one function, on states and arguments of one structure, are equal, so that they
+    share a compiled solver.
     """
 
     func: Callable[..., PyTree]
@@ -102,11 +102,11 @@ def _checked_slope(slope: PyTree, state: _Layout) -> PyTree:
             f"expected {state.tree}, got {tree}."
         )
     for leaf, shape in zip(leaves, state.shapes, strict=True):
-        found: Any = get_aval(leaf)
-        if found.shape != shape:
+        aval: Any = get_aval(leaf)
+        if aval.shape != shape:
             raise ValueError(
                 "odeint: func must return a slope of the shape of the state: expected "
-                f"{shape}, got {found.shape}."
+                f"{shape}, got {aval.shape}."
             )
     return slope
 
@@ -123,25 +123,25 @@ class _AdjointField(NamedTuple):
 
     def __call__(self, z: Array, t: ArrayLike, *leaves: Array) -> Array:
         y, ct, _ = self.layout.unravel(z)
-        smooth = _smooth(leaves)
+        smooth = _differentiable_flags(leaves)
 
         def slope(y: Array, *chosen: Array) -> Array:
-            rest = iter(chosen)
-            given = [next(rest) if s else x for x, s in zip(leaves, smooth, strict=True)]
-            return self.field(y, t, *given)
+            remaining = iter(chosen)
+            arguments = [next(remaining) if s else x for x, s in zip(leaves, smooth, strict=True)]
+            return self.field(y, t, *arguments)
 
-        dy, pull = vjp(slope, y, *_chosen(leaves, smooth))
+        dy, pull = vjp(slope, y, *_selected(leaves, smooth))
         y_ct, *cts = pull(ct)
         return self.layout.ravel((dy, -y_ct, [-c for c in cts]))
 
 
-def _smooth(leaves: Sequence[Any]) -> list[bool]:
-    """Which arguments may be differentiated."""
+def _differentiable_flags(leaves: Sequence[Any]) -> list[bool]:
+    """Whether each argument is differentiable: of a float or complex dtype."""
     avals: list[Any] = list(map(get_aval, leaves))
     return [issubdtype(aval.dtype, np.inexact) for aval in avals]
 
 
-def _chosen(leaves: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+def _selected(leaves: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     return [x for x, flag in zip(leaves, flags, strict=True) if flag]
 
 
@@ -152,8 +152,8 @@ class _Options(NamedTuple):
     hmax: float
 
 
-class _Walk(NamedTuple):
-    """Where an integration is: the state after the last step, and the step itself.
+class _Progress(NamedTuple):
+    """State of an integration after a step, with the step's size and interpolating polynomial.
 
     The polynomial gives states in between, from ``before`` to ``time``.
     """
@@ -177,33 +177,33 @@ def _integrate(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Arr
     f0 = slope(y0, start)
     first = limited(initial_step_size(slope, start, y0, 4, rtol, atol, f0))
     constant = jnp.stack([*[jnp.zeros_like(y0)] * 4, y0])
-    walk = _Walk(y0, f0, start, first, start, constant)
+    progress = _Progress(y0, f0, start, first, start, constant)
 
-    def advance(walk: _Walk, target: Array) -> tuple[_Walk, Array]:
-        def going(state: tuple[Any, _Walk]) -> Array:
+    def advance(progress: _Progress, target: Array) -> tuple[_Progress, Array]:
+        def going(state: tuple[Any, _Progress]) -> Array:
             count, now = state
             more = (now.time < target) & (now.step > 0)
             return more if isinf(mxstep) else more & (count < mxstep)
 
-        def step(state: tuple[Any, _Walk]) -> tuple[Any, _Walk]:
+        def step(state: tuple[Any, _Progress]) -> tuple[Any, _Progress]:
             count, now = state
             y, f, error, slopes = runge_kutta_step(slope, now.y, now.slope, now.time, now.step)
             ratio = mean_error_ratio(error, rtol, atol, now.y, y)
             size = limited(optimal_step_size(now.step, ratio))
             polynomial = interp_fit_dopri(now.y, y, slopes, now.step)
-            after = _Walk(y, f, now.time + now.step, size, now.time, polynomial)
+            after = _Progress(y, f, now.time + now.step, size, now.time, polynomial)
             accepted = ratio <= 1
             choose = lambda new, old: jnp.where(accepted, new, old)
             return count + 1, tree_map(choose, after, now._replace(step=size))
 
-        _, walk = lax.while_loop(going, step, (np.int32(0), walk))
-        length = walk.time - walk.before
-        part = (target - walk.before) / jnp.where(length > 0, length, 1)
+        _, progress = lax.while_loop(going, step, (np.int32(0), progress))
+        length = progress.time - progress.before
+        part = (target - progress.before) / jnp.where(length > 0, length, 1)
         # A step whose size is not a number was tried where the slope is not finite.
-        part = jnp.where(jnp.isnan(walk.step) & (walk.time < target), jnp.nan, part)
-        return walk, jnp.polyval(walk.polynomial, part.astype(ts.dtype)).astype(y0.dtype)
+        part = jnp.where(jnp.isnan(progress.step) & (progress.time < target), jnp.nan, part)
+        return progress, jnp.polyval(progress.polynomial, part.astype(ts.dtype)).astype(y0.dtype)
 
-    _, ys = lax.scan(advance, walk, sign * ts[1:])
+    _, ys = lax.scan(advance, progress, sign * ts[1:])
     return jnp.concatenate([y0[None], ys])
 
 
@@ -213,24 +213,24 @@ def _signed(sign: Array, y: Array) -> Array:
 
 @partial(lax.custom_vjp, nondiff_argnums=(0, 1))
 def _odeint(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Array) -> Array:
-    return _kept(_integrate_step, field, options, y0, ts, *leaves)
+    return _run_step(_integrate_step, field, options, y0, ts, *leaves)
 
 
 def _odeint_fwd(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Array) -> Any:
-    ys = _odeint(field, options, y0, ts, *leaves)  # so that this can be differentiated once more
+    ys = _odeint(field, options, y0, ts, *leaves)  # differentiable, for higher derivatives
     return ys, (ys, ts, leaves)
 
 
 def _odeint_bwd(field: Any, options: _Options, residuals: Any, cts: Array) -> tuple[Any, ...]:
     ys, ts, leaves = residuals
-    y_ct, t_ct, *found = _kept(_pull_back_step, field, options, ys, ts, cts, *leaves)
-    rest = iter(found)
+    y_ct, t_ct, *smooth_cts = _run_step(_pull_back_step, field, options, ys, ts, cts, *leaves)
+    remaining = iter(smooth_cts)
     return (
         y_ct,
         t_ct,
         *(
-            next(rest) if smooth else np.zeros(np.shape(x), float0)
-            for x, smooth in zip(leaves, _smooth(leaves), strict=True)
+            next(remaining) if smooth else np.zeros(np.shape(x), float0)
+            for x, smooth in zip(leaves, _differentiable_flags(leaves), strict=True)
         ),
     )
 
@@ -246,7 +246,7 @@ def _pull_back(
     From each time back to the one before, the state is integrated together with the cotangents. A
     result moves with its own time; the state that follows from the first time moves against it.
     """
-    chosen = _chosen(leaves, _smooth(leaves))
+    chosen = _selected(leaves, _differentiable_flags(leaves))
     zeros = [jnp.zeros_like(x) for x in chosen]
     layout = _Layout.of((ys[0], ys[0], zeros))
     backward = _AdjointField(field, layout)
@@ -254,12 +254,12 @@ def _pull_back(
 
     def back(carry: tuple[Array, Any], row: tuple[Array, ...]) -> tuple[Any, Array]:
         ct, sums = carry
-        y, t, before, own = row
-        ct = ct + own
+        y, t, before, y_ct = row
+        ct = ct + y_ct
         state = layout.ravel((y, ct, sums))
         end = _odeint(backward, options, state, jnp.stack([t, before]), *leaves)[-1]
         _, ct, sums = layout.unravel(end)
-        return (ct, sums), along(own, y, t)
+        return (ct, sums), along(y_ct, y, t)
 
     rows = (ys[1:], ts[1:], ts[:-1], cts[1:])
     start = (jnp.zeros_like(ys[0]), zeros)
@@ -268,7 +268,7 @@ def _pull_back(
     return ct + cts[0], jnp.concatenate([first[None], t_cts]), *sums
 
 
-# Outside of programs each of the two is one compiled step, kept by types and settings.
+# Outside of jit each of the two is one executable, cached by types and settings.
 _integrate_step = composite("odeint")(
     lambda *arrays, field, options: _integrate(field, options, *arrays)
 )
@@ -277,9 +277,8 @@ _pull_back_step = composite("odeint_adjoint")(
 )
 
 
-def _kept(step: Any, field: Any, options: _Options, *arrays: Array) -> Any:
-    """Apply one of the steps; inside of a program its operations, since ``field`` may close over
-    what is traced there."""
+def _run_step(step: Any, field: Any, options: _Options, *arrays: Array) -> Any:
+    """Run an executable; while tracing, its operations, since ``field`` may close over tracers."""
     run = step.fun if is_recording() else step
     return run(*arrays, field=field, options=options)
 
@@ -295,7 +294,7 @@ def odeint(
     mxstep: float = inf,
     hmax: float = inf,
 ) -> PyTree:
-    """Solve an initial value problem, by the method of Dormand and Prince with steps of its own.
+    """Solve an initial value problem by the adaptive method of Dormand and Prince.
 
     ``jit``, ``vmap`` and reverse-mode differentiation apply. Gradients, with respect to ``y0``,
     ``t``, ``args`` and the arrays that ``func`` closes over, come from the adjoint equation, which
@@ -317,7 +316,7 @@ def odeint(
       The states at the times ``t``: the pytree ``y0`` with a leading dimension on its leaves.
 
     Raises:
-      TypeError: if ``t`` is no vector of floats, or ``y0`` or ``args`` hold something else than
+      TypeError: if ``t`` is not a vector of floats, or ``y0`` or ``args`` hold something else than
         the arrays described.
       ValueError: if ``func`` returns something that is not like ``y0``.
 
@@ -357,7 +356,7 @@ def _checked_times(t: ArrayLike) -> Array:
     ts = jnp.asarray(t)
     if not issubdtype(ts.dtype, np.floating) or ts.ndim != 1:
         raise TypeError(
-            "odeint: t must be a vector of floats, the times at which the solution is wanted, got "
+            "odeint: t must be a vector of floats, the times of the solution, got "
             f"{get_aval(ts).str_short()}."
         )
     if ts.shape[0] == 0:
@@ -409,7 +408,7 @@ def ravel_first_arg(
     """
 
     def raveled(y: Array, *args: PyTree) -> Array:
-        found = f(unravel(y), *args)
-        return _Layout.of(found).ravel(found)
+        result = f(unravel(y), *args)
+        return _Layout.of(result).ravel(result)
 
     return raveled

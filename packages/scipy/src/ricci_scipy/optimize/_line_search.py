@@ -20,8 +20,8 @@ class Point(NamedTuple):
     gradient: Array
 
 
-class Found(NamedTuple):
-    """The result: a point, whether both conditions hold there, and the number of evaluations."""
+class LineSearchResult(NamedTuple):
+    """A point, whether both conditions hold there, and the number of evaluations."""
 
     point: Point
     success: Array | bool
@@ -71,7 +71,7 @@ def line_search(
     gradient: Array,
     first_step: Array,
     maxiter: int,
-) -> Found:
+) -> LineSearchResult:
     """Search a direction for a point where the strong Wolfe conditions hold.
 
     Args:
@@ -90,8 +90,8 @@ def line_search(
     dot = lambda u, v: jnp.vdot(u, v, precision=lax.Precision.HIGHEST)
 
     def at(step: Array) -> Point:
-        found, slope = fun(x + step * direction)
-        return Point(step, found, dot(slope, direction), slope)
+        value_at, slope = fun(x + step * direction)
+        return Point(step, value_at, dot(slope, direction), slope)
 
     start = Point(jnp.zeros_like(first_step), value, dot(gradient, direction), gradient)
 
@@ -119,4 +119,4 @@ def line_search(
         return jnp.logical_and(jnp.logical_not(state.done), state.tries < maxiter)
 
     final = lax.while_loop(goes_on, advance, _State(start, start, start, False, False, 0))
-    return Found(final.best, final.done, final.tries)
+    return LineSearchResult(final.best, final.done, final.tries)

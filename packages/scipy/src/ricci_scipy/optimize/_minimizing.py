@@ -143,9 +143,9 @@ def _descend(
     def step(state: _State) -> _State:
         direction = direction_of(state.gradient, state.memory)
         size = jnp.sum(jnp.abs(state.gradient))
-        # The scale of the function is not known yet, so the first step has a length of 1 or less.
+        # The function's scale is unknown at first, so the first step has a length of 1 or less.
         first = jnp.where(state.steps == 0, jnp.minimum(1.0, 1.0 / jnp.where(size > 0, size, 1)), 1)
-        found = line_search(
+        search = line_search(
             fun,
             state.x,
             direction,
@@ -154,10 +154,10 @@ def _descend(
             first.astype(state.x.dtype),
             maxls,
         )
-        new = found.point
+        new = search.point
         change = new.step * direction
         memory = remember(state.memory, change, new.gradient - state.gradient, state.steps)
-        evaluations = state.evaluations + found.evaluations
+        evaluations = state.evaluations + search.evaluations
         decrease = state.value - new.value
         scale = jnp.maximum(jnp.maximum(jnp.abs(state.value), jnp.abs(new.value)), 1)
         is_minimum = _norm(new.gradient, norm) < gtol
@@ -165,7 +165,7 @@ def _descend(
         status = jnp.where(state.steps + 1 >= maxiter, _OUT_OF_STEPS, _UNFINISHED)
         if maxcalls is not None:
             status = jnp.where(evaluations >= maxcalls, _OUT_OF_CALLS, status)
-        status = jnp.where(jnp.logical_and(found.success, is_flat), _CONVERGED, status)
+        status = jnp.where(jnp.logical_and(search.success, is_flat), _CONVERGED, status)
         # If no step satisfies both conditions, the run goes on from a lower point, if there is one.
         status = jnp.where(new.step > 0, status, _STUCK)
         status = jnp.where(is_minimum, _CONVERGED, status)
@@ -258,8 +258,8 @@ def _lbfgs(
         rho = 1 / jnp.where(is_curved, product, 1)
         gamma = product / jnp.where(is_curved, dot(y, y), 1)
         shifted = [
-            jnp.concatenate([kept[1:], new[None]])
-            for kept, new in zip(memory, (s, y, rho), strict=False)
+            jnp.concatenate([stored[1:], new[None]])
+            for stored, new in zip(memory, (s, y, rho), strict=False)
         ]
         return tuple(
             [jnp.where(is_curved, a, b) for a, b in zip((*shifted, gamma), memory, strict=True)]

@@ -27,7 +27,7 @@ def _arrays(name: str, in1: ArrayLike, in2: ArrayLike, mode: str) -> tuple[Array
 
 
 def _in_order(name: str, x: Array, y: Array, mode: str) -> tuple[Array, Array, bool]:
-    """The operands, the larger one first if the mode needs it, and whether they were exchanged."""
+    """The operands, the larger first if the mode requires it, and whether they were exchanged."""
     if mode == "same":
         return x, y, False
     fits = all(m >= n for m, n in zip(x.shape, y.shape, strict=True))
@@ -51,10 +51,10 @@ def _convolve_nd(x: Array, y: Array, *, mode: str, precision: lax.PrecisionLike)
         "same": [(n // 2, n - 1 - n // 2) for n in y.shape],
         "valid": [(0, 0)] * y.ndim,
     }[mode]
-    found = lax.conv_general_dilated(
+    result = lax.conv_general_dilated(
         x[None, None], y[None, None], (1,) * x.ndim, padding, precision=precision
     )
-    return found[0, 0]
+    return result[0, 0]
 
 
 def convolve(
@@ -77,7 +77,7 @@ def convolve(
       An array of the promoted float or complex dtype.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if ranks differ, an operand is empty, or the mode or method is unknown.
 
     Example:
@@ -166,7 +166,7 @@ def convolve2d(
       A matrix of the promoted float or complex dtype.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if ranks are not 2, an operand is empty, or the mode is unknown.
       NotImplementedError: for another boundary or fill value.
 
@@ -239,7 +239,7 @@ def fftconvolve(
       An array of the promoted float or complex dtype.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if ranks or shapes do not fit, or the mode is unknown.
 
     Example:
@@ -272,25 +272,25 @@ def _fftconvolve(x: Array, y: Array, *, mode: str, dims: tuple[int, ...]) -> Arr
     sizes = [_smooth_size(n) for n in full]
     if jnp.iscomplexobj(x):
         spectrum = jnp.fft.fftn(x, sizes, dims) * jnp.fft.fftn(y, sizes, dims)
-        found = jnp.fft.ifftn(spectrum, sizes, dims)
+        product = jnp.fft.ifftn(spectrum, sizes, dims)
     else:
         spectrum = jnp.fft.rfftn(x, sizes, dims) * jnp.fft.rfftn(y, sizes, dims)
-        found = jnp.fft.irfftn(spectrum, sizes, dims).astype(x.dtype)
-    starts, ends = [0] * x.ndim, list(found.shape)
+        product = jnp.fft.irfftn(spectrum, sizes, dims).astype(x.dtype)
+    starts, ends = [0] * x.ndim, list(product.shape)
     for d, n in zip(dims, full, strict=True):
         size = {"full": n, "same": x.shape[d], "valid": x.shape[d] - y.shape[d] + 1}[mode]
         starts[d] = {"full": 0, "same": (n - size) // 2, "valid": y.shape[d] - 1}[mode]
         ends[d] = starts[d] + size
-    return lax.slice(found, starts, ends)
+    return lax.slice(product, starts, ends)
 
 
 def _smooth_size(size: int) -> int:
     """The least number from ``size`` up that has no prime factors other than 2, 3 and 5."""
     while True:
-        rest = size
+        cofactor = size
         for factor in (2, 3, 5):
-            while rest % factor == 0:
-                rest //= factor
-        if rest == 1:
+            while cofactor % factor == 0:
+                cofactor //= factor
+        if cofactor == 1:
             return size
         size += 1

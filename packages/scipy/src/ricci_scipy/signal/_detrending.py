@@ -29,7 +29,7 @@ def detrend(
       An array of the shape of ``data``, of a float or complex dtype.
 
     Raises:
-      TypeError: if ``data`` is no array.
+      TypeError: if ``data`` is not an array.
       ValueError: if the type is unknown, or an index lies outside of the data.
 
     Example:

@@ -90,11 +90,11 @@ def _spectrum(
         scale = 1 / (fs * jnp.sum(window * window))
     else:
         scale = 1 / jnp.sum(window) ** 2
-    found = transform(x)
+    transformed = transform(x)
     if not is_power:
-        return jnp.swapaxes(found * jnp.sqrt(scale).astype(found.dtype), -1, -2)
-    other = found if y is None else transform(y)
-    result = jnp.conj(found) * other
+        return jnp.swapaxes(transformed * jnp.sqrt(scale).astype(transformed.dtype), -1, -2)
+    other = transformed if y is None else transform(y)
+    result = jnp.conj(transformed) * other
     result = result * scale.astype(result.dtype)
     if onesided:
         # Positive frequencies get the power of negative ones, too; 0 and, for an even size, the
@@ -111,8 +111,8 @@ def _checked_scaling(name: str, scaling: str) -> None:
 
 def _as_signals(name: str, axis: int, *args: ArrayLike) -> list[Array]:
     """The operands as arrays of one inexact dtype, with the axis of time moved to the end."""
-    found = [jnp.asarray(v) for v in promote_dtypes_inexact(*operands(name, *args))]
-    return [jnp.moveaxis(v, canonical_axis(axis, v.ndim), -1) for v in found]
+    arrays = [jnp.asarray(v) for v in promote_dtypes_inexact(*operands(name, *args))]
+    return [jnp.moveaxis(v, canonical_axis(axis, v.ndim), -1) for v in arrays]
 
 
 def _frequencies(nfft: int, fs: ArrayLike, onesided: bool, dtype: np.dtype) -> Array:
@@ -120,22 +120,21 @@ def _frequencies(nfft: int, fs: ArrayLike, onesided: bool, dtype: np.dtype) -> A
     return jnp.asarray(grid, dtype) * fs
 
 
-def _is_onesided(name: str, wanted: bool, *args: Array | None) -> bool:
-    if wanted and any(v is not None and jnp.iscomplexobj(v) for v in args):
+def _is_onesided(name: str, requested: bool, *args: Array | None) -> bool:
+    if requested and any(v is not None and jnp.iscomplexobj(v) for v in args):
         warnings.warn(
             f"{name}: the spectrum of complex values has two sides, so return_onesided=True is "
             "ignored.",
             stacklevel=4,
         )
         return False
-    return bool(wanted)
+    return bool(requested)
 
 
 def _warn_of_length(name: str, nperseg: int | None, window: Window, size: int) -> None:
     if nperseg is not None and isinstance(window, str | tuple) and int(nperseg) > size:
         warnings.warn(
-            f"{name}: nperseg={nperseg} is more than the {size} elements there are; {size} is "
-            "used.",
+            f"{name}: nperseg={nperseg} exceeds the {size} elements of the signal; {size} is used.",
             stacklevel=3,
         )
 
@@ -175,7 +174,7 @@ def stft(
       frequencies along ``axis`` and the times along the last axis.
 
     Raises:
-      TypeError: if ``x`` is no array.
+      TypeError: if ``x`` is not an array.
       ValueError: if lengths do not fit, or a name is unknown.
 
     Example:
@@ -198,7 +197,7 @@ def stft(
         empty = jnp.zeros(x.shape, jnp.result_type(float))
         return empty, empty, empty.astype(jnp.promote_types(x.dtype, "complex64"))
     onesided = _is_onesided("stft", return_onesided, x)
-    found = _spectrum(
+    spectrum = _spectrum(
         x,
         None,
         window.astype(x.real.dtype),
@@ -212,11 +211,11 @@ def stft(
         boundary=boundary,
         padded=padded,
     )
-    places = nperseg / 2 + np.arange(found.shape[-1]) * (nperseg - noverlap)
+    places = nperseg / 2 + np.arange(spectrum.shape[-1]) * (nperseg - noverlap)
     if boundary is not None:
         places = places - nperseg / 2
     times = jnp.asarray(places, x.real.dtype) / fs
-    return _frequencies(nfft, fs, onesided, x.real.dtype), times, jnp.moveaxis(found, -2, axis)
+    return _frequencies(nfft, fs, onesided, x.real.dtype), times, jnp.moveaxis(spectrum, -2, axis)
 
 
 def csd(
@@ -249,7 +248,7 @@ def csd(
       Frequencies of shape ``(f,)`` and the spectrum, complex unless ``y`` is ``None``.
 
     Raises:
-      TypeError: if an operand is no array.
+      TypeError: if an operand is not an array.
       ValueError: if shapes or lengths do not fit, or a name is unknown.
 
     Example:
@@ -273,7 +272,7 @@ def csd(
     window, size = as_window("csd", window, nperseg, x.shape[-1], x.shape[-1])
     noverlap, nfft = _overlaps("csd", size, noverlap, nfft)
     onesided = _is_onesided("csd", return_onesided, x, y)
-    found = _spectrum(
+    spectrum = _spectrum(
         x,
         y,
         window.astype(x.real.dtype),
@@ -287,9 +286,9 @@ def csd(
         boundary=None,
         padded=False,
     )
-    found = _averaged(found.real if y is None else found, average)
+    spectrum = _averaged(spectrum.real if y is None else spectrum, average)
     frequencies = _frequencies(nfft, fs, onesided, x.real.dtype)
-    return frequencies, jnp.moveaxis(found, -1, canonical_axis(axis, max(ndim, found.ndim)))
+    return frequencies, jnp.moveaxis(spectrum, -1, canonical_axis(axis, max(ndim, spectrum.ndim)))
 
 
 def _broadcast_signals(x: Array, y: Array) -> list[Array]:
@@ -306,21 +305,21 @@ def _broadcast_signals(x: Array, y: Array) -> list[Array]:
     return [jnp.broadcast_to(v, (*lead, size)) for v in filled]
 
 
-def _averaged(found: Array, average: str) -> Array:
+def _averaged(spectra: Array, average: str) -> Array:
     """The average over segments, which are the last axis."""
-    count = found.shape[-1]
+    count = spectra.shape[-1]
     if count <= 1:
-        return found[..., 0]
+        return spectra[..., 0]
     if average == "mean":
-        return jnp.mean(found, -1)
+        return jnp.mean(spectra, -1)
     if average != "median":
         raise ValueError(f"csd: average={average!r} is unknown; it is 'mean' or 'median'.")
     # The median of a sum of two squares is less than its mean by this factor.
     even = 2 * np.arange(1, (count - 1) // 2 + 1)
     bias = 1 + np.sum(1 / (even + 1) - 1 / even)
-    if not jnp.iscomplexobj(found):
-        return jnp.median(found, -1) / bias
-    return lax.complex(jnp.median(found.real, -1), jnp.median(found.imag, -1)) / bias
+    if not jnp.iscomplexobj(spectra):
+        return jnp.median(spectra, -1) / bias
+    return lax.complex(jnp.median(spectra.real, -1), jnp.median(spectra.imag, -1)) / bias
 
 
 def welch(
@@ -390,7 +389,7 @@ def istft(
     """The signal whose short-time Fourier transform is nearest to a given one.
 
     Args:
-      Zxx: what ``stft`` returns as its last result.
+      Zxx: the last result of ``stft``.
       fs, window, noverlap: as they were given to ``stft``.
       nperseg: the length of segments, by default the one that the number of frequencies implies.
       nfft: the length of the inverse transforms, with the same default.
@@ -402,7 +401,7 @@ def istft(
       Times of shape ``(n,)``, and the signal.
 
     Raises:
-      TypeError: if ``Zxx`` is no array.
+      TypeError: if ``Zxx`` is not an array.
       ValueError: if lengths or axes do not fit.
 
     Example:
@@ -464,5 +463,5 @@ def _added(parts: Array, step: int) -> Array:
     for i in range(blocks):
         around = [(0, 0)] * len(lead) + [(i, blocks - 1 - i), (0, 0)]
         total = total + jnp.pad(parts[..., i, :], around)
-    found: Any = total
-    return found.reshape(*lead, -1)[..., : (count - 1) * step + size]
+    flat: Any = total
+    return flat.reshape(*lead, -1)[..., : (count - 1) * step + size]

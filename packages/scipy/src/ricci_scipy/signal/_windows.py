@@ -80,7 +80,7 @@ _SHAPES: dict[str, Callable[..., np.ndarray]] = {
 
 
 def get_window(window: str | tuple[Any, ...] | float, size: int) -> np.ndarray:
-    """A periodic window: one of ``size + 1`` elements that is symmetric, less its last.
+    """A periodic window: a symmetric one of ``size + 1`` elements without the last.
 
     Args:
       window: a name, a tuple of a name and parameters, or a number, Kaiser's beta.
@@ -99,8 +99,8 @@ def get_window(window: str | tuple[Any, ...] | float, size: int) -> np.ndarray:
         return np.sum(terms, axis=0)[:size]
     if name not in _SHAPES:
         raise ValueError(
-            f"there is no window {window!r}; there are {', '.join(sorted({*_COSINES, *_SHAPES}))}, "
-            "and arrays."
+            f"window {window!r} is unknown; it is {', '.join(sorted({*_COSINES, *_SHAPES}))}, "
+            "or an array."
         )
     try:
         return _SHAPES[name](size + 1, *parameters)[:size]
@@ -117,7 +117,7 @@ def as_window(
 
     Args:
       name: the calling function, for messages.
-      window: an array, or what ``get_window`` takes.
+      window: an array, or an argument of ``get_window``.
       nperseg: the window's length as given by the user, or ``None``.
       size: the signal's length, which limits the window's, or ``None``.
       default: the length if none is given.
@@ -131,10 +131,10 @@ def as_window(
         length = default if nperseg is None else int(nperseg)
         length = length if size is None else min(length, size)
         return jnp.asarray(get_window(window, length), jnp.result_type(float)), length
-    found = jnp.asarray(window)
-    if found.ndim != 1:
-        raise ValueError(f"{name}: window must be of rank 1, got shape {found.shape}.")
-    length = found.shape[0]
+    weights = jnp.asarray(window)
+    if weights.ndim != 1:
+        raise ValueError(f"{name}: window must be of rank 1, got shape {weights.shape}.")
+    length = weights.shape[0]
     if size is not None and length > size:
         raise ValueError(f"{name}: the window has {length} elements, but the signal only {size}.")
     if nperseg is not None and int(nperseg) != length:
@@ -142,4 +142,4 @@ def as_window(
             f"{name}: nperseg={nperseg} is not the window's length, which is {length}. Leave it "
             "out."
         )
-    return found, length
+    return weights, length

@@ -99,9 +99,9 @@ def _solved(
     shapes = [tuple(np.shape(x) for x in tree_leaves(v)) for v in (x0, b)]
     if shapes[0] != shapes[1]:
         raise ValueError(f"{name}: x0 and b must have one shape, got {shapes[0]} and {shapes[1]}.")
-    found = tree_structure(eval_shape(operator, b))
-    if found != structure:
-        raise TypeError(f"{name}: A must return the structure of b, {structure}, got {found}.")
+    returned = tree_structure(eval_shape(operator, b))
+    if returned != structure:
+        raise TypeError(f"{name}: A must return the structure of b, {structure}, got {returned}.")
     if maxiter is None:
         maxiter = 10 * sum(np.size(x) for x in tree_leaves(b))
 

@@ -53,7 +53,7 @@ def _axes_of(seq: str) -> tuple[list[int], bool]:
     is_known = 1 <= len(seq) <= 3 and all(c in _AXES for c in letters)
     if not is_known or seq not in (letters, seq.upper()):
         raise ValueError(
-            f"Rotation: seq={seq!r} is no sequence of axes; it has 1 to 3 letters, of 'xyz' for "
+            f"Rotation: seq={seq!r} is not a sequence of axes; it has 1 to 3 letters, of 'xyz' for "
             "fixed axes, or of 'XYZ' for axes that turn."
         )
     if any(a == b for a, b in zip(letters, letters[1:], strict=False)):
@@ -152,8 +152,8 @@ class Rotation(NamedTuple):
     Source: scipy.spatial.transform.Rotation.
     """
 
-    # An array. Checkers take ``rotations[0]`` for the first field of the tuple, not for a rotation;
-    # with ``Array`` they would report an error there.
+    # An array. Type checkers infer the first field of the tuple for ``rotations[0]``, not a
+    # rotation; with ``Array`` they would report an error there.
     quat: Any
 
     @classmethod
@@ -307,7 +307,7 @@ class Rotation(NamedTuple):
         return Rotation(self.quat[index])
 
     def __len__(self) -> int:
-        """How many rotations there are."""
+        """The number of rotations."""
         if self.single:
             raise TypeError("Rotation: a single rotation has no length.")
         return self.quat.shape[0]

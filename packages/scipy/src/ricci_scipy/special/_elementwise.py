@@ -25,11 +25,11 @@ def elementwise[**P, R](
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a formula: its operands are promoted to one floating dtype.
 
-    The formula sees arrays only; outside of programs a call of it is one dispatch.
+    The formula's operands are arrays; outside of jit a call is one dispatch.
 
     Args:
       complexes: whether it holds for complex numbers.
-      weak: whether results are weakly typed where the dtype that operands promote to is.
+      weak: whether results are weakly typed if the promoted dtype is.
       vectors: whether results with axes are, too.
       strict: whether only operands of dtype float32 and float64 are accepted, without promotion.
       widen: whether 16-bit floats are computed as float32.
@@ -41,7 +41,7 @@ def elementwise[**P, R](
         compute: Callable[..., Any] = formula
 
         def step(*args: Any, **settings: object) -> Any:
-            # A program being recorded has numbers of Python, with which Python would compute.
+            # While tracing, operands may be Python numbers, with which Python would compute.
             xs: Sequence[Any] = [as_result(x) for x in promote_args_inexact(name, *args)]
             aval: Any = get_aval(xs[0])
             dtype = aval.dtype
@@ -127,7 +127,7 @@ def polynomial(x: ArrayLike, coefficients: Sequence[float]) -> Array:
 
 
 def chebyshev(x: ArrayLike, table: tuple[tuple[float, float, tuple[float, ...]], ...]) -> Array:
-    """A function given by Chebyshev series on adjacent intervals.
+    """A function approximated by Chebyshev series on adjacent intervals.
 
     Args:
       x: points between the first interval's begin and the last one's end.

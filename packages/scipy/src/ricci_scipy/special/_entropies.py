@@ -15,7 +15,7 @@ from ._elementwise import elementwise
 def _log_product(
     log: Callable[[ArrayLike], Array], outer: Callable[[Array], Array]
 ) -> Callable[[ArrayLike, ArrayLike], Array]:
-    """x log(y), 0 where x is 0 and y is no NaN; ``outer`` is the logarithm's derivative."""
+    """x log(y), 0 where x is 0 and y is not NaN; ``outer`` is the logarithm's derivative."""
 
     @lax.custom_jvp
     def product(x, y):
@@ -97,7 +97,7 @@ _entr.defjvps(lambda t, value, x: t * (-jnp.log(x) - 1))
 
 
 def _strong_array(x: Array) -> Array:
-    """An array without weak type; scalars stay as they are."""
+    """An array without weak type; scalars are returned unchanged."""
     return x.astype(x.dtype) if x.shape else x
 
 

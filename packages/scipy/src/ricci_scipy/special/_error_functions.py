@@ -134,8 +134,8 @@ def _faddeeva_series(terms: int) -> tuple[float, tuple[float, ...]]:
     scale = float(np.sqrt(terms / np.sqrt(2)))
     t = scale * np.tan(np.arange(-points + 1, points) * np.pi / (2 * points))
     values = np.concatenate([[0.0], np.exp(-t * t) * (scale**2 + t * t)])
-    found = np.real(np.fft.fft(np.fft.fftshift(values))) / (2 * points)
-    return scale, tuple(float(c) for c in found[terms:0:-1])
+    spectrum = np.real(np.fft.fft(np.fft.fftshift(values))) / (2 * points)
+    return scale, tuple(float(c) for c in spectrum[terms:0:-1])
 
 
 def _upper_faddeeva(z: Array) -> Array:
@@ -249,7 +249,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
       An array of the shape of ``x``, of a float dtype.
 
     Raises:
-      TypeError: for another dtype, or an order that is no integer.
+      TypeError: for another dtype, or an order that is not an integer.
       ValueError: for an order out of range.
 
     Example:

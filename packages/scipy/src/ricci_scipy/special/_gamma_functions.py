@@ -27,15 +27,15 @@ _STIRLING = (
 _STEPS = 10  # of the recurrence that takes small arguments to where the series is precise
 
 
-def _stirling_rest(x: Array) -> Array:
-    """log Γ(x) beyond (x - 1/2) log x - x + log(2π)/2."""
+def _stirling_correction(x: Array) -> Array:
+    """log Γ(x) minus (x - 1/2) log x - x + log(2π)/2, by the asymptotic series."""
     return polynomial(1 / (x * x), _STIRLING) / x
 
 
 def _right_loggamma(z: Array) -> Array:
     """log Γ(z) for a real part of 1/2 or more."""
     far = z + float(_STEPS)
-    value = (far - 0.5) * jnp.log(far) - far + _HALF_LOG_TURN + _stirling_rest(far)
+    value = (far - 0.5) * jnp.log(far) - far + _HALF_LOG_TURN + _stirling_correction(far)
     for k in range(_STEPS):
         value = value - jnp.log(z + float(k))
     return value
@@ -157,14 +157,14 @@ def _betaln(a: Array, b: Array) -> Array:
     usable = (large >= 10) & (small > 0) & (large < np.inf)
     p, q = jnp.where(usable, small, 1.0), jnp.where(usable, large, 10.0)
     total = p + q
-    # The large terms of Stirling's series cancel; the sums below are without them.
-    rest = _stirling_rest(q) - _stirling_rest(total)
+    # The large terms of Stirling's series cancel; the sums below omit them.
+    correction = _stirling_correction(q) - _stirling_correction(total)
     spread = (total - 0.5) * jnp.log1p(p / q)
-    one_large = lax.lgamma(p) - p * jnp.log(q) - spread + p + rest
+    one_large = lax.lgamma(p) - p * jnp.log(q) - spread + p + correction
     r = jnp.maximum(p, 10.0)
     both_large = (
         _HALF_LOG_TURN + (r - 0.5) * jnp.log(r / q) - 0.5 * jnp.log(q) - spread
-        + _stirling_rest(r) + rest
+        + _stirling_correction(r) + correction
     )  # fmt: skip
     return jnp.where(usable, jnp.where(p < 10, one_large, both_large), plain)
 
@@ -244,8 +244,8 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """
     if exact:
         raise NotImplementedError(
-            "factorial(n, exact=True) has no dtype for results of any length. Use math.factorial "
-            "for Python integers."
+            "factorial(n, exact=True) is not supported: dtypes have a fixed width. Use "
+            "math.factorial for Python integers."
         )
     return _factorial(n)
 
@@ -260,7 +260,7 @@ def _comb(n: ArrayLike, k: ArrayLike) -> Array:
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """How many ways there are to choose k of N things.
+    """The number of ways to choose k of N things.
 
     Args:
       N, k: real numbers; the result is 0 unless 0 ≤ k ≤ N.
@@ -320,7 +320,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 
     Args:
       a: real numbers above (d - 1) / 2.
-      d: the dimension, an integer that is known while tracing.
+      d: the dimension, a static integer.
 
     Returns:
       An array of the shape of ``a``, of a float dtype.

@@ -37,7 +37,7 @@ def _series(ratio: Callable[[Array], Array], like: Array) -> Array:
 
 
 def _signed_gamma_ratio(above: tuple[Array, ...], below: tuple[Array, ...]) -> Array:
-    """The product of Γ over ``above``, divided by that over ``below``; 0 where this is a pole."""
+    """The ratio of products of Γ, over ``above`` and over ``below``; 0 at poles of the latter."""
     log, sign, pole = 0.0, 1.0, False
     for x in above:
         log, sign = log + lax.lgamma(x), sign * _sign(x)
@@ -101,7 +101,7 @@ _hyp1f1 = lax.custom_jvp(_kummer)
 
 
 def _central(f: Callable[[Array], Array], x: Array) -> Array:
-    """df/dx by a difference of fourth order, for parameters: no closed form is known."""
+    """df/dx by a difference of fourth order, for parameters, which have no closed form."""
     step = jnp.finfo(x.dtype).eps ** 0.2 * jnp.maximum(1.0, jnp.abs(x))
     near = f(x + step) - f(x - step)
     far = f(x + 2 * step) - f(x - 2 * step)
@@ -126,8 +126,8 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's confluent hypergeometric function ₁F₁.
 
     Args:
-      a, b, x: real numbers; b is no negative integer. The derivatives by a and b are differences,
-        and precise to about half the dtype's digits.
+      a, b, x: real numbers; b is not a negative integer. The derivatives by a and b are
+        differences, and precise to about half the dtype's digits.
 
     Returns:
       An array of the shape that the arguments broadcast to, of a float dtype.
@@ -159,11 +159,11 @@ def _gauss_unit(a: Array, b: Array, c: Array, x: Array) -> Array:
     factor = jnp.where(euler, jnp.power(1 - x, excess), 1.0)
     direct = factor * _gauss_series(first, second, c, jnp.where(close, 0.0, x))
     # Around 1 (DLMF 15.8.4).
-    rest = jnp.where(close, 1 - x, 0.05)
+    gap = jnp.where(close, 1 - x, 0.05)
     d = jnp.where(close, excess, 0.5)
-    left = _signed_gamma_ratio((c, d), (c - a, c - b)) * _gauss_series(a, b, 1 - d, rest)
-    right = _signed_gamma_ratio((c, -d), (a, b)) * jnp.power(rest, d)
-    right = right * _gauss_series(c - a, c - b, 1 + d, rest)
+    left = _signed_gamma_ratio((c, d), (c - a, c - b)) * _gauss_series(a, b, 1 - d, gap)
+    right = _signed_gamma_ratio((c, -d), (a, b)) * jnp.power(gap, d)
+    right = right * _gauss_series(c - a, c - b, 1 + d, gap)
     return jnp.where(close, left + right, direct)
 
 
@@ -209,9 +209,9 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss' hypergeometric function ₂F₁.
 
     Args:
-      a, b, c, x: real numbers; c is no negative integer; inf results for x > 1, unless the series
-        ends. The derivatives by a, b and c are differences, and precise to about half the dtype's
-        digits.
+      a, b, c, x: real numbers; c is not a negative integer; inf results for x > 1, unless the
+        series ends. The derivatives by a, b and c are differences, and precise to about half the
+        dtype's digits.
 
     Returns:
       An array of the shape that the arguments broadcast to, of a float dtype.

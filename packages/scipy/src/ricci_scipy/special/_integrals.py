@@ -260,10 +260,10 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
 
 def bernoulli_numbers(n: int) -> list[Fraction]:
     """The Bernoulli numbers B₀ to Bₙ, with B₁ = -1/2."""
-    found = [Fraction(1)]
+    numbers = [Fraction(1)]
     for m in range(1, n + 1):
-        found.append(-sum(choose(m + 1, k) * found[k] for k in range(m)) / Fraction(m + 1))
-    return found
+        numbers.append(-sum(choose(m + 1, k) * numbers[k] for k in range(m)) / Fraction(m + 1))
+    return numbers
 
 
 _SPENCE_SERIES = _falling(
@@ -282,8 +282,8 @@ def _spence(x: ArrayLike) -> Array:
 
     def left(y):
         inside = y > 0
-        found = between_zero_and_half(jnp.where(inside, y, 0.25))
-        return jnp.where(inside, found, jnp.where(y == 0, np.pi**2 / 6, np.nan))
+        value = between_zero_and_half(jnp.where(inside, y, 0.25))
+        return jnp.where(inside, value, jnp.where(y == 0, np.pi**2 / 6, np.nan))
 
     def right(y):
         log = jnp.log(y)

@@ -1,4 +1,4 @@
-"""Functions of every order up to a given one: Legendre's, spherical harmonics, Bessel's."""
+"""Functions of all orders up to a maximum: Legendre's, spherical harmonics, Bessel's."""
 
 from operator import index
 
@@ -117,8 +117,8 @@ def _check_legendre(name: str, m: int, n: int, z: ArrayLike) -> Array:
         raise ValueError(f"{name}: z must be one-dimensional, got shape {z.shape}.")
     if m != n:
         raise NotImplementedError(
-            f"{name}: orders and degrees go up to one number, got m={m} and n={n}. Take the larger "
-            "for both, and slice the result."
+            f"{name}: the highest order and degree must be equal, got m={m} and n={n}. Take the "
+            "larger for both, and slice the result."
         )
     return z
 

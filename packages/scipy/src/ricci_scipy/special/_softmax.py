@@ -1,4 +1,4 @@
-"""Softmax and its logarithm, over all axes where none is given."""
+"""Softmax and its logarithm, over all axes by default."""
 
 from ricci_ir import Array, ArrayLike
 from ricci_numpy import authoring

@@ -34,7 +34,7 @@ def _logistic_log_density(z: Array) -> Array:
 
 
 def _log_reciprocal_angle(z: Array) -> Array:
-    """The logarithm of that, where the angle itself is too small as well."""
+    """The logarithm of ``_reciprocal_angle``, also where the angle underflows."""
     angle = jnp.log(_reciprocal_angle(z))
     if jnp.iscomplexobj(z):
         return angle
@@ -48,7 +48,7 @@ def _complement(u: Array) -> Array:
 
 
 def _log_complement(u: Array) -> Array:
-    """The logarithm of that, precise for large u too."""
+    """The logarithm of ``_complement``, precise for large u too."""
     small = u < 1
     near = jnp.log(-jnp.expm1(-jnp.where(small, u, 1.0)))
     return jnp.where(small, near, jnp.log1p(-jnp.exp(-jnp.where(small, 1.0, u))))
@@ -76,7 +76,7 @@ def _log_mass(a: Array, b: Array) -> Array:
     mixed = high > 0
     # Both ends may be the same infinity.
     point = low == high
-    # Each formula gets points of its own case only, so that gradients of the other are not NaN.
+    # Each formula is evaluated at points of its case only, so that gradients are not NaN.
     other = mixed | point
     l, h = jnp.where(other, -2.0, low), jnp.where(other, -1.0, high)
     upper = special.log_ndtr(h)

@@ -12,7 +12,7 @@ from ricci_numpy.authoring import check_arraylike
 
 
 class ModeResult(NamedTuple):
-    """The most frequent values, and how often they occur."""
+    """The most frequent values and their counts."""
 
     mode: Array
     count: Array  # type: ignore[assignment]  # SciPy's name, which a tuple's method has
@@ -173,7 +173,7 @@ def sem(
     Args:
       a: an array of real numbers.
       axis: the axis, or ``None`` for all elements.
-      ddof: what is subtracted from the size in the variance.
+      ddof: the number subtracted from the size in the variance.
       nan_policy: ``"propagate"``, or ``"omit"`` to leave out NaN.
       keepdims: whether the axis stays, with size 1.
 

@@ -1,7 +1,7 @@
 """Make the module of a distribution from a row: its parameters, its support and its formulas.
 
-A formula is a function of the standardized variable and the shape parameters. Functions for which
-a row has no formula are derived from others: ``pdf`` from ``logpdf``, ``sf`` from ``cdf``, ...
+A formula is a function of the standardized variable and the shape parameters. Functions without a
+formula are derived from others: ``pdf`` from ``logpdf``, ``sf`` from ``cdf``, ...
 """
 
 import sys
@@ -35,7 +35,7 @@ _SUMMARIES = {
     "isf": "The inverse of the survival function of the {}.",
     "entropy": "The entropy of the {}, in nats.",
 }
-# What a function is below and above the support.
+# Values below and above the support.
 _OUTSIDE = {
     "logpdf": (-np.inf, -np.inf),
     "logpmf": (-np.inf, -np.inf),
@@ -58,8 +58,8 @@ _ARGUMENTS = {
     "k": "counts",
     "q": "probabilities",
     "p": "probabilities",
-    "loc": "what is added to the variable, by default 0",
-    "scale": "by what it is multiplied first, by default 1",
+    "loc": "the location, which is added to the variable, by default 0",
+    "scale": "the scale, by which it is multiplied first, by default 1",
 }
 _SHAPE = ", of the shape that the arguments broadcast to"
 _NOTES = {
@@ -94,12 +94,12 @@ def distribution(
       title: the name of the distribution in prose.
       functions: the names of the module's functions.
       examples: for each function, the arguments of an example and its result to 4 digits.
-      shapes: the shape parameters, and what they are.
+      shapes: the shape parameters, with their descriptions.
       support: the ends of the standardized variable's range, or functions of the shape parameters.
       located: which of ``loc`` and ``scale`` the functions have.
       bare: the functions that have neither of them.
-      variables: the name of a function's first parameter, where it is no ``x``, ``k`` or ``q``.
-      valid: says of shape parameters whether they are in their domain; results are NaN elsewhere.
+      variables: the name of a function's first parameter, where it is not ``x``, ``k`` or ``q``.
+      valid: whether shape parameters are in their domain; results are NaN elsewhere.
       complexes: the functions that take complex numbers, too.
       weak: the functions whose results are weakly typed wherever the operands' dtype is; those of
         the others are where they have no axes.
@@ -109,24 +109,24 @@ def distribution(
       formulas: by the function's name.
     """
     shapes = shapes or {}
-    found: dict[str, Formula] = {}
+    module_functions: dict[str, Formula] = {}
     for function in functions.split():
         places = "" if function in bare.split() else located
         row = (support, len(shapes), places.split(), formulas)
         first = (variables or {}).get(function, _VARIABLES.get(function, "x"))
-        made = _function(function, *row)
+        derived = _function(function, *row)
         if function in default.split():
-            made = _of_default_dtype(made)
+            derived = _of_default_dtype(derived)
         if valid is not None:
-            made = _in_domain(made, valid, slice(bool(first), bool(first) + len(shapes)))
-        made = _with_signature(made, function, first, shapes, places)
+            derived = _in_domain(derived, valid, slice(bool(first), bool(first) + len(shapes)))
+        derived = _with_signature(derived, function, first, shapes, places)
         holds, vectors = function in complexes.split(), function in weak.split()
-        made = elementwise(complexes=holds, weak=True, vectors=vectors)(made)
+        derived = elementwise(complexes=holds, weak=True, vectors=vectors)(derived)
         summary = _SUMMARIES[function].format(title)
-        names = list(made.__signature__.parameters)  # type: ignore[attr-defined]
-        made.__doc__ = _documentation(summary, name, function, names, shapes, examples, source)
-        found[function] = made
-    return module_of(name, title, **found)
+        names = list(derived.__signature__.parameters)  # type: ignore[attr-defined]
+        derived.__doc__ = _documentation(summary, name, function, names, shapes, examples, source)
+        module_functions[function] = derived
+    return module_of(name, title, **module_functions)
 
 
 def module_of(name: str, title: str, **functions: Formula) -> ModuleType:
@@ -226,7 +226,7 @@ def _in_domain(function: Formula, valid: Formula, shapes: slice) -> Formula:
 
 
 def _quantile(formula: Formula, support: Support, q: Array, shapes: tuple[Array, ...]) -> Array:
-    if jnp.iscomplexobj(q) and support == _LINE:  # those of a half-line are NaN as of real numbers
+    if jnp.iscomplexobj(q) and support == _LINE:  # on a half-line, NaN as for real numbers
         return formula(q, *shapes)
     valid = (q >= 0) & (q <= 1)
     return jnp.where(valid, formula(jnp.where(valid, q, 0.5), *shapes), np.nan)

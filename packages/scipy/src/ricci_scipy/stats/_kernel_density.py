@@ -80,17 +80,17 @@ class gaussian_kde:
 
     @property
     def d(self) -> int:
-        """How many dimensions the points have."""
+        """The number of dimensions."""
         return self.dataset.shape[0]
 
     @property
     def n(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return self.dataset.shape[1]
 
     @property
     def neff(self) -> Array:
-        """The effective sample size: how many points of equal weight have the same variance."""
+        """The effective sample size: the number of equally weighted points of the same variance."""
         return 1 / jnp.sum(self.weights**2)
 
     def set_bandwidth(self, bw_method: object = None) -> NoReturn:
@@ -101,15 +101,15 @@ class gaussian_kde:
         )
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], None]:
-        """The arrays that make up the estimate; there is no other data."""
+        """The arrays of the estimate, which are all its data."""
         return (self.dataset, self.weights, self.covariance, self.inv_cov), None
 
     @classmethod
     def tree_unflatten(cls, aux_data: None, children: Sequence[Any]) -> Self:
         """Make an estimate from the arrays that ``tree_flatten`` returned."""
-        made = object.__new__(cls)
-        made.dataset, made.weights, made.covariance, made.inv_cov = children
-        return made
+        estimate = object.__new__(cls)
+        estimate.dataset, estimate.weights, estimate.covariance, estimate.inv_cov = children
+        return estimate
 
     def evaluate(self, points: ArrayLike) -> Array:
         """The density at points of shape (n,) or (dimensions, n)."""
@@ -124,9 +124,9 @@ class gaussian_kde:
         factor = lax_linalg.cholesky(self.inv_cov)
         centers, places = (jnp.matmul(factor.T, a) for a in (self.dataset, points))
         squares = jnp.sum((centers[:, :, None] - places[:, None, :]) ** 2, axis=0)
-        found = special.logsumexp(-0.5 * squares, axis=0, b=self.weights[:, None])
+        log_sum = special.logsumexp(-0.5 * squares, axis=0, b=self.weights[:, None])
         log_det = jnp.sum(jnp.log(jnp.diagonal(factor)))
-        return found + log_det - 0.5 * self.d * log(2 * pi)
+        return log_sum + log_det - 0.5 * self.d * log(2 * pi)
 
     def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Array:
         """The integral of the product of the density and a normal density.
@@ -190,15 +190,15 @@ class gaussian_kde:
         return self.dataset[:, places] + jnp.moveaxis(steps, -1, 0)
 
     def _points(self, points: ArrayLike) -> Array:
-        found = jnp.atleast_2d(jnp.asarray(points))
-        d, n = found.shape
+        columns = jnp.atleast_2d(jnp.asarray(points))
+        d, n = columns.shape
         if d != self.d:
             if (d, n) != (1, self.d):
                 raise ValueError(
                     f"gaussian_kde: points have {d} dimensions, and the estimate {self.d}."
                 )
-            found = found.reshape(self.d, 1)
-        return promote_dtypes_inexact(found, self.dataset)[0]
+            columns = columns.reshape(self.d, 1)
+        return promote_dtypes_inexact(columns, self.dataset)[0]
 
     def _overlap(self, points: Array, weights: Array, covariance: Array) -> Array:
         """The integral of the density times Gaussian kernels of ``covariance`` at ``points``."""
