@@ -67,7 +67,7 @@ CEILINGS = {
     "parallel": Ceiling(117, 197, 5),
     "pytree": Ceiling(7, 12, 0),
     "random": Ceiling(0, 0, 0),
-    "reference": Ceiling(1, 25, 0),
+    "reference": Ceiling(0, 0, 0),
     "ricci": Ceiling(45, 27, 6),
     "scipy": Ceiling(0, 0, 0),
     "sparse": Ceiling(0, 0, 0),

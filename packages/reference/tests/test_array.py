@@ -12,7 +12,7 @@ from ricci_reference import ReferenceArray
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-def test_it_is_an_array_with_the_type_of_its_values():
+def test_array_has_the_type_of_its_values():
     x = as_array(X)
     assert isinstance(x, ReferenceArray)
     assert isinstance(x, Array)
@@ -21,7 +21,7 @@ def test_it_is_an_array_with_the_type_of_its_values():
     assert as_array(2.0).weak_type is True
 
 
-def test_it_does_not_follow_changes_of_what_it_was_made_of():
+def test_array_does_not_share_memory_with_its_source():
     source = X.copy()
     x = as_array(source)
     source[0, 0] = 9
@@ -77,7 +77,7 @@ def test_conversions(convert, value, expected):
         (lambda x: x.__array__(np.int32, copy=False), ValueError),
     ],
 )
-def test_what_is_refused(operation, error):
+def test_invalid_operations_raise(operation, error):
     with pytest.raises(error):
         operation(as_array(X))
 

@@ -1,4 +1,4 @@
-"""Schur and Hessenberg forms and eigenvectors are what they are said to be."""
+"""Schur and Hessenberg forms and eigenvectors fulfil their definitions."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_eigenvectors(name):
 
 
 @pytest.mark.parametrize("function", [linalg.eig, linalg.schur, linalg.hessenberg])
-def test_what_is_not_finite_becomes_nan(function):
+def test_results_of_nonfinite_matrices_are_nan(function):
     x = np.stack([np.eye(2), np.full((2, 2), np.nan)])
     for result in map(np.asarray, function(x)):
         assert np.isfinite(result[0]).all()

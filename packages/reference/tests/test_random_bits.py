@@ -1,4 +1,4 @@
-"""The compiler's generators: known answers, and where each word of a block goes."""
+"""XLA's generators: known answers, and the order of the words of a block."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ THREE_FRY_PLACES = [
 
 
 @pytest.mark.parametrize(("shape", "places"), THREE_FRY_PLACES)
-def test_where_the_words_of_a_block_go(shape, places):
+def test_order_of_the_words_of_a_block(shape, places):
     _, stream = drawn(ZEROS, (20,), THREE_FRY)
     _, bits = drawn(ZEROS, shape, THREE_FRY)
     assert np.ravel(bits).tolist() == [stream[place] for place in places]
@@ -86,7 +86,7 @@ def test_where_the_words_of_a_block_go(shape, places):
 
 @pytest.mark.parametrize("shape", [(0,), (3, 0)])
 @pytest.mark.parametrize("algorithm", [THREE_FRY, PHILOX])
-def test_without_elements_the_key_stays(algorithm, shape):
+def test_key_is_unchanged_without_elements(algorithm, shape):
     assert drawn(LATE, shape, algorithm)[0] == LATE.tolist()
 
 
@@ -96,6 +96,6 @@ def test_uniform_numbers_lie_between_their_bounds(low, high):
     assert ((numbers >= low) & (numbers < high)).all()
 
 
-def test_uniform_numbers_are_other_ones_with_every_call():
+def test_uniform_numbers_differ_between_calls():
     first, second = (np.asarray(rng_uniform(0.0, 1.0, (9,))) for _ in range(2))
     assert (first != second).any()

@@ -1,4 +1,4 @@
-"""The rules: there is one for every primitive, and integers and edges are as XLA has them."""
+"""Rules exist for every primitive, and follow XLA on integers and at edges."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def _to(dtype):
     return lambda x: lax.convert_element_type(x, dtype)
 
 
-def test_every_primitive_has_a_rule_or_a_program():
+def test_every_primitive_has_a_rule_or_a_jaxpr():
     home = str(Path(lax.__file__).parent)
     defined = [p for p in primitives.values() if defined_at(p).startswith(home)]
     assert len(defined) > 150
@@ -56,7 +56,7 @@ def test_a_missing_rule_is_explained():
         del primitives["lonely"]
 
 
-def test_a_rule_that_breaks_the_abstract_type_is_refused(monkeypatch):
+def test_rule_of_another_type_raises(monkeypatch):
     monkeypatch.setitem(rules, lax.sin_p, lambda x, **params: np.float64(0))
     with pytest.raises(AssertionError, match="sin"):
         lax.sin(F32([1.0]))
@@ -69,14 +69,14 @@ def test_an_operand_is_not_made_read_only():
     assert result.tolist() == [1.0, 1.0]
 
 
-def test_a_tracer_that_escaped_is_refused():
+def test_leaked_tracer_raises():
     leaked = []
     make_jaxpr(lambda x: leaked.append(x) or x)(1.0)
     with pytest.raises(UnexpectedTracerError):
         reference_backend.evaluate(lax.sin_p, (leaked[0],), {"accuracy": None})
 
 
-def test_a_program_is_run():
+def test_jaxpr_is_evaluated():
     jaxpr = make_jaxpr(lambda x: lax.mul(x, x))(F32(3))
     (result,) = staged_call.bind(jaxpr, "square", [F32(4)])
     assert float(result) == 16.0
@@ -136,13 +136,13 @@ def block(request):
     primitives.pop(request.node.name, None)
 
 
-def test_a_block_brings_its_rule(block):
+def test_rule_of_a_primitive_block_is_used(block):
     cube = block("toy.cube", (np.floating,), reference=lambda x: x**3)
     for dtype in (F32, bfloat16):
         result = cube.bind(np.asarray([2, -3], dtype))
         assert (result.dtype, result.tolist()) == (np.dtype(dtype), [8, -27])
 
 
-def test_what_is_made_of_other_primitives_needs_no_rule(block):
+def test_composed_primitives_need_no_rule(block):
     cube = block(traced(lambda x: lax.mul(x, lax.square(x))), (np.floating,))
     assert cube.bind(F32([2, -3])).tolist() == [8, -27]

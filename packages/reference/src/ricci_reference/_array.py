@@ -20,7 +20,7 @@ class ReferenceArray:
     """An immutable array that holds its values in a NumPy array.
 
     Args:
-      value: the values, of ``aval``'s shape and dtype; the array is kept and made read-only.
+      value: the values, of ``aval``'s shape and dtype; the array is not copied, and made read-only.
       aval: the abstract type.
 
     Example:
@@ -56,7 +56,7 @@ class ReferenceArray:
 
     @property
     def weak_type(self) -> bool:
-        """Whether the dtype gives way to others in promotion, as Python scalars do."""
+        """Whether the dtype is weak in promotion, as those of Python scalars are."""
         return self.aval.weak_type
 
     @property
@@ -126,8 +126,8 @@ class ReferenceArray:
         if 0 in aval.shape:
             return f"Array([], shape={aval.shape}, {suffix})"
         text = np.array2string(self._value, prefix="Array(", suffix=",", separator=", ")
-        # NumPy's rule for when the dtype gets a line of its own: the values' last line counts,
-        # but "Array(" before it does not.
+        # NumPy's rule for a separate line for the dtype: the values' last line counts, but
+        # "Array(" before it does not.
         width = len(text.rpartition("\n")[2]) + len(f", {suffix})")
         if width >= np.get_printoptions()["linewidth"]:
             return f"Array({text},{' ' * len('Array(')}{suffix})"

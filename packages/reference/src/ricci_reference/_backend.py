@@ -21,7 +21,7 @@ from ricci_ir import (
 
 from ._array import ReferenceArray
 from ._elements import from_numpy, numpy_dtype, to_array, to_numpy
-from ._programs import run_program
+from ._jaxprs import run_jaxpr
 from ._rules import composition_of, missing_rule, rule_for
 
 
@@ -31,12 +31,12 @@ class ReferenceBackend:
     name = "reference"
 
     def evaluate(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Apply a primitive to arrays, NumPy arrays or scalars; gives its result or results.
+        """Apply a primitive to arrays, NumPy arrays or scalars; return its result or results.
 
-        A primitive without a rule may stand for a program, or for a function of arrays.
+        A primitive without a rule may be defined by a jaxpr, or by a function of arrays.
 
         Raises:
-          NotImplementedError: if the primitive has no rule and stands for neither.
+          NotImplementedError: if the primitive has no rule and no such definition.
         """
         for arg in args:
             if isinstance(arg, Tracer):
@@ -51,7 +51,7 @@ class ReferenceBackend:
             return primitive.impl(*args, **params)
         if rule is None and primitive in program_rules:
             jaxpr, _ = program_rules[primitive](**params)
-            return run_program(jaxpr, args)
+            return run_jaxpr(jaxpr, args)
         avals: Any = tuple(map(get_aval, args))
         out = primitive.result_avals(avals, params)
         if rule is None:
@@ -60,11 +60,11 @@ class ReferenceBackend:
                 raise NotImplementedError(missing_rule(primitive))
             arrays = map(to_array, args, avals)
             with set_trace(eval_trace):
-                made: Any = composition(*arrays, **params)
+                composed: Any = composition(*arrays, **params)
             return (
-                list(map(to_array, made, out))
+                list(map(to_array, composed, out))
                 if primitive.multiple_results
-                else to_array(made, out)
+                else to_array(composed, out)
             )
         operands = list(map(to_numpy, args, avals))
         with np.errstate(all="ignore"):
@@ -100,11 +100,11 @@ class ReferenceBackend:
         return self.array(value, aval)
 
     def devices(self) -> tuple[None]:
-        """Return ``(None,)``: the only place is the host."""
+        """Return ``(None,)``: the only device is the host."""
         return (None,)
 
     def clear(self) -> None:
-        """Do nothing: this backend keeps nothing between calls."""
+        """Do nothing: this backend has no caches."""
 
 
 def _wrap(

@@ -21,12 +21,12 @@ def _group_of(group_sizes: np.ndarray, length: int, prefix: Sequence[int]) -> np
       prefix: the sizes of the dimensions along which the group sizes vary; they lead the result.
     """
     sizes = np.broadcast_to(group_sizes, (*prefix, group_sizes.shape[-1]))
-    found = np.full((*prefix, length), -1)
+    groups = np.full((*prefix, length), -1)
     for place in np.ndindex(*prefix):
         end = np.cumsum(sizes[place], dtype=group_sizes.dtype)
         for group, (start, stop) in enumerate(pairwise([0, *end])):
-            found[(*place, slice(max(start, 0), max(stop, 0)))] = group
-    return found
+            groups[(*place, slice(max(start, 0), max(stop, 0)))] = group
+    return groups
 
 
 def _ragged_dot_general(
@@ -58,7 +58,7 @@ def _ragged_dot_general(
     shape = [n if d in (*places, ragged) else 1 for d, n in enumerate(x.shape)]
     groups_of = groups_of.transpose(order).reshape(shape)
     count = group_sizes.shape[-1]
-    if not count and groups:  # a group without rows stands for none
+    if not count and groups:  # without groups, a group of zeros
         y = np.zeros([1 if d == groups[0] else n for d, n in enumerate(y.shape)], y.dtype)
     parts = []
     for group in range(max(count, 1)):
@@ -75,7 +75,7 @@ def _ragged_dot_general(
 
 
 def _without(numbers: RaggedDotDimensionNumbers, group: int) -> tuple[Any, ...]:
-    """The dimension numbers of a product whose right operand has lost its group dimension."""
+    """The dimension numbers of a product without the right operand's group dimension."""
     (x_contracting, y_contracting), (x_batch, y_batch) = numbers.dot_dimension_numbers
     down = lambda dims: tuple(d - (d > group) for d in dims)
     return (x_contracting, down(y_contracting)), (x_batch, down(y_batch))

@@ -8,12 +8,12 @@ from ricci_ir import Jaxpr
 from ricci_lax.authoring import index_of_platform
 
 from ._elements import numpy_dtype
-from ._programs import call_program
+from ._jaxprs import run_jaxpr_numpy
 from ._rule_type import Rule
 
 
 def _cond(index: np.ndarray, *operands: np.ndarray, branches: tuple[Jaxpr, ...], **_: Any) -> list:
-    return call_program(branches[int(index)], operands)
+    return run_jaxpr_numpy(branches[int(index)], operands)
 
 
 def _while(
@@ -27,10 +27,10 @@ def _while(
     cond_consts, consts = operands[:cond_nconsts], operands[cond_nconsts:start]
     carry = list(operands[start:])
     while True:
-        (going,) = call_program(cond_jaxpr, [*cond_consts, *carry])
+        (going,) = run_jaxpr_numpy(cond_jaxpr, [*cond_consts, *carry])
         if not going.any():
             return carry
-        following = call_program(body_jaxpr, [*consts, *carry])
+        following = run_jaxpr_numpy(body_jaxpr, [*consts, *carry])
         # The predicate of a batched loop is an array: examples that have ended keep their carry.
         carry = [
             np.where(going.reshape(going.shape + (1,) * (new.ndim - going.ndim)), new, old)
@@ -52,7 +52,7 @@ def _scan(
     avals: list[Any] = jaxpr.out_avals[num_carry:]
     collected = [np.zeros((length, *a.shape), numpy_dtype(a.dtype)) for a in avals]
     for i in reversed(range(length)) if reverse else range(length):
-        outs = call_program(jaxpr, [*consts, *carry, *(x[i] for x in xs)])
+        outs = run_jaxpr_numpy(jaxpr, [*consts, *carry, *(x[i] for x in xs)])
         carry = outs[:num_carry]
         for rows, row in zip(collected, outs[num_carry:], strict=True):
             rows[i] = row

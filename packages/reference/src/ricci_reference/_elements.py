@@ -1,8 +1,8 @@
-"""The NumPy arrays that rules compute with, and the arrays of the backend made of them.
+"""Conversion between the NumPy arrays that rules compute with and the backend's arrays.
 
 An element of an extended dtype, such as a random key, is an array of numbers itself. NumPy holds it
-as an element of a structured dtype, whose only field is that array. So every rule that moves
-elements holds for keys as it is.
+as an element of a structured dtype, whose only field is that array. So rules that move
+elements apply to keys, too.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ def numpy_dtype(dtype: Any) -> np.dtype:
 
 
 def to_numpy(x: Any, aval: ShapedArray) -> Any:
-    """The values of an array, a NumPy array or a scalar; a token has none, and is returned."""
+    """The values of an array, a NumPy array or a scalar; a token is returned unchanged."""
     if type(x) is Token:
         return x
     if type(x) is ReferenceArray:
@@ -41,7 +41,7 @@ def to_numpy(x: Any, aval: ShapedArray) -> Any:
 
 
 def from_numpy(value: ArrayLike | Token, aval: ShapedArray) -> Any:
-    """The array of a type that takes over a NumPy array, which becomes read-only."""
+    """An array of a type that shares a NumPy array's memory, which becomes read-only."""
     if type(value) is Token:
         return value
     values = np.asarray(value)

@@ -111,7 +111,7 @@ def _round(x: np.ndarray, *, rounding_method: Any, **params: Any) -> np.ndarray:
     if rounding_method.name == "TO_NEAREST_EVEN":
         return np.rint(x)
     whole = np.trunc(x)
-    # Halves round away from zero; NaN and infinities are kept.
+    # Halves round away from zero; NaN and infinities are unchanged.
     away = np.abs(x - whole) >= 0.5
     return np.where(away, whole + np.copysign(x.dtype.type(1), x), np.copysign(whole, x))
 

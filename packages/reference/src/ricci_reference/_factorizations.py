@@ -16,7 +16,7 @@ def _swapped(x: np.ndarray) -> np.ndarray:
 def _per_example(
     fun: Callable[..., np.ndarray], ranks: tuple[int, ...]
 ) -> Callable[..., np.ndarray]:
-    """A rule for batches, made from a function of one example whose operands have these ranks.
+    """A rule for batches from a function of one example whose operands have these ranks.
 
     The result has the shape and dtype of the last operand.
     """
@@ -43,8 +43,8 @@ def _substituted(a: np.ndarray, b: np.ndarray, lower: bool, unit_diagonal: bool)
     n = a.shape[-1]
     x = b.copy()
     for i in range(n) if lower else reversed(range(n)):
-        known = np.s_[:i] if lower else np.s_[i + 1 :]
-        x[..., i, :] -= (a[..., i, None, known] @ x[..., known, :])[..., 0, :]
+        solved = np.s_[:i] if lower else np.s_[i + 1 :]
+        x[..., i, :] -= (a[..., i, None, solved] @ x[..., solved, :])[..., 0, :]
         if not unit_diagonal:
             x[..., i, :] /= a[..., i, i, None]
     return x
@@ -94,7 +94,7 @@ def _size(x: np.ndarray) -> np.ndarray:
 
 
 def _eliminated(x: np.ndarray) -> list[int]:
-    """Factor one matrix in place by Gaussian elimination; gives the pivots."""
+    """Factor one matrix in place by Gaussian elimination; return the pivots."""
     pivots = []
     for k in range(min(x.shape)):
         pivot = k + int(np.argmax(_size(x[k:, k])))

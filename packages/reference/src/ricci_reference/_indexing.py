@@ -8,7 +8,7 @@ import numpy as np
 from ricci_ir import Jaxpr, iinfo, issubdtype
 from ricci_lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 
-from ._programs import call_program
+from ._jaxprs import run_jaxpr_numpy
 from ._rule_type import Rule
 from ._widening import widen
 
@@ -66,20 +66,20 @@ class _Windows:
             )
             starts[dim] = np.broadcast_to(counted, batch)
         self.inside = np.ones(batch, bool)
-        kept = [d for d in range(ndim) if d not in dropped]
+        window_dims = [d for d in range(ndim) if d not in dropped]
         self.indices = []
         for dim in range(ndim):
             last = shape[dim] - sizes[dim]
             self.inside &= (starts[dim] >= 0) & (starts[dim] <= last)
-            start = np.clip(starts[dim], 0, max(last, 0)).reshape((*batch, *[1] * len(kept)))
-            if dim in kept:
-                within = [1] * len(kept)
-                within[kept.index(dim)] = sizes[dim]
+            start = np.clip(starts[dim], 0, max(last, 0)).reshape((*batch, *[1] * len(window_dims)))
+            if dim in window_dims:
+                within = [1] * len(window_dims)
+                within[window_dims.index(dim)] = sizes[dim]
                 start = start + np.arange(sizes[dim]).reshape(within)
             self.indices.append(start)
-        window = tuple(sizes[d] for d in kept)
+        window = tuple(sizes[d] for d in window_dims)
         self.indices = [np.broadcast_to(i, (*batch, *window)) for i in self.indices]
-        self.batch_ndim, self.window_ndim = len(batch), len(kept)
+        self.batch_ndim, self.window_ndim = len(batch), len(window_dims)
 
 
 def _placed(batch_ndim: int, window_ndim: int, window_dims: Sequence[int]) -> list[int]:
@@ -126,14 +126,14 @@ def _gather(
         numbers.start_indices_batching_dims,
     )
     if x.size == 0 and windows.indices and windows.indices[0].size:
-        found = np.zeros(windows.indices[0].shape, x.dtype)
+        gathered = np.zeros(windows.indices[0].shape, x.dtype)
     else:
-        found = x[tuple(windows.indices)] if x.ndim else np.broadcast_to(x, positions.shape[:-1])
+        gathered = x[tuple(windows.indices)] if x.ndim else np.broadcast_to(x, positions.shape[:-1])
     if _mode(mode) == "FILL_OR_DROP":
         inside = windows.inside.reshape((*windows.inside.shape, *[1] * windows.window_ndim))
         fill = np.array(fill_of(x.dtype) if fill_value is None else fill_value).astype(x.dtype)
-        found = np.where(inside, found, fill)
-    return found.transpose(_placed(windows.batch_ndim, windows.window_ndim, numbers.offset_dims))
+        gathered = np.where(inside, gathered, fill)
+    return gathered.transpose(_placed(windows.batch_ndim, windows.window_ndim, numbers.offset_dims))
 
 
 def _scatter_windows(
@@ -158,7 +158,7 @@ def _scatter_windows(
     )
     order = _placed(windows.batch_ndim, windows.window_ndim, numbers.update_window_dims)
     updates = updates.transpose(np.argsort(order))
-    # Moved windows lie inside, but for an array that has no place for one.
+    # Clamped windows lie inside, unless the array is too small for one.
     moved = _mode(mode) == "CLIP" and x.size
     applied = np.ones_like(windows.inside) if moved else windows.inside
     return tuple(index[applied] for index in windows.indices), updates[applied]
@@ -177,8 +177,8 @@ def _scatter_rule(combine: np.ufunc | None) -> Rule:
     ) -> np.ndarray:
         indices, updates = _scatter_windows(x, positions, updates, dimension_numbers, mode)
         if combine is None:
-            program = update_jaxpr or (lambda old, new: new)
-            return _one_by_one(x, indices, updates, program)
+            update = update_jaxpr or (lambda old, new: new)
+            return _one_by_one(x, indices, updates, update)
         # A scalar has no dimension to index, so it is updated as a vector of one element.
         result = np.array(widen(x))
         flat = result if x.ndim else result.reshape(1)
@@ -192,16 +192,16 @@ def _one_by_one(
     x: np.ndarray,
     indices: tuple[np.ndarray, ...],
     updates: np.ndarray,
-    program: Jaxpr | Callable[[np.ndarray, np.ndarray], np.ndarray],
+    update: Jaxpr | Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """``x`` with the updates applied in order, so that the last update of an element wins."""
     result = x.copy()
     for place in np.ndindex(updates.shape):
         at = tuple(index[place] for index in indices)
-        if callable(program):
-            result[at] = program(result[at], updates[place])
+        if callable(update):
+            result[at] = update(result[at], updates[place])
         else:
-            result[at] = call_program(program, [result[at], updates[place]])[0]
+            result[at] = run_jaxpr_numpy(update, [result[at], updates[place]])[0]
     return result
 
 

@@ -90,17 +90,17 @@ def _deflate(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values, vectors = np.linalg.eig(matrix)
     first = vectors[:, :1]
     if matrix.dtype.kind == "c" or np.imag(values[0]) == 0:
-        found, q = 1, _basis(first if matrix.dtype.kind == "c" else np.real(first))
+        count, q = 1, _basis(first if matrix.dtype.kind == "c" else np.real(first))
     else:
-        found, q = 2, _basis(np.concatenate([np.real(first), np.imag(first)], 1))
+        count, q = 2, _basis(np.concatenate([np.real(first), np.imag(first)], 1))
         turn = _equal_diagonal((q.T @ matrix @ q)[:2, :2])
         q[:, :2] = q[:, :2] @ turn
     t = q.conj().T @ matrix @ q
-    t[found:, :found] = 0
-    rest, q_rest = _deflate(t[found:, found:])
-    t[:found, found:] = t[:found, found:] @ q_rest
-    t[found:, found:] = rest
-    q[:, found:] = q[:, found:] @ q_rest
+    t[count:, :count] = 0
+    remaining, q_remaining = _deflate(t[count:, count:])
+    t[:count, count:] = t[:count, count:] @ q_remaining
+    t[count:, count:] = remaining
+    q[:, count:] = q[:, count:] @ q_remaining
     return t, q
 
 

@@ -54,8 +54,8 @@ def _three_fry(state: list[int], shape: tuple[int, ...], wide: bool) -> tuple[np
         for words in _three_fry_words(state, prod(before) * half * prod(after))
     ]
     together = np.concatenate(halves, split + 1).reshape(*before, 2 * half, *after)
-    kept = np.take(together, np.arange(sizes[split]), split)
-    return kept.reshape(shape), halves[0].size
+    bits = np.take(together, np.arange(sizes[split]), split)
+    return bits.reshape(shape), halves[0].size
 
 
 def _three_fry_words(state: list[int], blocks: int) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +95,7 @@ def _rng_uniform(
     a: np.ndarray, b: np.ndarray, *, shape: tuple[int, ...], **params: Any
 ) -> np.ndarray:
     if a.dtype.kind in "iu":
-        # For an empty interval all numbers are the lower bound.
+        # In an empty interval all numbers are the lower bound.
         return _generator.integers(a, b - 1 if a < b else a, shape, a.dtype, endpoint=True)
     low, high = a.astype(np.float64), b.astype(np.float64)
     drawn = (low + (high - low) * _generator.random(shape)).astype(a.dtype)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ricci_ir import Jaxpr
 
-from ._programs import fold
+from ._jaxprs import fold
 from ._rule_type import Rule
 from ._widening import highest, lowest, widen, widened
 
@@ -73,10 +73,10 @@ def _reduce(
 ) -> list[np.ndarray]:
     half = len(operands) // 2
     arrays, inits = operands[:half], operands[half:]
-    kept = [d for d in range(arrays[0].ndim) if d not in dimensions]
-    outer = [arrays[0].shape[d] for d in kept]
+    outer_dims = [d for d in range(arrays[0].ndim) if d not in dimensions]
+    outer = [arrays[0].shape[d] for d in outer_dims]
     count = prod(arrays[0].shape[d] for d in dimensions)
-    rows = [x.transpose(*kept, *dimensions).reshape(*outer, count) for x in arrays]
+    rows = [x.transpose(*outer_dims, *dimensions).reshape(*outer, count) for x in arrays]
     return fold(jaxpr, [], inits, rows)
 
 

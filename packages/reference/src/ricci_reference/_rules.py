@@ -3,7 +3,7 @@
 A rule is called as ``rule(*operands, **params)``. It returns an array, or a sequence of arrays for
 a primitive with several results; shapes and dtypes are exactly those of the abstract evaluation.
 This package holds the rules of ``lax``'s primitives that need more than one call of NumPy. Any
-other primitive brings its own rule with ``reference=`` in its block.
+other primitive defines its rule by ``reference=`` in its block.
 """
 
 from collections.abc import Callable
@@ -25,11 +25,11 @@ from ricci_stablehlo import lower_rules
 
 from ._contractions import contraction_rules
 from ._control_flow import control_flow_rules
+from ._creation import creation_rules
 from ._elementwise import elementwise_rules
 from ._factorizations import factorization_rules
 from ._fourier import fourier_rules
 from ._indexing import indexing_rules
-from ._making import making_rules
 from ._nonsymmetric import nonsymmetric_rules
 from ._random_bits import random_bit_rules
 from ._reductions import reduction_rules
@@ -42,7 +42,7 @@ from ._widening import widened
 from ._windows import window_rules
 
 _by_name: dict[str, Rule] = {
-    **making_rules,
+    **creation_rules,
     **contraction_rules,
     **control_flow_rules,
     **structural_rules,
@@ -66,34 +66,34 @@ rules: dict[Primitive, Rule] = {
 
 
 def rule_for(primitive: Primitive) -> Rule | None:
-    """The rule of a primitive: this package's rule, or the one given in the primitive's block."""
+    """The rule of a primitive: this package's, or the one in the primitive's block."""
     rule = rules.get(primitive)
-    if rule is None and (given := reference_rules.get(primitive)) is not None:
-        rule = rules[primitive] = widened(given)
-    if rule is None and (given := exact_rules.get(primitive)) is not None:
-        rule = rules[primitive] = given
+    if rule is None and (narrow := reference_rules.get(primitive)) is not None:
+        rule = rules[primitive] = widened(narrow)
+    if rule is None and (exact := exact_rules.get(primitive)) is not None:
+        rule = rules[primitive] = exact
     return rule
 
 
 def composition_of(primitive: Primitive) -> Callable[..., Any] | None:
-    """The function of arrays that the lowering rule of a primitive writes, if it says which."""
+    """The function of arrays that a primitive is lowered as, or None."""
     return getattr(lower_rules.get(primitive), "function", None)
 
 
 def missing_rule(primitive: Primitive) -> str | None:
     """The reason why the reference backend cannot evaluate a primitive, or ``None`` if it can."""
-    known = primitive.impl is not None or any(
+    has_other_rule = primitive.impl is not None or any(
         primitive in rules for rules in (program_rules, host_rules, discharge_rules)
     )
-    if known or rule_for(primitive) is not None or composition_of(primitive) is not None:
+    if has_other_rule or rule_for(primitive) is not None or composition_of(primitive) is not None:
         return None
     place = defined_at(primitive)
-    where = f" (defined at {place})" if place else ""
+    location = f" (defined at {place})" if place else ""
     lowering = lower_rules.get(primitive)
     compiled = lowering is not None and not isinstance(lowering, unsupported)
     other = "ricci_xla has" if compiled else "neither has ricci_xla"
     return (
-        f"the reference backend has no rule for the primitive {primitive.name!r}{where}; {other}. "
-        "A rule is given in the primitive's block: reference=, a function of NumPy arrays and of "
+        f"the reference backend has no rule for the primitive {primitive.name!r}{location}; {other}"
+        ". A rule is given in the primitive's block: reference=, a function of NumPy arrays and of "
         "the parameters."
     )

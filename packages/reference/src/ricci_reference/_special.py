@@ -1,6 +1,6 @@
 """Special functions in double precision, from their textbook definitions.
 
-The compiled functions are compared with these, so these are simple rather than fast.
+Compiled functions are tested against these, so these are simple rather than fast.
 Source: the NIST Digital Library of Mathematical Functions, cited by formula as DLMF.
 """
 
@@ -93,10 +93,10 @@ def _erf_inv(y: float) -> float:
         return math.copysign(math.inf, y)
     if y == 0:
         return y
-    rest = math.log1p(-y * y)
+    log_complement = math.log1p(-y * y)
     a = 0.147  # Winitzki's approximation to start with
-    half = 2 / (math.pi * a) + rest / 2
-    x = math.copysign(math.sqrt(math.sqrt(half * half - rest / a) - half), y)
+    half = 2 / (math.pi * a) + log_complement / 2
+    x = math.copysign(math.sqrt(math.sqrt(half * half - log_complement / a) - half), y)
     for _ in range(4):
         x -= (math.erf(x) - y) / (2 / math.sqrt(math.pi) * math.exp(-x * x))
     return x

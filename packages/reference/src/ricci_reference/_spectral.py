@@ -19,10 +19,10 @@ def _each(
     """
     matrices, *others = operands
     batch = matrices.shape[:-2]
-    found = [rule(matrices[i], *(x[i] for x in others), **params) for i in np.ndindex(batch)] or [
-        rule(np.zeros(matrices.shape[-2:], matrices.dtype), *_zeros(others), **params)
-    ]
-    stacked = [np.stack([results[k] for results in found]) for k in range(count)]
+    matrix_results = [
+        rule(matrices[i], *(x[i] for x in others), **params) for i in np.ndindex(batch)
+    ] or [rule(np.zeros(matrices.shape[-2:], matrices.dtype), *_zeros(others), **params)]
+    stacked = [np.stack([results[k] for results in matrix_results]) for k in range(count)]
     if 0 in batch:
         stacked = [x[:0] for x in stacked]
     return [x.reshape(*batch, *x.shape[1:]) for x in stacked]
@@ -44,12 +44,12 @@ def _reflector(x: np.ndarray) -> tuple[np.ndarray, np.generic, np.generic]:
     v = x.copy()
     if not x.size:
         return v, x.dtype.type(0), x.dtype.type(0)
-    head, rest = x[0], np.linalg.norm(x[1:])
+    head, norm = x[0], np.linalg.norm(x[1:])
     v[0] = 1
-    if rest == 0 and np.imag(head) == 0:
+    if norm == 0 and np.imag(head) == 0:
         v[1:] = 0
         return v, x.dtype.type(0), np.real(head)
-    beta = -np.copysign(np.hypot(np.abs(head), rest), np.real(head))
+    beta = -np.copysign(np.hypot(np.abs(head), norm), np.real(head))
     v[1:] = x[1:] / (head - beta)
     return v, (beta - head) / beta, beta
 
@@ -196,7 +196,7 @@ def _tridiagonalized(a: np.ndarray, *, lower: bool) -> tuple[Any, ...]:
     """Tridiagonalize a Hermitian matrix by reflectors from both sides, as LAPACK's ``sytrd``.
 
     The lower triangle is reduced from the first column on, the upper one from the last column
-    back. The other triangle is left as it is.
+    back. The other triangle is unchanged.
     """
     size = len(a)
     used = np.tril(a, -1) if lower else np.triu(a, 1)

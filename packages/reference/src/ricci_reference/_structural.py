@@ -26,9 +26,9 @@ def pad(x: np.ndarray, value: ArrayLike, config: Sequence[tuple[int, int, int]])
         result = np.empty(shape, x.dtype)
         result[...] = value
         positions = np.arange(size) * (interior + 1) + low
-        kept = (positions >= 0) & (positions < shape[axis])
+        inside = (positions >= 0) & (positions < shape[axis])
         before = (slice(None),) * axis
-        result[(*before, positions[kept])] = x[(*before, kept)]
+        result[(*before, positions[inside])] = x[(*before, inside)]
         x = result
     return x
 

@@ -12,16 +12,16 @@ _wide: dict[np.dtype, np.dtype] = {}  # as many as there are dtypes
 
 def wide_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype to compute in: float32 for narrower floats, 8-bit integers for narrower ones."""
-    found = _wide.get(dtype)
-    if found is None:
+    wide = _wide.get(dtype)
+    if wide is None:
         if dtype.kind in "biufc" and dtype != np.float16:
-            found = dtype
+            wide = dtype
         elif issubdtype(dtype, np.floating):
-            found = np.dtype(np.float32)
+            wide = np.dtype(np.float32)
         else:
-            found = np.dtype(np.uint8 if issubdtype(dtype, np.unsignedinteger) else np.int8)
-        _wide[dtype] = found
-    return found
+            wide = np.dtype(np.uint8 if issubdtype(dtype, np.unsignedinteger) else np.int8)
+        _wide[dtype] = wide
+    return wide
 
 
 def widen(x: np.ndarray) -> np.ndarray:

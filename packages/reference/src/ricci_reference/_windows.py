@@ -10,7 +10,7 @@ from ricci_ir import Jaxpr, Primitive
 from ricci_lax import ConvDimensionNumbers
 
 from ._elementwise import convert
-from ._programs import call_program, fold
+from ._jaxprs import fold, run_jaxpr_numpy
 from ._rule_type import Rule
 from ._structural import pad
 from ._widening import highest, lowest, widen, widened
@@ -66,7 +66,7 @@ def _reduce_window(
 
 
 def _worst(select_prim: Primitive, dtype: np.dtype) -> complex:
-    """The padding value that is selected only if a window holds nothing else."""
+    """The padding value that is selected only in a window of padding."""
     return lowest(dtype) if select_prim.name in ("ge", "gt") else highest(dtype)
 
 
@@ -98,12 +98,12 @@ def _scattered(
     # The same windows over the flat positions in ``x``; padding has position -1.
     positions = np.arange(x.size).reshape(x.shape)
     places = _in_rows(windows(positions, -1, *sizes))
-    found = []
+    pairs = []
     for place in np.ndindex(source.shape):
         position = places[place][choose(rows[place])]
         if position >= 0:
-            found.append((np.unravel_index(position, x.shape), source[place]))
-    return found
+            pairs.append((np.unravel_index(position, x.shape), source[place]))
+    return pairs
 
 
 def _select_and_scatter_add(
@@ -130,13 +130,13 @@ def _select_and_scatter(
     def choose(row: np.ndarray) -> int:
         best = 0
         for i in range(1, len(row)):
-            if not call_program(select_jaxpr, [*select_consts, row[best], row[i]])[0]:
+            if not run_jaxpr_numpy(select_jaxpr, [*select_consts, row[best], row[i]])[0]:
                 best = i
         return best
 
     result = np.full_like(x, init)
     for place, value in _scattered(source, x, choose, init, window):
-        result[place] = call_program(scatter_jaxpr, [*scatter_consts, result[place], value])[0]
+        result[place] = run_jaxpr_numpy(scatter_jaxpr, [*scatter_consts, result[place], value])[0]
     return result
 
 

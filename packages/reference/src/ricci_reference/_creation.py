@@ -1,16 +1,16 @@
-"""Rules of the primitives that make values, of tokens, and of composite calls."""
+"""Rules of the primitives that create values, of tokens, and of composite calls."""
 
 import numpy as np
 
 from ricci_ir import Token
 
 from ._elements import numpy_dtype
-from ._programs import call_program
+from ._jaxprs import run_jaxpr_numpy
 from ._rule_type import Rule
 
-making_rules: dict[str, Rule] = {
+creation_rules: dict[str, Rule] = {
     "after_all": lambda *tokens: Token(None),
-    "composite": lambda *operands, call_jaxpr, **params: call_program(call_jaxpr, operands),
+    "composite": lambda *operands, call_jaxpr, **params: run_jaxpr_numpy(call_jaxpr, operands),
     "create_token": lambda: Token(None),
     "dce_sink": lambda x, **params: [],
     "empty": lambda *, shape, dtype, **params: np.zeros(shape, numpy_dtype(dtype)),

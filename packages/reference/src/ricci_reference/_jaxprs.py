@@ -11,12 +11,11 @@ from ricci_ir import Jaxpr, eval_jaxpr, eval_trace, set_trace
 from ._elements import from_numpy, numpy_dtype, to_array, to_numpy
 
 
-def run_program(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+def run_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Evaluate a jaxpr on the current backend.
 
-    Its arguments become arrays of the types that it was traced for: a NumPy array of float64 would
-    be one of float64 to the operations that were recorded with 64-bit dtypes on, and of float32 to
-    the others.
+    Its arguments become arrays of the types that it was traced for: otherwise a NumPy array of
+    float64 would be of float64 in operations traced with 64-bit dtypes on, of float32 in others.
     """
     operands = [to_array(x, var.aval) for x, var in zip(args, jaxpr.invars, strict=True)]
     with set_trace(eval_trace):
@@ -25,16 +24,16 @@ def run_program(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     return list(map(to_array, results, avals))
 
 
-def call_program(jaxpr: Jaxpr, args: Sequence[ArrayLike]) -> list[np.ndarray]:
-    """Evaluate a jaxpr on the current backend; gives its results as NumPy arrays."""
+def run_jaxpr_numpy(jaxpr: Jaxpr, args: Sequence[ArrayLike]) -> list[np.ndarray]:
+    """Evaluate a jaxpr on the current backend; return its results as NumPy arrays."""
     avals: list[Any] = [var.aval for var in jaxpr.invars]
-    # A view: what becomes read-only is not the array that a user gave.
+    # Views become read-only, not the user's arrays.
     operands = [
         from_numpy(np.asarray(x, numpy_dtype(aval.dtype)).view(), aval)
         for x, aval in zip(args, avals, strict=True)
     ]
     out_avals: list[Any] = jaxpr.out_avals
-    return list(map(to_numpy, run_program(jaxpr, operands), out_avals))
+    return list(map(to_numpy, run_jaxpr(jaxpr, operands), out_avals))
 
 
 def fold(
@@ -46,7 +45,7 @@ def fold(
     """Fold each row of arrays, from the first element of the last dimension to its last.
 
     Args:
-      jaxpr: a program of scalars, from accumulators and elements to the new accumulators.
+      jaxpr: a function of scalars, from accumulators and elements to the new accumulators.
       consts: its leading arguments.
       inits: the accumulators at the start of each row.
       rows: one array for each accumulator, all of one shape.
@@ -56,7 +55,7 @@ def fold(
     for place in np.ndindex(outer):
         state: Sequence[ArrayLike] = inits
         for i in range(length):
-            state = call_program(jaxpr, [*consts, *state, *(row[(*place, i)] for row in rows)])
+            state = run_jaxpr_numpy(jaxpr, [*consts, *state, *(row[(*place, i)] for row in rows)])
         for result, value in zip(results, state, strict=True):
             result[place] = np.asarray(value)
     return results
