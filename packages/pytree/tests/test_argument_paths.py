@@ -1,4 +1,4 @@
-"""What the leaves of a call's arguments are called."""
+"""Names of the leaves of a call's arguments."""
 
 import functools
 import inspect
@@ -83,7 +83,7 @@ class _Asked:
         (lambda fun: functools.partial(fun, z=1), "(x, y, *, z=1)"),
     ],
 )
-def test_no_wrapper_is_asked_twice(pt, wrap, names):
+def test_signature_of_each_wrapper_is_read_once(pt, wrap, names):
     fun = lambda x, y, z: x
     _Asked.asked = 0
     for _ in range(12):

@@ -1,4 +1,4 @@
-"""What takes a process of its own: the choice of engine, pickling, and the examples in the docs."""
+"""Tests in new processes: the choice of engine, pickling, and the examples in the docs."""
 
 import os
 import subprocess

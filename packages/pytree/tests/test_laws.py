@@ -1,4 +1,4 @@
-"""What holds for every tree."""
+"""Laws of all trees."""
 
 import collections
 

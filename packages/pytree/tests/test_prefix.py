@@ -1,4 +1,4 @@
-"""Broadcasting prefixes and explaining why a tree is none."""
+"""Broadcasting of prefixes, and errors for trees that are not prefixes."""
 
 import collections
 
@@ -48,7 +48,7 @@ def test_prefix_errors(pt, prefix, full, paths, message):
 
 
 @pytest.mark.parametrize("prefix, full, paths, message", DIFFERENCES)
-def test_broadcast_of_what_is_no_prefix(pt, prefix, full, paths, message):
+def test_broadcast_of_a_tree_that_is_not_a_prefix_raises(pt, prefix, full, paths, message):
     for function in (pt.tree_broadcast, pt.broadcast_prefix):
         with pytest.raises(ValueError, match=r"prefix_tree.* does not match full_tree"):
             function(prefix, full)

@@ -1,4 +1,4 @@
-"""Classes that are made containers."""
+"""Registration of classes as containers."""
 
 import dataclasses
 import functools
@@ -98,7 +98,7 @@ def test_keyed_class_may_flatten_without_keys(pt):
 
 
 @pytest.mark.parametrize("function", ["register_pytree_node", "register_pytree_with_keys"])
-def test_registering_what_is_no_class_or_function(pt, function):
+def test_registering_invalid_classes_and_functions_raises(pt, function):
     with pytest.raises(TypeError, match="registers a class"):
         getattr(pt, function)(3, lambda x: x, lambda _, x: x)
     with pytest.raises(TypeError, match="must be a function"):

@@ -155,7 +155,7 @@ def test_is_leaf(pt, is_leaf, tree, leaves, treedef):
     assert [x for _, x in pt.tree_leaves_with_path(tree, is_leaf)] == leaves
 
 
-def test_is_leaf_must_answer_with_a_bool(pt):
+def test_is_leaf_must_return_a_bool(pt):
     with pytest.raises(ValueError, match="is_leaf.*'yes'"):
         pt.tree_flatten([1], lambda x: "yes")
 

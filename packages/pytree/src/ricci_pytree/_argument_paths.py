@@ -66,21 +66,21 @@ def read_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def _signature_of(fun: Callable[..., Any]) -> inspect.Signature:
-    # ``inspect.signature`` asks each wrapper for its ``__signature__``. Jitted functions compute
-    # that from the function inside, so that the time would double with each wrapper, partial
-    # function and method.
+    # ``inspect.signature`` reads the ``__signature__`` of each wrapper. Jitted functions compute
+    # that from the function inside, which doubles the time with each wrapper, partial function
+    # and method.
     seen: set[int] = set()
-    own: dict[str, Any] = {}
-    # A method shows the attributes of its function, whose first parameter it has bound.
+    attributes: dict[str, Any] = {}
+    # A method forwards the attributes of its function, whose first parameter is bound.
     while id(fun) not in seen and not isinstance(fun, MethodType):
         seen.add(id(fun))
-        own = getattr(fun, "__dict__", None) or {}
-        if "__wrapped__" in own and "__signature__" not in own:
-            fun = own["__wrapped__"]
+        attributes = getattr(fun, "__dict__", None) or {}
+        if "__wrapped__" in attributes and "__signature__" not in attributes:
+            fun = attributes["__wrapped__"]
     if (
         isinstance(fun, partial)
         and type(fun.func) is not FunctionType
-        and "__signature__" not in own
+        and "__signature__" not in attributes
     ):
         return inspect.signature(partial(_described(fun.func), *fun.args, **fun.keywords))
     if isinstance(fun, MethodType) and type(fun.__func__) is not FunctionType:
@@ -89,7 +89,7 @@ def _signature_of(fun: Callable[..., Any]) -> inspect.Signature:
 
 
 def _described(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose signature is known to be that of another."""
+    """A function with the signature of another, which ``inspect.signature`` just reads."""
 
     def described(*args: object, **keywords: object) -> None: ...
 
@@ -101,15 +101,15 @@ class _Names(NamedTuple):
     """The names of a function's parameters.
 
     Attributes:
-      positional: those that can be given by position.
-      keywords: those that can be given by keyword.
-      rest, options: those of ``*rest`` and ``**options``, if the function has them.
+      positional: parameters that can be passed by position.
+      keywords: parameters that can be passed by keyword.
+      varargs, varkw: parameters such as ``*args`` and ``**kwargs``, or ``None``.
     """
 
     positional: Sequence[str] = ()
     keywords: Collection[str] = ()
-    rest: str | None = None
-    options: str | None = None
+    varargs: str | None = None
+    varkw: str | None = None
 
 
 def _names_of(signature: inspect.Signature | Callable[..., Any] | None) -> _Names:
@@ -130,25 +130,25 @@ def _names_of(signature: inspect.Signature | Callable[..., Any] | None) -> _Name
 
 
 def _names_in(code: CodeType) -> _Names:
-    """As ``inspect.signature`` finds them, without making its objects."""
+    """The names that ``inspect.signature`` reads, without the cost of its objects."""
     names, count, flags = code.co_varnames, code.co_argcount, code.co_flags
     end = count + code.co_kwonlyargcount
-    rest = bool(flags & inspect.CO_VARARGS)
+    has_varargs = bool(flags & inspect.CO_VARARGS)
     return _Names(
         names[:count],
         names[code.co_posonlyargcount : end],
-        names[end] if rest else None,
-        names[end + rest] if flags & inspect.CO_VARKEYWORDS else None,
+        names[end] if has_varargs else None,
+        names[end + has_varargs] if flags & inspect.CO_VARKEYWORDS else None,
     )
 
 
 def _argument_names(
-    count: int, kwargs: dict[str, Any], known: _Names
+    count: int, kwargs: dict[str, Any], parameters: _Names
 ) -> tuple[list[str], dict[str, str]]:
-    positional, keywords, rest, options = known
-    if count > len(positional) and rest is None:
+    positional, keywords, varargs, varkw = parameters
+    if count > len(positional) and varargs is None:
         # The function does not accept that many: number all of them instead of naming some.
-        positional, rest = [], "args"
-    options = options or "kwargs"
-    names = [*positional[:count]] + [f"{rest}[{i}]" for i in range(count - len(positional))]
-    return names, {k: k if k in keywords else f"{options}[{k!r}]" for k in kwargs}
+        positional, varargs = [], "args"
+    varkw = varkw or "kwargs"
+    names = [*positional[:count]] + [f"{varargs}[{i}]" for i in range(count - len(positional))]
+    return names, {k: k if k in keywords else f"{varkw}[{k!r}]" for k in kwargs}

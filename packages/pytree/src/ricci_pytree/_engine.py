@@ -19,7 +19,7 @@ elif _choice == "":
     try:
         from . import _cpp_engine as engine
     except Exception as error:
-        # Only a missing jaxlib is no error.
+        # Only a missing jaxlib is not an error.
         name = error.name if type(error) is ModuleNotFoundError else None
         if name not in ("jaxlib", "jaxlib._jax"):
             raise explain_jaxlib(error) from error

@@ -1,11 +1,11 @@
-"""What the functions on trees do with an error on its way to their caller."""
+"""Hooks for errors that leave the functions on trees."""
 
 from collections.abc import Callable
 from typing import Any
 
 
-def cyclic(error: SystemError) -> Exception:
-    """The error for a tree that is too deep, where jaxlib's says only that one was set."""
+def recursion_error(error: SystemError) -> Exception:
+    """Return a ``RecursionError`` for jaxlib's ``SystemError`` on trees that are too deep."""
     if not isinstance(error.__cause__, RecursionError):
         return error
     return RecursionError(
@@ -14,16 +14,16 @@ def cyclic(error: SystemError) -> Exception:
     )
 
 
-def _keep(error: BaseException) -> None:
-    """Leave an error and its traceback as they are."""
+def _do_nothing(error: BaseException) -> None:
+    """Leave an error and its traceback unchanged."""
 
 
-# Called with an error by the function on trees that is about to raise it again.
-leave: Callable[[BaseException], None] = _keep
+# Called by functions on trees with an error before they raise it again.
+leave: Callable[[BaseException], None] = _do_nothing
 
 
 def on_errors(function: Callable[[BaseException], None]) -> None:
-    """Have a function see, and change, the errors that leave the functions on trees.
+    """Set the function that inspects and changes errors that leave the functions on trees.
 
     Args:
       function: called with the error, by the function on trees that raises it again.
@@ -38,6 +38,6 @@ def on_errors(function: Callable[[BaseException], None]) -> None:
 
 
 def passes_errors[F: Callable[..., Any]](fun: F) -> F:
-    """Mark a function that calls ``leave`` itself, so that ``ricci`` puts no boundary around it."""
+    """Mark a function that calls ``leave`` itself, so that ``ricci`` does not wrap it."""
     fun.__dict__["is_boundary"] = True
     return fun

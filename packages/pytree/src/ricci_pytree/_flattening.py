@@ -1,20 +1,20 @@
-"""Trees as leaves and structures: flattening, with paths or without, and reading structures."""
+"""Flattening of trees to leaves and structures, with or without paths."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from . import _engine, _errors
 from ._engine import PyTreeDef
-from ._errors import cyclic, passes_errors
+from ._errors import passes_errors, recursion_error
 from ._keys import KeyPath
 from ._registry import default_registry
 
 type IsLeaf = Callable[[Any], bool] | None
 
-# Functions that programs call all the time pass their errors to ``_errors.leave`` themselves; the
-# others get a wrapper where ``ricci`` exports them.
+# Functions on hot paths pass their errors to ``_errors.leave`` themselves; the others get a wrapper
+# where ``ricci`` exports them.
 
-# Looked up once, since every transformation calls them.
+# Bound methods, looked up once, since every transformation calls them.
 _flatten = default_registry.flatten
 _flatten_with_path = default_registry.flatten_with_path
 
@@ -48,7 +48,7 @@ def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTre
         try:
             return _flatten(tree, is_leaf)
         except SystemError as error:
-            raise cyclic(error) from None
+            raise recursion_error(error) from None
     except Exception as error:
         _errors.leave(error)
         raise
@@ -105,7 +105,7 @@ def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
         try:
             return _flatten(tree, is_leaf)[0]
         except SystemError as error:
-            raise cyclic(error) from None
+            raise recursion_error(error) from None
     except Exception as error:
         _errors.leave(error)
         raise
@@ -135,7 +135,7 @@ def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
         try:
             return _flatten(tree, is_leaf)[1]
         except SystemError as error:
-            raise cyclic(error) from None
+            raise recursion_error(error) from None
     except Exception as error:
         _errors.leave(error)
         raise
@@ -175,7 +175,7 @@ def tree_flatten_with_path(
         try:
             return _flatten_with_path(tree, predicate)
         except SystemError as error:
-            raise cyclic(error) from None
+            raise recursion_error(error) from None
     except Exception as error:
         _errors.leave(error)
         raise
@@ -226,7 +226,7 @@ def generate_key_paths(tree: object) -> list[tuple[KeyPath[Any], Any]]:
     try:
         return _flatten_with_path(tree)[0]
     except SystemError as error:
-        raise cyclic(error) from None
+        raise recursion_error(error) from None
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
@@ -313,7 +313,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 
     Args:
       iterable: the items.
-      is_leaf: says which containers count as leaves.
+      is_leaf: whether a container counts as a leaf.
 
     Returns:
       A bool.

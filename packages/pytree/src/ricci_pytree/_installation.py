@@ -1,20 +1,20 @@
-"""What to say where jaxlib is installed but cannot be used, or is missing where it is needed."""
+"""Errors for a jaxlib that is missing, broken or of an unsupported version."""
 
 import re
 from importlib import import_module
 from importlib.util import find_spec
 
-# The versions that this release works with; `pyproject.toml` of ricci-xla says the same to pip.
+# The versions that this release works with; `pyproject.toml` of ricci-xla has the same bounds.
 OLDEST, LIMIT = (0, 11, 2), (0, 13)
 COMMAND = 'pip install --upgrade "jaxlib>=0.11.2,<0.13"'
-MEND = COMMAND.replace("--upgrade", "--force-reinstall")
+REINSTALL = COMMAND.replace("--upgrade", "--force-reinstall")
 
 
 def explain_jaxlib(error: Exception) -> ImportError:
     """The error for a jaxlib that could not be imported: one sentence, with the command to run.
 
     Args:
-      error: what importing it raised.
+      error: the exception that its import raised.
 
     Returns:
       The error, to be raised.
@@ -28,14 +28,14 @@ def explain_jaxlib(error: Exception) -> ImportError:
     if version is None and not _is_installed():
         reason = "jaxlib, the runtime, is not installed"
     elif version is None:
-        return ImportError(f"jaxlib is broken ({_said(error)}); run: {MEND}", name="jaxlib")
+        return ImportError(f"jaxlib is broken ({_summary(error)}); run: {REINSTALL}", name="jaxlib")
     elif _numbers(version) < OLDEST:
         reason = f"jaxlib {version} is too old: this release of Ricci needs 0.11.2 or 0.12"
     elif _numbers(version) >= LIMIT:
         reason = f"jaxlib {version} is too new: this release of Ricci needs 0.11.2 or 0.12"
     else:
         return _explain_numpy() or ImportError(
-            f"jaxlib {version} is broken ({_said(error)}); run: {MEND}", name="jaxlib"
+            f"jaxlib {version} is broken ({_summary(error)}); run: {REINSTALL}", name="jaxlib"
         )
     return ImportError(f"{reason}; run: {COMMAND}", name="jaxlib")
 
@@ -56,19 +56,19 @@ def check_jaxlib() -> None:
 
 
 def _explain_numpy() -> ImportError | None:
-    """The error for a NumPy that is the reason, since jaxlib does not load without it."""
-    mend = 'pip install --force-reinstall "numpy>=2.0"'
+    """The error for a broken or old NumPy, without which jaxlib does not load, or None."""
+    command = 'pip install --force-reinstall "numpy>=2.0"'
     try:
         version = import_module("numpy").__version__
     except Exception as error:  # noqa: BLE001 - however broken it is
-        return ImportError(f"NumPy is broken ({_said(error)}); run: {mend}", name="numpy")
+        return ImportError(f"NumPy is broken ({_summary(error)}); run: {command}", name="numpy")
     if _numbers(version) < (2, 0):
-        return ImportError(f"NumPy {version} is too old; run: {mend}", name="numpy")
+        return ImportError(f"NumPy {version} is too old; run: {command}", name="numpy")
     return None
 
 
-def _said(error: Exception) -> str:
-    """What an error says, in one line."""
+def _summary(error: Exception) -> str:
+    """The first line of an error's message."""
     return str(error).partition("\n")[0] or type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""Key paths: the place of a leaf in a tree, and its printed form."""
+"""Key paths: the position of a leaf in a tree, and its printed form."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, final, overload
 
 from . import _errors
 from ._engine import PyTreeDef
-from ._errors import cyclic, passes_errors
+from ._errors import passes_errors, recursion_error
 from ._flattening import IsLeaf, tree_flatten_with_path
 from ._prefix import broadcast_prefix, raise_first_difference
 from ._registry import default_registry
@@ -16,7 +16,7 @@ _flatten = default_registry.flatten  # looked up once, since every transformatio
 
 @final
 class Unspecified:
-    """The default of an argument for which ``None`` is a value of its own."""
+    """The default of an argument for which ``None`` is a valid value."""
 
     def __repr__(self) -> str:
         return "<unspecified>"
@@ -26,8 +26,8 @@ _unspecified = Unspecified()
 
 
 if TYPE_CHECKING:
-    # One form for each number of trees, so that checkers count the parameters of ``f`` and know
-    # that those of a lambda may be anything.
+    # One overload for each number of trees, so that type checkers check the number of parameters
+    # of ``f`` and infer those of a lambda as ``Any``.
     @overload
     def tree_map(f: Callable[[Any], Any], tree: object, *, is_leaf: IsLeaf = None) -> Any: ...
     @overload
@@ -65,7 +65,7 @@ def tree_map(f: Callable[..., Any], tree: object, *rest: object, is_leaf: IsLeaf
       f: takes a leaf of ``tree`` and the subtree at its place in each of ``rest``.
       tree: the tree; the result has its structure.
       *rest: trees of which ``tree`` is a prefix.
-      is_leaf: says which nodes of ``tree`` are leaves.
+      is_leaf: whether a node of ``tree`` is a leaf.
 
     Returns:
       A tree of the structure of ``tree``, with the results for leaves.
@@ -82,7 +82,7 @@ def tree_map(f: Callable[..., Any], tree: object, *rest: object, is_leaf: IsLeaf
       >>> ricci.tree.map(lambda p, g: p - 2.0 * g, params, gradient)
       {'bias': 5.0, 'dense': [0.0, 1.0]}
 
-      ``None`` is a container without children, not a leaf, unless ``is_leaf`` says so:
+      ``None`` is a container without children, not a leaf, unless ``is_leaf`` is true for it:
 
       >>> ricci.tree.map(lambda x: x + 1, [1, None])
       [2, None]
@@ -102,7 +102,7 @@ def tree_map(f: Callable[..., Any], tree: object, *rest: object, is_leaf: IsLeaf
         try:
             leaves, treedef = _flatten(tree, is_leaf)
         except SystemError as error:
-            raise cyclic(error) from None
+            raise recursion_error(error) from None
         if not rest:
             return treedef.unflatten(list(map(f, leaves)))
         return treedef.unflatten(list(map(f, leaves, *_columns(treedef, tree, rest, is_leaf))))
@@ -134,13 +134,13 @@ def tree_reduce(
     """Combine the leaves from left to right.
 
     Args:
-      function: takes what has been combined so far, and a leaf.
+      function: takes the result so far and a leaf.
       tree: nested containers.
       initializer: where to start; by default with the first leaf.
       is_leaf: called on every node; if it returns True, the node is a leaf.
 
     Returns:
-      What the last call returned.
+      The result of the last call.
 
     Raises:
       TypeError: if the tree has no leaves and no ``initializer`` is given.
@@ -162,7 +162,7 @@ def tree_reduce(
         try:
             leaves = _flatten(tree, is_leaf)[0]
         except SystemError as error:
-            raise cyclic(error) from None
+            raise recursion_error(error) from None
         if initializer is not _unspecified:
             return functools.reduce(function, leaves, initializer)
         if not leaves:
@@ -186,7 +186,7 @@ def tree_reduce_associative(
       operation: an associative function of two values.
       tree: the tree whose leaves are combined, in order.
       identity: the result for a tree without leaves.
-      is_leaf: says which nodes are leaves.
+      is_leaf: whether a node is a leaf.
 
     Returns:
       The combination of all leaves.
@@ -204,7 +204,7 @@ def tree_reduce_associative(
     try:
         leaves = _flatten(tree, is_leaf)[0]
     except SystemError as error:
-        raise cyclic(error) from None
+        raise recursion_error(error) from None
     if leaves:
         return _combine(operation, leaves)
     if identity is _unspecified:
@@ -241,7 +241,7 @@ def tree_all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
     try:
         return all(_flatten(tree, is_leaf)[0])
     except SystemError as error:
-        raise cyclic(error) from None
+        raise recursion_error(error) from None
 
 
 def tree_transpose(
@@ -298,9 +298,9 @@ def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = Non
     """Repeat the leaves of a prefix to fill the structure of a full tree.
 
     Args:
-      prefix_tree: a tree whose leaves stand for subtrees of ``full_tree``.
+      prefix_tree: a tree whose leaves represent subtrees of ``full_tree``.
       full_tree: the full tree; the result has its structure.
-      is_leaf: says which nodes of ``prefix_tree`` are leaves.
+      is_leaf: whether a node of ``prefix_tree`` is a leaf.
 
     Returns:
       A tree of the structure of ``full_tree``, with the leaves of the prefix.
@@ -333,7 +333,7 @@ def tree_map_with_path(
       f: takes a path, a leaf of ``tree`` and the subtree at its place in each of ``rest``.
       tree: the tree; the result has its structure.
       *rest: trees of which ``tree`` is a prefix.
-      is_leaf: says which nodes of ``tree`` are leaves.
+      is_leaf: whether a node of ``tree`` is a leaf.
       is_leaf_takes_path: call ``is_leaf(path, node)`` instead of ``is_leaf(node)``.
 
     Returns:

@@ -35,7 +35,7 @@ class _Opaque:
 class Partial(functools.partial[Any]):
     """A `functools.partial` that is a container: its arguments are children, its function static.
 
-    A function with arrays bound to it can so be an argument of a transformed function.
+    So a function with bound arrays can be an argument of a transformed function.
 
     Args:
       func: the function.
@@ -57,7 +57,7 @@ class Partial(functools.partial[Any]):
       18.0
 
     Notes:
-      The function is static: a lambda made anew for each call compiles each time.
+      The function is static: a new lambda in each call compiles each time.
 
     Source: ``jax.tree_util.Partial``.
     """

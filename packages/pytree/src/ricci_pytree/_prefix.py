@@ -1,7 +1,7 @@
 """Tree prefixes: broadcast one tree over another, and report where two trees differ.
 
 A prefix of a tree is that tree with some of its subtrees replaced by leaves. Each leaf of the
-prefix stands for a whole subtree.
+prefix represents a whole subtree.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from ._engine import PyTreeDef
-from ._errors import cyclic
+from ._errors import recursion_error
 from ._keys import KeyPath, keystr
 from ._registry import default_registry
 from ._shorten import shorten
@@ -24,11 +24,11 @@ _flatten = default_registry.flatten
 @final
 @dataclass(frozen=True)
 class PrefixError:
-    """One place where a tree is not a prefix of another; call it to get a ``ValueError``.
+    """A position where a tree is not a prefix of another; call it to get a ``ValueError``.
 
     Args:
       path: the path to the place.
-      prefix, full: what the two trees have there.
+      prefix, full: descriptions of the two subtrees there.
       hint: further words on the difference.
 
     Example:
@@ -47,11 +47,11 @@ class PrefixError:
 
     def __call__(self, prefix_name: str = "prefix", full_name: str = "full") -> ValueError:
         """The error, with the user's names for the two trees."""
-        where = keystr(self.path)
+        path = keystr(self.path)
         lines = [
-            f"{prefix_name}{where} does not match {full_name}{where}:",
-            f"  {prefix_name}{where} is {self.prefix}",
-            f"  {full_name}{where} is {self.full}",
+            f"{prefix_name}{path} does not match {full_name}{path}:",
+            f"  {prefix_name}{path} is {self.prefix}",
+            f"  {full_name}{path} is {self.full}",
         ]
         if self.hint:
             lines.append(f"  {self.hint}")
@@ -88,9 +88,9 @@ def _hint(prefix: _Level, full: _Level, is_leaf: _IsLeaf) -> str:
     if type(None) in kinds and is_leaf is None:
         return "To make None a leaf, pass is_leaf=lambda x: x is None."
     if kinds[0] is dict and kinds[1] is dict and prefix[0] and full[0]:
-        expected, found = list(prefix[0][1]), list(full[0][1])
-        missing = [key for key in expected if key not in found]
-        extra = [key for key in found if key not in expected]
+        expected, actual = list(prefix[0][1]), list(full[0][1])
+        missing = [key for key in expected if key not in actual]
+        extra = [key for key in actual if key not in expected]
         parts = [
             *([f"missing from the second: {shorten(missing)}"] if missing else []),
             *([f"only in the second: {shorten(extra)}"] if extra else []),
@@ -134,9 +134,9 @@ def prefix_errors(prefix: object, full: object, is_leaf: _IsLeaf = None) -> list
     Subtrees below a reported place are not searched.
 
     Args:
-      prefix: the tree whose leaves stand for subtrees.
+      prefix: the tree whose leaves represent subtrees.
       full: the whole tree.
-      is_leaf: says which nodes of ``prefix`` are leaves.
+      is_leaf: whether a node of ``prefix`` is a leaf.
 
     Returns:
       A list, empty if ``prefix`` is one.
@@ -167,9 +167,9 @@ def broadcast_prefix(prefix: object, full: object, is_leaf: _IsLeaf = None) -> l
     """The leaves of ``prefix``, each repeated once for every leaf of its subtree of ``full``.
 
     Args:
-      prefix: the tree whose leaves stand for subtrees.
+      prefix: the tree whose leaves represent subtrees.
       full: the whole tree.
-      is_leaf: says which nodes of ``prefix`` are leaves.
+      is_leaf: whether a node of ``prefix`` is a leaf.
 
     Returns:
       A list of leaves, as many as the full tree has.
@@ -192,7 +192,7 @@ def broadcast_prefix(prefix: object, full: object, is_leaf: _IsLeaf = None) -> l
         raise_first_difference(prefix, full, is_leaf, ("prefix_tree", "full_tree"), error)
         raise
     except SystemError as error:
-        raise cyclic(error) from None
+        raise recursion_error(error) from None
     return result
 
 
@@ -214,7 +214,7 @@ def flatten_axes(
       name: the user's name for ``axis_tree``, for the error message.
       treedef: the structure of the values that the specifications are for.
       axis_tree: a prefix of that structure. ``None`` is one of its leaves.
-      kws, tupled_args: accepted for compatibility. They say that the structure is one of arguments
+      kws, tupled_args: accepted for compatibility: whether the structure is that of arguments
         and keyword arguments, or of arguments in a tuple.
 
     Returns:
@@ -234,13 +234,13 @@ def flatten_axes(
 def flatten_prefix(
     name: str, treedef: PyTreeDef, axis_tree: Any, is_leaf: Callable[[Any], bool]
 ) -> list[Any]:
-    """Broadcast a tree over a structure, as ``flatten_axes``, with leaves as ``is_leaf`` says.
+    """Broadcast a tree over a structure, as ``flatten_axes``, with leaves by ``is_leaf``.
 
     Args:
       name: the user's name for ``axis_tree``, for the error message.
       treedef: the structure of the values that the specifications are for.
       axis_tree: a prefix of that structure.
-      is_leaf: says which nodes of it are leaves.
+      is_leaf: whether a node of it is a leaf.
 
     Returns:
       One leaf for each of the structure.

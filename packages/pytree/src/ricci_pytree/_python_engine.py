@@ -33,7 +33,7 @@ type _Path = tuple[Any, ...]
 class PyTreeRegistry:
     """The container types, each with the functions that flatten and unflatten it.
 
-    The flags say which built-in containers are registered. An object of any other type is a leaf.
+    The flags select the built-in containers to register. An object of any other type is a leaf.
 
     >>> from ricci_pytree import PyTreeRegistry
     >>> PyTreeRegistry(enable_none=False).flatten([None, 1])
@@ -100,7 +100,7 @@ class PyTreeRegistry:
         return leaves, self._flatten(tree, leaves, leaf_predicate)
 
     def _flatten(self, tree: object, leaves: list[Any], is_leaf: _IsLeaf) -> PyTreeDef:
-        if is_leaf is None or not _answer(is_leaf(tree)):
+        if is_leaf is None or not _checked_bool(is_leaf(tree)):
             node = self.node_type(type(tree))
             if node is not None:
                 children, data = node.flatten(tree)
@@ -124,7 +124,7 @@ class PyTreeRegistry:
         leaves: list[tuple[_Path, Any]],
         is_leaf: _IsLeafWithPath,
     ) -> PyTreeDef:
-        if is_leaf is None or not _answer(is_leaf(path, tree)):
+        if is_leaf is None or not _checked_bool(is_leaf(path, tree)):
             node = self.node_type(type(tree))
             if node is not None:
                 keyed, data = node.flatten_with_keys(tree)
@@ -155,7 +155,7 @@ class PyTreeRegistry:
         return keyed, node.one_level_data(data)
 
 
-def _answer(value: object) -> bool:
+def _checked_bool(value: object) -> bool:
     if value is True or value is False:
         return value
     raise ValueError(f"is_leaf must return True or False, found {value!r}")

@@ -1,4 +1,4 @@
-"""The node types of the Python engine: how each kind of container is flattened and unflattened."""
+"""The node types of the Python engine: functions that flatten and unflatten containers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class NodeType:
       flatten_with_keys: like ``flatten``, but each child is a pair (key, child).
       unflatten: maps the static data and the children to a container.
       label: the printed form, given the static data and the labels of the children.
-      mismatch: says how an object differs from the expected container, or ``None`` if it does not;
-        its arguments are the expected static data and number of children, and the object.
+      mismatch: describes how an object differs from the expected container, ``None`` if not; its
+        arguments are the expected static data and number of children, and the object.
       node_data: the static data as ``PyTreeDef.node_data`` shows it (a dict's keys as a list).
       one_level_data: the static data as ``flatten_one_level`` shows it (a namedtuple's class).
     """
@@ -40,7 +40,7 @@ class NodeType:
 
 
 class NodeTypes(Protocol):
-    """What a structure needs of the registry that made it: the node type of each class."""
+    """The part of a registry that structures use: the node type of each class."""
 
     def node_type(self, kind: type) -> NodeType | None:
         """The node type of a class, or ``None`` if its objects are leaves."""
@@ -194,7 +194,7 @@ def custom_node(
     from_iterable: Callable[[Any, Any], Any],
     to_iterable_with_keys: Callable[[Any], tuple[Iterable[Any], Any]] | None,
 ) -> NodeType:
-    """The node type of a class that a user registered with functions of their own."""
+    """The node type of a class that a user registered with functions."""
 
     def flatten(tree: object) -> Parts:
         return _checked_parts(kind, "flatten", to_iterable(tree))

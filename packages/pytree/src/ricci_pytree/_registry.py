@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from ._engine import DictKey, PyTreeRegistry
 
-# These are Ricci's own registries. jaxlib's global one is left to JAX, which registers the same
-# types there.
+# Ricci's registries. jaxlib's global one is left to JAX, which registers the same types there.
 default_registry: PyTreeRegistry = PyTreeRegistry()
 none_leaf_registry: PyTreeRegistry = PyTreeRegistry(enable_none=False)
 
@@ -34,10 +33,10 @@ class RegisteredNode(NamedTuple):
 
 
 def _one_level(tree: object) -> tuple[Iterable[Any], Any]:
-    found = default_registry.flatten_one_level(tree)
-    if found is None:
+    level = default_registry.flatten_one_level(tree)
+    if level is None:
         raise ValueError(f"{tree!r} is a leaf, not a container")
-    return found
+    return level
 
 
 # All container classes, for callers that look one up or test for membership.
@@ -278,7 +277,7 @@ def register_dataclass[C: type](
       nodetype: a dataclass, or a class that takes the fields by keyword and keeps them as
         attributes.
       data_fields: names of the fields that are children. If both lists are left out, they are
-        read from the dataclass: a field is static data if its metadata says ``static=True``.
+        read from the dataclass: a field is static data if its metadata has ``static=True``.
       meta_fields: names of the fields that are static data.
       drop_fields: names of the fields that are left out of the tree; unflattened objects have
         their default values.
@@ -293,7 +292,7 @@ def register_dataclass[C: type](
         class is registered already.
 
     Example:
-      A module whose size is static: it is part of the structure, and compiled programs are made for
+      A module whose size is static: it is part of the structure, and executables are compiled for
       each.
 
       >>> import dataclasses
@@ -327,13 +326,13 @@ def register_dataclass[C: type](
     """
     _require_class("register_dataclass", nodetype)
     if (data_fields is None) != (meta_fields is None):
-        given, missing = (
+        provided, missing = (
             ("meta_fields", "data_fields")
             if data_fields is None
             else ("data_fields", "meta_fields")
         )
         raise TypeError(
-            f"register_dataclass({nodetype.__name__}): {given} is given without {missing}; "
+            f"register_dataclass({nodetype.__name__}): {provided} is given without {missing}; "
             "give both, or neither to use the fields of the dataclass"
         )
     if data_fields is None or meta_fields is None:
@@ -369,22 +368,22 @@ def _check_fields(
     meta_fields: tuple[str, ...],
     drop_fields: Sequence[str],
 ) -> None:
-    where = f"register_dataclass({nodetype.__name__})"
+    call = f"register_dataclass({nodetype.__name__})"
     overlap = sorted(set(data_fields) & set(meta_fields))
     if overlap:
-        raise ValueError(f"{where}: fields are both in data_fields and in meta_fields: {overlap}")
+        raise ValueError(f"{call}: fields are both in data_fields and in meta_fields: {overlap}")
     if not dataclasses.is_dataclass(nodetype):
         return
-    given = {*data_fields, *meta_fields}
+    named = {*data_fields, *meta_fields}
     expected = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
-    if expected - given:
+    if expected - named:
         raise ValueError(
-            f"{where}: fields are missing: {sorted(expected - given)}; "
+            f"{call}: fields are missing: {sorted(expected - named)}; "
             "put each in data_fields, meta_fields or drop_fields"
         )
-    if given - expected:
+    if named - expected:
         raise ValueError(
-            f"{where}: unexpected fields: {sorted(given - expected)}; fields that __init__ accepts "
+            f"{call}: unexpected fields: {sorted(named - expected)}; fields that __init__ accepts "
             f"and drop_fields does not name: {sorted(expected)}"
         )
 
