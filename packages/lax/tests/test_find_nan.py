@@ -439,3 +439,9 @@ def test_recomputed_operations_keep_their_line():
     (recomputed,) = [e.params["jaxpr"] for e in jaxpr.eqns if e.primitive.name == "remat2"]
     assert recomputed.eqns
     assert {e.source.function for e in recomputed.eqns} == {"masked_product", "total"}
+
+
+def test_the_cause_of_a_nan_may_be_an_infinite_argument():
+    report = find_nan(lambda x: x - x, np.array([1.0, np.inf], np.float32))
+    assert report.operation == "sub"
+    assert "the inf there is in element [1] of float32[2] of argument x" in str(report)

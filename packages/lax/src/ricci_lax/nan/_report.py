@@ -97,13 +97,13 @@ class NonFinite(Record):
 
     def __str__(self) -> str:
         if self.operation == "argument":
-            where = f"{_element(self.index, self.result)} of " if self.index else ""
             if self.operands[0] is None:
                 return (
-                    f"{self.kind} is in {where}a result that no operation made: it is a constant "
-                    "or closed over, or computed elsewhere, as by NumPy."
+                    f"{self.kind} is in {self._element_of()}a result that no operation made: it is "
+                    "a constant or closed over, or computed elsewhere, as by NumPy."
                 )
-            return f"{self.kind} was given: {where}argument {self.operands[0]} has it already."
+            value = f"{self._element_of()}argument {self.operands[0]}"
+            return f"{self.kind} was given: {value} has it already."
         lines = [*self._head(), *self._inside()]
         if self.cause is not None and self.forward is None:
             lines += self.cause._head(besides=self.source)
@@ -115,8 +115,15 @@ class NonFinite(Record):
         lines += [f"not certain: {doubt}" for doubt in dict.fromkeys(doubts) if doubt]
         return "\n".join([lines[0], *(f"  {line}" for line in lines[1:])])
 
+    def _element_of(self) -> str:
+        return f"{_element(self.index, self.result)} of " if self.index else ""
+
     def _head(self, besides: Source | None = None) -> list[str]:
         """The operation, its place and its operands; a place like ``besides`` is not repeated."""
+        if self.operation == "argument":  # the cause of a NaN that was made of an infinity
+            name = self.operands[0]
+            value = "a value that no operation made" if name is None else f"argument {name}"
+            return [f"the {self.kind} there is in {self._element_of()}{value}"]
         which = " in the backward pass" if self.backward else ""
         verb = "goes into" if self.came_in else "from"
         text = self.source_text
