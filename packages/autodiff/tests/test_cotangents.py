@@ -1,4 +1,4 @@
-"""What is taken for a cotangent, and tangents that depend on none."""
+"""Cotangents that pullbacks accept, and tangents that depend on no tangent."""
 
 import numpy as np
 import pytest
@@ -14,19 +14,19 @@ FLOAT0 = np.zeros(3, ir.float0)
 
 
 @pytest.mark.parametrize("ct", [FLOAT0, np.zeros(3, np.int32), np.ones(3, bool), T], ids=str)
-def test_whatever_stands_for_the_cotangent_of_integers_is_not_looked_at(toy, ct):
+def test_vjp_ignores_the_cotangents_of_integers(toy, ct):
     _, pull = ad.vjp(lambda x: (toy.neg(x), N), X)
     np.testing.assert_array_equal(pull((T, ct))[0], -T)
 
 
 @pytest.mark.parametrize("ct", [np.zeros(2, np.int32), np.zeros((), ir.float0)], ids=str)
-def test_it_must_have_the_shape_of_the_result(toy, ct):
+def test_the_cotangent_of_integers_must_have_their_shape(toy, ct):
     _, pull = ad.vjp(lambda x: (toy.neg(x), N), X)
     with pytest.raises(ValueError, match=r"cotangent at \[1\] must have the shape"):
         pull((T, ct))
 
 
-def test_a_linear_function_of_integers_can_be_transposed(toy):
+def test_linear_transpose_of_a_function_of_integers(toy):
     (ct,) = ad.linear_transpose(lambda n: toy.mul(n, N), N)(N)
     np.testing.assert_array_equal(ct, N * N)
 
@@ -41,19 +41,19 @@ def test_a_linear_function_of_integers_can_be_transposed(toy):
     ],
     ids=["Booleans", "integers of floats", "floats of integers", "both"],
 )
-def test_other_functions_cannot_be_transposed(toy, fun, args):
+def test_linear_transpose_rejects_mixed_dtypes(toy, fun, args):
     with pytest.raises(TypeError, match="linear_transpose: the function maps"):
         ad.linear_transpose(fun, *args)
 
 
 @pytest.mark.parametrize("ct", [X.astype(np.float16), X[:2], FLOAT0], ids=str)
-def test_a_cotangent_must_have_the_type_of_the_linear_result(toy, ct):
+def test_linear_transpose_requires_a_cotangent_of_the_results_type(toy, ct):
     with pytest.raises(TypeError, match="must have the type of its output"):
         ad.linear_transpose(toy.neg, X)(ct)
 
 
 @pytest.mark.parametrize("wrap", ["plain", "jit"])
-def test_a_tangent_that_depends_on_no_tangent_is_zero_where_linearized(toy, wrap):
+def test_linearize_drops_tangents_that_depend_on_no_tangent(toy, wrap):
     fun = toy.settled if wrap == "plain" else toy.jit(toy.settled)
     np.testing.assert_array_equal(ad.vjp(fun, X)[1](T)[0], np.zeros(3))
     np.testing.assert_array_equal(ad.linearize(fun, X)[1](T), np.zeros(3))

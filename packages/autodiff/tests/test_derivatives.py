@@ -93,7 +93,7 @@ def test_jaxpr_transforms_are_the_functions(fun):
     assert ad.linearize_jaxpr(jaxpr, [True]) is split
 
 
-def test_third_derivative(toy):
+def test_third_derivative_is_exact(toy):
     close(ad.grad(ad.grad(ad.grad(toy.sin)))(0.3), -np.cos(0.3))
 
 
@@ -111,7 +111,7 @@ def test_gradients_are_pytrees_like_the_arguments(toy):
     ("argnums", "expected"),
     [(0, 3.0), (1, 2.0), (-1, 2.0), ((0,), (3.0,)), ((1, 0), (2.0, 3.0)), ([0, -1], (3.0, 2.0))],
 )
-def test_argnums(toy, argnums, expected):
+def test_argnums_selects_the_differentiated_arguments(toy, argnums, expected):
     assert ad.grad(lambda x, y: toy.mul(x, y), argnums=argnums)(2.0, 3.0) == expected
 
 
@@ -136,7 +136,7 @@ def test_integer_arguments_have_float0_gradients(toy):
     assert gradient[1] == 4.0
 
 
-def test_holomorphic_functions(toy):
+def test_grad_of_holomorphic_functions(toy):
     assert ad.grad(lambda z: toy.mul(z, z), holomorphic=True)(np.complex64(1 + 2j)) == 2 + 4j
 
 
@@ -147,7 +147,7 @@ def test_linear_transpose(toy):
     close(ct_y, X)
 
 
-def test_of_the_forward_pass_only_what_is_needed_is_kept(toy):
+def test_linearize_jaxpr_saves_only_residuals_that_are_read(toy):
     split = ad.linearize_jaxpr(ir.make_jaxpr(lambda x: toy.mul(toy.sin(x), W))(X), [True])
     assert [eqn.primitive.name for eqn in split.tangent.eqns] == ["mul", "mul"]
     assert len(split.residuals) == 1
@@ -175,12 +175,12 @@ GRADIENTS = {
 
 
 @pytest.mark.parametrize("name", GRADIENTS)
-def test_the_gradient_of_a_traced_function_is_recorded_as_in_jax(toy, name):
+def test_traced_gradient_has_the_equations_of_jax(toy, name):
     make, expected = GRADIENTS[name]
     assert ir.make_jaxpr(ad.grad(make(toy)))(2.0).pretty_print(width=60) == expected
 
 
-def test_unsupported_derivatives_say_so(toy):
+def test_unsupported_derivatives_raise_with_their_reason(toy):
     p = toy.primitive("p", lambda x: x, ir.unsupported("p jumps"), ad.not_linear)
     with pytest.raises(NotImplementedError, match="jvp of p: p jumps"):
         ir.make_jaxpr(ad.grad(p.bind))(1.0)

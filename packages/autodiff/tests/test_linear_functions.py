@@ -1,4 +1,4 @@
-"""What ``linearize`` and ``vjp`` return, and calls that are linear in some operands only."""
+"""Linear functions that ``linearize`` and ``vjp`` return, and the splitting of calls."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_the_leaves_are_the_residuals(toy, transform):
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_it_can_be_taken_apart_and_put_together(toy, transform):
+def test_unflatten_of_flatten_is_the_same_function(toy, transform):
     _, linear = transform(product(toy), X, Y)
     leaves, tree = tree_flatten(linear)
     again = tree_unflatten(tree, leaves)
@@ -35,13 +35,13 @@ def test_it_can_be_taken_apart_and_put_together(toy, transform):
     assert tree_flatten(again)[1] == tree
 
 
-def test_other_residuals_give_another_function(toy):
+def test_mapping_the_residuals_maps_the_function(toy):
     _, pull = ad.vjp(toy.sin, X)
     doubled = tree_map(lambda r: r * 2, pull)
     np.testing.assert_allclose(doubled(T)[0], 2 * T * np.cos(X), rtol=1e-6)
 
 
-def test_it_is_printed_with_the_types_of_its_residuals(toy):
+def test_repr_shows_the_types_of_the_residuals(toy):
     assert repr(ad.vjp(lambda x: toy.neg(x), X)[1]) == "Pullback(residuals=[])"
 
 
@@ -54,21 +54,21 @@ def test_it_is_printed_with_the_types_of_its_residuals(toy):
         ((True, False), (T * Y * np.cos(X), 0 * X)),
     ],
 )
-def test_arguments_that_do_not_vary(toy, in_nzs, expected):
+def test_in_nzs_selects_the_differentiated_arguments(toy, in_nzs, expected):
     _, pull = ad.vjp(product(toy), X, Y, in_nzs=in_nzs)
-    for found, wanted in zip(pull(T), expected, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    for ct, expected_ct in zip(pull(T), expected, strict=True):
+        np.testing.assert_allclose(ct, expected_ct, rtol=1e-6)
     _, push = ad.linearize(product(toy), X, Y, in_nzs=in_nzs)
     np.testing.assert_allclose(push(T, T), sum(expected), rtol=1e-6)
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_which_arguments_vary_is_a_prefix(toy, transform):
+def test_in_nzs_must_be_a_prefix_of_the_arguments(toy, transform):
     with pytest.raises(ValueError, match="in_nzs does not match"):
         transform(product(toy), X, Y, in_nzs=[True, False])
 
 
-def test_cotangents_are_summed_over_named_axes(toy, monkeypatch):
+def test_reduce_axes_sums_cotangents_over_named_axes(toy, monkeypatch):
     summed = []
     sum_over = lambda x, names: summed.append(names) or x * 2
     monkeypatch.setattr(ad.axis_sum, "sum", sum_over, raising=False)
@@ -80,7 +80,7 @@ def test_cotangents_are_summed_over_named_axes(toy, monkeypatch):
 
 
 @pytest.mark.parametrize("weak", [True, False])
-def test_a_python_scalar_takes_the_type_of_what_it_stands_for(toy, weak):
+def test_python_scalar_tangents_take_the_type_of_their_primal(toy, weak):
     x = 2.0 if weak else np.float32(2.0)
 
     def results():
@@ -95,7 +95,7 @@ def test_a_python_scalar_takes_the_type_of_what_it_stands_for(toy, weak):
 
 
 def with_tangent(toy, program):
-    """A primitive, sine, the tangent of which is a call with its operand and a tangent."""
+    """Make a primitive, sine, whose jvp rule calls ``program`` with the operand and the tangent."""
     return toy.primitive(
         "sine",
         lambda x: x,
@@ -104,21 +104,21 @@ def with_tangent(toy, program):
     )
 
 
-def test_what_a_call_computes_of_its_known_operands_is_not_on_the_tape(toy):
+def test_split_call_computes_its_nonlinear_part_outside_of_the_tape(toy):
     p = with_tangent(toy, toy.jit(lambda x, t: toy.mul(toy.cos(x), t)))
     jaxpr = ir.make_jaxpr(lambda x: ad.linearize(lambda x: p.bind(x), x)[1](T))(X)
     calls = [eqn.params["jaxpr"] for eqn in jaxpr.eqns if eqn.primitive.name == "jit"]
     assert [[e.primitive.name for e in call.eqns] for call in calls] == [["cos"], ["mul"]]
 
 
-def test_a_call_within_a_call_is_split_too(toy):
+def test_split_call_splits_nested_calls(toy):
     inner = toy.jit(lambda x, t: toy.mul(toy.cos(x), t))
     p = with_tangent(toy, toy.jit(lambda x, t: toy.neg(inner(x, t))))
     jaxpr = ir.make_jaxpr(lambda x: ad.vjp(lambda x: p.bind(x), x)[1](T))(X)
     assert str(jaxpr).count("cos") == 1
 
 
-def test_a_call_that_computes_nothing_beforehand_stays_whole(toy):
+def test_a_call_without_a_nonlinear_part_is_recorded_unsplit(toy):
     p = with_tangent(toy, toy.jit(lambda x, t: toy.mul(x, t)))
     jaxpr = ir.make_jaxpr(lambda x: ad.linearize(lambda x: p.bind(x), x)[1](T))(X)
     assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["sin", "jit"]

@@ -17,11 +17,13 @@ from ._extension import jvp_fun as jvp_fun
 from ._extension import primitive_jvps as primitive_jvps
 from ._extension import primitive_transposes as primitive_transposes
 from ._extension import zeros_like_aval as zeros_like_aval
+from ._function_substitution import rewrite_differentiated as rewrite_differentiated
 from ._grad import axis_sum as axis_sum
 from ._grad import grad as grad
 from ._grad import value_and_grad as value_and_grad
+from ._inline_custom_rules import ruled_programs as ruled_programs
 from ._jet_kinds import JetRule as JetRule
-from ._jet_kinds import JetWay as JetWay
+from ._jet_kinds import JetRuleKind as JetRuleKind
 from ._jet_kinds import at_once as at_once
 from ._jet_kinds import by_derivative as by_derivative
 from ._jet_kinds import call_on_series as call_on_series
@@ -39,7 +41,6 @@ from ._jvp import JVPTrace as JVPTrace
 from ._jvp import JVPTracer as JVPTracer
 from ._jvp import jvp_flat as jvp_flat
 from ._jvp import jvp_jaxpr as jvp_jaxpr
-from ._linear_programs import ruled_programs as ruled_programs
 from ._linearize import Linearized as Linearized
 from ._linearize import LinearizeTrace as LinearizeTrace
 from ._linearize import Tape as Tape
@@ -49,16 +50,22 @@ from ._linearize import linearize_jaxpr as linearize_jaxpr
 from ._linearize import split_by_linearizing as split_by_linearizing
 from ._linearize import split_call as split_call
 from ._linearize import tape_to_jaxpr as tape_to_jaxpr
-from ._partial_evaluation import PartialVal as PartialVal
-from ._partial_evaluation import custom_partial_eval_rules as custom_partial_eval_rules
-from ._partial_evaluation import partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules
-from ._partial_evaluation import partial_eval_jaxpr_nounits as partial_eval_jaxpr_nounits
-from ._partial_evaluation import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
+from ._partial_eval import Split as Split
+from ._partial_eval import dependent as dependent
+from ._partial_eval import program as program
+from ._partial_eval import split_jaxpr as split_jaxpr
+from ._partial_eval import with_zeros as with_zeros
+from ._partial_eval_extension import PartialVal as PartialVal
+from ._partial_eval_extension import custom_partial_eval_rules as custom_partial_eval_rules
+from ._partial_eval_extension import (
+    partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules,
+)
+from ._partial_eval_extension import partial_eval_jaxpr_nounits as partial_eval_jaxpr_nounits
+from ._partial_eval_extension import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
 from ._references import DidntWant as DidntWant
 from ._references import DontWant as DontWant
 from ._references import GradRef as GradRef
 from ._references import GradValue as GradValue
-from ._rewriting import rewrite_differentiated as rewrite_differentiated
 from ._rules import UndefinedPrimal as UndefinedPrimal
 from ._rules import bilinear as bilinear
 from ._rules import is_undefined_primal as is_undefined_primal
@@ -71,11 +78,6 @@ from ._rules import per_operand_with_result as per_operand_with_result
 from ._rules import split_rules as split_rules
 from ._rules import transpose_rules as transpose_rules
 from ._rules import zero_derivative as zero_derivative
-from ._splitting import Split as Split
-from ._splitting import dependent as dependent
-from ._splitting import program as program
-from ._splitting import split_jaxpr as split_jaxpr
-from ._splitting import with_zeros as with_zeros
 from ._tangent import SymbolicZero as SymbolicZero
 from ._tangent import Zero as Zero
 from ._tangent import add_tangents as add_tangents
@@ -100,7 +102,7 @@ __all__ = [
     "JVPTrace",
     "JVPTracer",
     "JetRule",
-    "JetWay",
+    "JetRuleKind",
     "LinearizeTrace",
     "Linearized",
     "PartialVal",

@@ -29,6 +29,7 @@ from ricci_pytree import (
 )
 
 from ._auxiliary import Auxiliary
+from ._function_substitution import substituted
 from ._grad import reduced
 from ._jvp import jvp_flat
 from ._linear_functions import (
@@ -41,7 +42,6 @@ from ._linear_functions import (
     with_float0,
 )
 from ._linearize import linearize_flat
-from ._rewriting import rewriting
 from ._tangent import Zero, has_tangent
 from ._transpose import transpose_flat
 
@@ -53,8 +53,8 @@ class FlatFunction:
       fun: the function of pytrees.
       in_tree: the structure of its arguments.
       has_aux: whether it returns a pair, whose second element is not differentiated.
-      out_tree: the structure of what it returned when it was called.
-      aux: the second element.
+      out_tree: the structure of its result, set by a call.
+      aux: the second element of that pair, set by a call.
     """
 
     __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree")
@@ -88,7 +88,7 @@ class FlatFunction:
         return leaves if self.aux is None else [*leaves, *self.aux.take(aux)]
 
     def split_aux[T](self, flat: Sequence[T]) -> tuple[list[T], tuple[PyTree, ...]]:
-        """The leaves of the output; and a tuple of the auxiliary data, if there is any."""
+        """Return the leaves of the output, and a tuple of the auxiliary data, if any."""
         if self.aux is None:
             return list(flat), ()
         count = len(flat) - self.aux.count
@@ -203,11 +203,11 @@ def jvp(
         )
     flat = FlatFunction(fun, tree, has_aux)
     avals: list[Any] = list(map(get_aval, leaves))
-    given = [
+    in_tangents = [
         checked_tangent("jvp", i, aval, t, tuple(primals))
         for i, (aval, t) in enumerate(zip(avals, tangent_leaves, strict=True))
     ]
-    results, out_tangents = jvp_flat(flat, leaves, given)
+    results, out_tangents = jvp_flat(flat, leaves, in_tangents)
     results, aux = flat.split_aux(results)
     out_tangents = [as_array(with_float0(t)) for t in out_tangents[: len(results)]]
     value = tree_unflatten(flat.out_tree, map(as_array, results))
@@ -231,7 +231,7 @@ def linearize(
     Returns:
       ``(fun(*primals), f_jvp)``, followed by aux if ``has_aux``. ``f_jvp(*tangents)`` returns the
       directional derivative without evaluating ``fun`` again. It is a ``Partial``, a pytree whose
-      leaves are its residuals; ``f_jvp.func.jaxpr`` is its program.
+      leaves are its residuals; ``f_jvp.func.jaxpr`` is its jaxpr.
 
     Raises:
       TypeError: if a primal is not an array; or, when ``f_jvp`` is called, if the tangents are of
@@ -275,10 +275,10 @@ def vjp(
       fun: a function of pytrees of arrays.
       primals: the function's arguments.
       has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
-      reduce_axes: named axes over which cotangents are summed instead of kept for each example.
+      reduce_axes: named axes over which cotangents are summed instead of returned for each example.
       saveable_args: a pytree of Booleans that is a prefix of ``primals``: whether ``f_vjp`` may
-        keep each. Those that it needs and may not keep are assigned to ``f_vjp.args_res`` before
-        it is called.
+        store each. Primals that it reads and may not store must be assigned to ``f_vjp.args_res``
+        before it is called.
       in_nzs: a pytree of Booleans that is a prefix of ``primals``: whether to differentiate with
         respect to each. The cotangents of the others are zero. By default, all are differentiated.
 
@@ -334,25 +334,24 @@ def _linearized(
     has_aux: bool,
     in_nzs: PyTree,
 ) -> tuple[PyTree, list[JaxprEqn], Tangents, Signature, tuple[PyTree, ...]]:
-    """The value of a function, and its derivative on a tape.
+    """Return the value of a function, and its derivative on a tape.
 
     Returns:
       The value, the live equations of the tape, its tangents, the signature, and a tuple of the
-      auxiliary data, if there is any.
+      auxiliary data, if any.
     """
     leaves, tree = tree_flatten(primals)
     flat = FlatFunction(fun, tree, has_aux)
     in_avals: tuple[Any, ...] = tuple(map(get_aval, leaves))
     smooth = tuple(map(has_tangent, in_avals))
     if in_nzs is not None:
-        wanted = flatten_axes(f"{transform} in_nzs", tree, in_nzs)
-        smooth = tuple(s and bool(w) for s, w in zip(smooth, wanted, strict=True))
-    run = flat if rewriting.rewrite is None else rewriting.rewrite(flat)
-    tape, given, results, out_tangents = linearize_flat(run, leaves, smooth)
+        flags = flatten_axes(f"{transform} in_nzs", tree, in_nzs)
+        smooth = tuple(s and bool(flag) for s, flag in zip(smooth, flags, strict=True))
+    tape, in_tangents, results, out_tangents = linearize_flat(substituted(flat), leaves, smooth)
     results, aux = flat.split_aux(results)
     out_vars = tuple(None if type(t) is Zero else t.atom for t in out_tangents[: len(results)])
     eqns = live_equations(tape.eqns, [v for v in out_vars if v is not None])
-    tangents = Tangents(tuple(t.atom for t in given), out_vars)
+    tangents = Tangents(tuple(t.atom for t in in_tangents), out_vars)
     out_avals: tuple[Any, ...] = tuple(map(get_aval, results))
     signature = Signature(tree, flat.out_tree, in_avals, out_avals, smooth)
     value = tree_unflatten(flat.out_tree, map(as_array, results))
@@ -369,7 +368,7 @@ def linear_transpose(
       fun: a linear function of pytrees of arrays.
       primals: arguments of the function, or pytrees of objects with ``shape`` and ``dtype``; only
         their types are used.
-      reduce_axes: named axes over which cotangents are summed instead of kept for each example.
+      reduce_axes: named axes over which cotangents are summed instead of returned for each example.
 
     Returns:
       A function that maps a cotangent like ``fun``'s output to a tuple of cotangents like
@@ -380,8 +379,7 @@ def linear_transpose(
         all integers; or, when the result is called, if the cotangent is not like the output.
 
     Example:
-      The transpose of differences, from their code. No array of the input's shape is needed, only
-      its type.
+      The transpose of differences. Only the type of the input is needed, not an array:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -412,21 +410,21 @@ def linear_transpose(
         for i, (aval, leaf) in enumerate(zip(results, ct_leaves, strict=True)):
             _check_cotangent(i, aval, leaf, ct)
         linear = [True] * len(avals)
-        given = [strong(leaf, aval) for leaf, aval in zip(ct_leaves, results, strict=True)]
-        cts = transpose_flat(jaxpr, linear, [None] * len(avals), given)
+        out_cts = [strong(leaf, aval) for leaf, aval in zip(ct_leaves, results, strict=True)]
+        cts = transpose_flat(jaxpr, linear, [None] * len(avals), out_cts)
         return tree_unflatten(tree, [as_array(reduced(with_float0(c), axes)) for c in cts])
 
     return transposed
 
 
-def _check_linear_dtypes(given: Sequence[Any], results: Sequence[Any]) -> None:
+def _check_linear_dtypes(arguments: Sequence[Any], results: Sequence[Any]) -> None:
     """Raise ``TypeError`` unless a linear function can map these dtypes to those of its results."""
-    dtypes = [*given, *results]
+    dtypes = [*arguments, *results]
     if all(d == float0 or issubdtype(d, np.inexact) for d in dtypes):
         return
     if all(issubdtype(d, np.integer) for d in dtypes):
         return
-    shown = [", ".join(str(d) for d in side) for side in (given, results)]
+    shown = [", ".join(str(d) for d in side) for side in (arguments, results)]
     raise TypeError(
         f"linear_transpose: the function maps [{shown[0]}] to [{shown[1]}]. The inputs and outputs "
         "of a linear function must be all floating-point or complex, or all integers."
@@ -438,11 +436,11 @@ def _check_cotangent(i: int, aval: ShapedArray, value: ArrayLike, tree: PyTree) 
 
     The cotangents of a linear function of integers are integers, too.
     """
-    found = get_aval(value)
-    if (found.shape, found.dtype) == (aval.shape, aval.dtype):
+    ct_aval = get_aval(value)
+    if (ct_aval.shape, ct_aval.dtype) == (aval.shape, aval.dtype):
         return
     path = keystr(tree_flatten_with_path(tree)[0][i][0])
     raise TypeError(
         f"linear_transpose: the cotangent{f' at {path}' if path else ''} must have the type of its "
-        f"output, {aval.str_short()}, got {found.str_short()}."
+        f"output, {aval.str_short()}, got {ct_aval.str_short()}."
     )

@@ -1,4 +1,4 @@
-"""Auxiliary data: what a function with ``has_aux=True`` returns beside its output."""
+"""Auxiliary data, which functions with ``has_aux=True`` return beside their output."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ _traced: Any = object()
 
 
 class Auxiliary:
-    """Auxiliary data, a pytree of anything. Only its traced arrays pass through a trace.
+    """Auxiliary data, a pytree with leaves of any type. Only its tracers pass through a trace.
 
     Attributes:
-      count: how many traced arrays there are.
+      count: the number of tracers.
     """
 
     __slots__ = ("_leaves", "_tree", "count")
@@ -23,15 +23,15 @@ class Auxiliary:
         self.count: int = 0
 
     def take(self, value: object) -> list[Tracer]:
-        """Keep the data but for its traced arrays, which are returned."""
+        """Store the data without its tracers, and return these."""
         leaves, self._tree = tree_flatten(value)
-        found = [x for x in leaves if isinstance(x, Tracer)]
+        tracers = [x for x in leaves if isinstance(x, Tracer)]
         self._leaves = [_traced if isinstance(x, Tracer) else x for x in leaves]
-        self.count = len(found)
-        return found
+        self.count = len(tracers)
+        return tracers
 
     def filled(self, values: list[Any]) -> Any:
-        """The data with these values in place of the traced arrays."""
-        given = iter(values)
-        leaves = [next(given) if x is _traced else x for x in self._leaves]
+        """Return the data with these values in place of the tracers."""
+        remaining = iter(values)
+        leaves = [next(remaining) if x is _traced else x for x in self._leaves]
         return tree_unflatten(self._tree, leaves)

@@ -1,4 +1,4 @@
-"""Derivative rules and interpreters in the forms in which libraries written for JAX use them."""
+"""JAX's API of derivative rules and interpreters, for libraries written for JAX."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,10 +36,10 @@ from ._transpose import transpose_flat
 
 def _adapted_transpose(rule: TransposeRule) -> TransposeRule:
     def transpose(ct: object, *operands: object, **params: object) -> Any:
-        # Cotangents may be Python or NumPy scalars here; such rules read shapes and call methods.
+        # Cotangents may be Python or NumPy scalars; such rules read shapes and call methods.
         several = isinstance(ct, list | tuple)
-        given = [_as_array(c) for c in ct] if several else _as_array(ct)
-        return rule(given, *operands, **params)
+        arrays = [_as_array(c) for c in ct] if several else _as_array(ct)
+        return rule(arrays, *operands, **params)
 
     return transpose
 
@@ -47,9 +47,9 @@ def _adapted_transpose(rule: TransposeRule) -> TransposeRule:
 def _as_array(ct: Any) -> Any:
     if type(ct) is Zero or hasattr(type(ct), "aval"):
         return ct
-    program = enclosing(JaxprTrace)
-    if program is not None:
-        return program.lift(ct)
+    trace = enclosing(JaxprTrace)
+    if trace is not None:
+        return trace.lift(ct)
     with set_trace(eval_trace):
         return as_array(ct)
 
@@ -69,7 +69,7 @@ primitive_transposes: RulesInForm[TransposeRule] = RulesInForm(
 
 
 def get_primitive_transpose(p: Primitive) -> TransposeRule:
-    """The transpose rule of a primitive.
+    """Return the transpose rule of a primitive.
 
     Args:
       p: the primitive.
@@ -86,7 +86,7 @@ def get_primitive_transpose(p: Primitive) -> TransposeRule:
       >>> callable(get_primitive_transpose(lax.neg_p))
       True
     """
-    transpose_rules[p]  # says what is missing
+    transpose_rules[p]  # raises an error that names the missing rule
     return primitive_transposes[p]
 
 
@@ -205,12 +205,12 @@ def _jvp(
     primals: Sequence[ArrayLike],
     tangents: Sequence[Tangent],
 ) -> tuple[tuple[ArrayLike, ...], tuple[Tangent, ...]]:
-    results, found = jvp_flat(fun, primals, tangents)
-    return tuple(results), tuple(map(instantiate, found) if instantiated else found)
+    results, out_tangents = jvp_flat(fun, primals, tangents)
+    return tuple(results), tuple(map(instantiate, out_tangents) if instantiated else out_tangents)
 
 
 def jvp_fun(fun: WrappedFun, instantiate: bool = True) -> WrappedFun:
-    """The forward-mode derivative of a function.
+    """Return the forward-mode derivative of a function.
 
     Args:
       fun: takes and returns flat sequences of arrays.
@@ -232,10 +232,10 @@ def backward_pass(
     *,
     return_logs: bool = False,
 ) -> list[Tangent]:
-    """Pull cotangents back through a program.
+    """Pull cotangents back through a jaxpr.
 
     Args:
-      jaxpr: the program, linear in the arguments that are ``UndefinedPrimal``.
+      jaxpr: the jaxpr, linear in the arguments that are ``UndefinedPrimal``.
       transform_stack, return_logs: accepted for compatibility, and ignored.
       consts: the values of its constants.
       primals_in: the arguments.
@@ -245,8 +245,8 @@ def backward_pass(
       A cotangent, or ``Zero``, for each argument.
     """
     linear_args = [is_undefined_primal(x) for x in primals_in]
-    found = iter(transpose_flat(jaxpr.with_consts(consts), linear_args, primals_in, cts_in))
+    cotangents = iter(transpose_flat(jaxpr.with_consts(consts), linear_args, primals_in, cts_in))
     return [
-        next(found) if is_undefined_primal(x) else Zero.from_primal(x)  # pyright: ignore
+        next(cotangents) if is_undefined_primal(x) else Zero.from_primal(x)  # pyright: ignore
         for x in primals_in
     ]

@@ -25,14 +25,14 @@ from ricci_ir import (
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
 from ._auxiliary import Auxiliary
+from ._function_substitution import substituted
 from ._linearize import linearize_flat
-from ._rewriting import rewriting
 from ._tangent import Zero, cotangent_aval, instantiate, vector_space
 from ._transpose import pull_back_tape
 
 if TYPE_CHECKING:
-    # The gradient has the structure of the arguments, which annotations do not tell: an argument
-    # that is annotated as ``ArrayLike`` or ``float`` has an array for its gradient.
+    # The gradient has the structure of the arguments, which annotations do not express: the
+    # gradient of an argument that is annotated as ``ArrayLike`` or ``float`` is an array.
 
     class GradOptions(TypedDict, total=False):
         """The keywords of ``grad`` that do not change the result's type."""
@@ -131,7 +131,7 @@ def grad(
       has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
       holomorphic: whether ``fun`` is promised to be holomorphic. Its arguments are complex then.
       allow_int: whether integer arguments are allowed. Their gradient has dtype ``float0``.
-      reduce_axes: named axes over which gradients are summed instead of kept for each example.
+      reduce_axes: named axes over which gradients are summed instead of returned for each example.
 
     Returns:
       A function of the same arguments. It returns a pytree like the argument at ``argnums``, with
@@ -143,8 +143,8 @@ def grad(
         scalar.
 
     Example:
-      The gradient with respect to a dict of parameters is a dict of the same names. What ``fun``
-      computes beside its loss comes out with ``has_aux``.
+      The gradient with respect to a dict of parameters is a dict of the same names. ``has_aux``
+      returns other values that ``fun`` computes beside its loss.
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -207,7 +207,7 @@ def value_and_grad(
       has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
       holomorphic: whether ``fun`` is promised to be holomorphic.
       allow_int: whether integer arguments are allowed. Their gradient has dtype ``float0``.
-      reduce_axes: named axes over which gradients are summed instead of kept for each example.
+      reduce_axes: named axes over which gradients are summed instead of returned for each example.
 
     Returns:
       A function of the same arguments that returns ``(value, gradient)``, or
@@ -242,9 +242,9 @@ def value_and_grad(
     @looks_like(fun)
     @api_boundary
     def value_and_grad_fun(*args: object, **kwargs: object) -> Any:
-        wanted = [_normalize(p, len(args), fun) for p in positions]
-        leaves, tree = tree_flatten(tuple(args[p] for p in wanted))
-        paths = _Paths(fun, args, kwargs, wanted)
+        indices = [_normalize(p, len(args), fun) for p in positions]
+        leaves, tree = tree_flatten(tuple(args[p] for p in indices))
+        paths = _Paths(fun, args, kwargs, indices)
         smooth = [
             _check_input(leaf, i, paths, holomorphic, allow_int) for i, leaf in enumerate(leaves)
         ]
@@ -255,7 +255,7 @@ def value_and_grad(
             nonlocal out_tree
             aux: Any = None
             full: list[Any] = list(args)
-            for p, value in zip(wanted, tree_unflatten(tree, flat), strict=True):
+            for p, value in zip(indices, tree_unflatten(tree, flat), strict=True):
                 full[p] = value
             out = fun(*full, **kwargs)
             if has_aux:
@@ -271,15 +271,17 @@ def value_and_grad(
                 )
             return out_leaves if auxiliary is None else [*out_leaves, *auxiliary.take(aux)]
 
-        run = flat_fun if rewriting.rewrite is None else rewriting.rewrite(flat_fun)
-        tape, given, results, out_tangents = linearize_flat(run, leaves, smooth)
+        tape, in_tangents, results, out_tangents = linearize_flat(
+            substituted(flat_fun), leaves, smooth
+        )
         value, *aux_leaves = results
         seed = _seed(value, fun, holomorphic)
         tangent = out_tangents[0]
         out_var = None if type(tangent) is Zero else tangent.atom
-        found = iter(pull_back_tape(tape.eqns, [t.atom for t in given], [out_var], [seed]))
+        in_vars = [t.atom for t in in_tangents]
+        cotangents = iter(pull_back_tape(tape.eqns, in_vars, [out_var], [seed]))
         gradients = [
-            as_array(reduced(instantiate(next(found)), reduce_axes))
+            as_array(reduced(instantiate(next(cotangents)), reduce_axes))
             if is_smooth
             else np.zeros(np.shape(leaf), float0)
             for leaf, is_smooth in zip(leaves, smooth, strict=True)
@@ -299,7 +301,7 @@ if not TYPE_CHECKING:  # it would lose the overloads
 
 
 class AxisSum:
-    """The sum over named axes. It is a collective of ``parallel``, which registers it."""
+    """The sum over named axes: a collective of ``parallel``, which registers it."""
 
     sum: Callable[[Array, tuple[Any, ...]], Array]
 
@@ -312,7 +314,7 @@ axis_sum: AxisSum = AxisSum()
 
 
 def reduced(gradient: ArrayLike, reduce_axes: tuple[Any, ...]) -> ArrayLike:
-    """A cotangent, summed over named axes if there are any."""
+    """Return a cotangent, summed over the named axes, if any."""
     return axis_sum.sum(gradient, reduce_axes) if reduce_axes else gradient  # pyright: ignore
 
 
@@ -336,22 +338,22 @@ def _normalize(position: int, count: int, fun: Callable[..., Any]) -> int:
 
 
 class _Paths:
-    """The names of the differentiated leaves, computed only for an error message."""
+    """The names of the differentiated leaves, computed only for error messages."""
 
     def __init__(
         self,
         fun: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        wanted: list[int],
+        indices: list[int],
     ):
-        self.parts = (fun, args, kwargs, wanted)
+        self.parts = (fun, args, kwargs, indices)
 
     def __getitem__(self, leaf: int) -> str:
-        fun, args, kwargs, wanted = self.parts
-        names = [argument_paths((args[p],), {}, None) for p in wanted]
+        fun, args, kwargs, indices = self.parts
+        names = [argument_paths((args[p],), {}, None) for p in indices]
         full = argument_paths(args, {}, fun)
-        starts = [sum(len(tree_flatten(a)[0]) for a in args[:p]) for p in wanted]
+        starts = [sum(len(tree_flatten(a)[0]) for a in args[:p]) for p in indices]
         flat = [
             full[s + i] for s, group in zip(starts, names, strict=True) for i in range(len(group))
         ]
@@ -361,7 +363,7 @@ class _Paths:
 def _check_input(
     leaf: ArrayLike, i: int, paths: _Paths, holomorphic: bool, allow_int: bool
 ) -> bool:
-    """Whether a leaf is differentiated; raises ``TypeError`` for one that cannot be."""
+    """Whether a leaf is differentiated. Raises ``TypeError`` if it cannot be."""
     try:
         dtype = get_aval(leaf).dtype
     except TypeError as error:
@@ -413,7 +415,7 @@ def _check_output(value: object, fun: Callable[..., Any]) -> None:
 
 
 def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> ArrayLike:
-    """The cotangent of the scalar result: one, of its type."""
+    """Return the cotangent of the scalar result: one, of its type."""
     aval = get_aval(value)
     if aval.shape != ():
         raise TypeError(
@@ -452,8 +454,8 @@ def _one(aval: ShapedArray) -> ArrayLike:
         if aval.dtype == get_aval(value).dtype:
             return value
     one = aval.dtype.type(1)
-    # NumPy's scalars are not weakly typed. While 64-bit dtypes are off, one of them stands for its
-    # narrow form.
+    # NumPy's scalars are not weakly typed. While 64-bit dtypes are off, a wide one has the type of
+    # its narrow form.
     special = aval.weak_type or canonicalize_dtype(aval.dtype) != aval.dtype
     return backend().array(np.asarray(one), aval) if special else one
 

@@ -1,7 +1,7 @@
-"""How primitives act on Taylor series: the kind of rule ``jet``, by which blocks say it.
+"""The kind of rule ``jet``: the action of primitives on Taylor series.
 
-A primitive that says nothing gets its way from its other rules (``jets._ways``), so a block gives
-``jet=`` where another way is quicker, or where the primitive holds programs.
+A primitive without a ``jet`` rule gets one from its other rules (``jets._coefficient_rules``), so a
+block gives ``jet=`` only if another kind is faster, or if the primitive has jaxprs as parameters.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,51 +15,52 @@ from ._tangent import Tangent, Zero
 jet_table: RuleTable = rule_table("jet", required=False)
 
 
-class JetWay(Enum):
-    """The ways in which the coefficients of results follow from those of operands."""
+class JetRuleKind(Enum):
+    """The kinds of recurrences from the operands' Taylor coefficients to the result's."""
 
-    # Each from the operands' coefficients of the same order alone, by a function.
+    # A function maps the operands' coefficients of each order to the result's of that order.
     TERMWISE = auto()
     # The result is linear in all operands together: the primitive itself is that function.
     LINEAR = auto()
     # The result is linear in each of two operands: a sum of products.
     PRODUCT = auto()
-    # The result is the operand's square, by a product that is given, but for a constant.
+    # The result is the product of the operand with itself, plus a constant; the rule has the
+    # product.
     SQUARE = auto()
-    # The result times the second operand is the first, by a product that is given.
+    # The result times the second operand is the first; the rule has the product.
     QUOTIENT = auto()
-    # The first operand times the result is the second, by a product that is given.
+    # The first operand times the result is the second; the rule has the product.
     SOLUTION = auto()
     # All coefficients but the first are zero.
     CONSTANT = auto()
-    # The primitive is what a function of other primitives computes.
+    # The rule has a function of other primitives that computes the same.
     COMPOSED = auto()
-    # The jvp rule gives the derivative, as a function of the operands and of the result.
+    # The jvp rule computes the derivative, as a function of the operands and of the result.
     BY_DERIVATIVE = auto()
-    # The primitive stands for a program, whose series is a program, too.
+    # The primitive calls a jaxpr; the coefficients are computed by another jaxpr.
     PROGRAM = auto()
-    # A function computes all coefficients at once, as where the primitive holds several programs.
+    # A function computes all coefficients at once, as for primitives with several jaxprs.
     AT_ONCE = auto()
 
 
 class JetRule(TupleRecord):
-    """A rule of kind ``jet``: one of the ways, and the function that it needs, if any."""
+    """A rule of kind ``jet``: the kind of its recurrence, and the function for that, if any."""
 
-    way: JetWay
+    kind: JetRuleKind
     function: Callable[..., Any] | None = None
 
 
 def linear_given(term: Callable[..., Tangent], *, tangent_first: bool = False) -> dict[str, Any]:
-    """The ``jvp`` and ``jet`` rules of an operation that is linear in what has tangents.
+    """Make the ``jvp`` and ``jet`` rules of an operation linear in its differentiable operands.
 
-    So is ``gather``, given the indices. Its derivative and all Taylor coefficients are one function
-    of those of the operands.
+    An example is ``gather`` for fixed indices. One function maps the tangents, and the Taylor
+    coefficients of each order, to those of the result.
 
     Args:
       term: ``term(result, primals, tangents, **params)`` returns the tangent of the result. Not all
         of the tangents are ``Zero``.
-      tangent_first: whether programs have the operation on tangents before that on primals; the
-        result is not known to ``term`` then.
+      tangent_first: whether jaxprs have the operation on tangents before that on primals; ``term``
+        is then called with ``None`` as the result.
     """
 
     def make_jvp(primitive: Primitive) -> Callable[..., Any]:
@@ -77,11 +78,11 @@ def linear_given(term: Callable[..., Tangent], *, tangent_first: bool = False) -
 
         return jvp
 
-    return {"jvp": derived(make_jvp), "jet": JetRule(JetWay.TERMWISE, term)}
+    return {"jvp": derived(make_jvp), "jet": JetRule(JetRuleKind.TERMWISE, term)}
 
 
 def quotient(product: Callable[..., Any]) -> JetRule:
-    """A rule for a quotient: ``product(result, divisor)`` is the dividend.
+    """Make the rule of a quotient: ``product(result, divisor)`` is the dividend.
 
     The primitive must be linear in the dividend.
 
@@ -93,70 +94,70 @@ def quotient(product: Callable[..., Any]) -> JetRule:
 
     Example:
       >>> from ricci_autodiff import quotient
-      >>> quotient(lambda result, divisor: result * divisor).way.name
+      >>> quotient(lambda result, divisor: result * divisor).kind.name
       'QUOTIENT'
     """
-    return JetRule(JetWay.QUOTIENT, product)
+    return JetRule(JetRuleKind.QUOTIENT, product)
 
 
 def solution(product: Callable[..., Any]) -> JetRule:
-    """A rule for the solution of a linear system: ``product(matrix, result)`` is the other side.
+    """Make the rule of a linear solve: ``product(matrix, result)`` is the right-hand side.
 
-    The operands are the matrix and the other side, in which the primitive must be linear.
+    The operands are the matrix and the right-hand side, in which the primitive must be linear.
 
     Args:
       product: ``product(term, result, **params)`` multiplies a term of the matrix, beyond the
-        first, with a term of the result. It takes as zero what the primitive does not look at.
+        first, with a term of the result. It ignores elements that the primitive ignores.
 
     Returns:
       The rule, for ``define(..., jet=...)``.
 
     Example:
       >>> from ricci_autodiff import solution
-      >>> solution(lambda term, result: term @ result).way.name
+      >>> solution(lambda term, result: term @ result).kind.name
       'SOLUTION'
     """
-    return JetRule(JetWay.SOLUTION, product)
+    return JetRule(JetRuleKind.SOLUTION, product)
 
 
 def square_rule(product: Callable[..., Any]) -> JetRule:
-    """A rule for a square plus a constant; ``product(x, y)`` must not depend on the order."""
-    return JetRule(JetWay.SQUARE, product)
+    """Make the rule of a square plus a constant; ``product(x, y)`` must be symmetric."""
+    return JetRule(JetRuleKind.SQUARE, product)
 
 
 def composed(function: Callable[..., Any]) -> JetRule:
-    """A rule for what is made of other primitives: ``function(*operands, **params)``."""
-    return JetRule(JetWay.COMPOSED, function)
+    """Make the rule of a composition of primitives: ``function(*operands, **params)``."""
+    return JetRule(JetRuleKind.COMPOSED, function)
 
 
 def at_once(rule: Callable[..., Any]) -> JetRule:
-    """A rule that computes all coefficients at once.
+    """Make a rule that computes all coefficients at once.
 
     Args:
       rule: ``rule(push, primals, series, **params)`` returns the results and their series.
-        ``push(jaxpr, flags, wanted)`` gives a program on coefficients: see ``jets.jet_jaxpr``.
+        ``push(jaxpr, flags, returned)`` gives a jaxpr on coefficients: see ``jets.jet_jaxpr``.
     """
-    return JetRule(JetWay.AT_ONCE, rule)
+    return JetRule(JetRuleKind.AT_ONCE, rule)
 
 
-constant_series: JetRule = JetRule(JetWay.CONSTANT)
-by_derivative: JetRule = JetRule(JetWay.BY_DERIVATIVE)
+constant_series: JetRule = JetRule(JetRuleKind.CONSTANT)
+by_derivative: JetRule = JetRule(JetRuleKind.BY_DERIVATIVE)
 
 
-# A series as ``at_once`` rules have it is a list of coefficients from order 1 on, where ``None``
-# stands for zero. The programs that they bind take and return the other coefficients, those of the
-# first operand or result first.
+# In ``at_once`` rules, a series is a list of coefficients from order 1 on; ``None`` is a zero. The
+# jaxprs that they bind take and return the nonzero coefficients, those of the first operand or
+# result first.
 
 type Flags = tuple[bool, ...]
 
 
 def term_flags(series: Sequence[Sequence[Any]]) -> tuple[Flags, ...]:
-    """For each series, which coefficients are given."""
+    """Return, for each series, which coefficients are nonzero."""
     return tuple(tuple(term is not None for term in terms) for terms in series)
 
 
 def given_terms(series: Sequence[Sequence[Any]]) -> list[Any]:
-    """The coefficients that are given, in order."""
+    """Return the nonzero coefficients, in order."""
     return [term for terms in series for term in terms if term is not None]
 
 
@@ -167,12 +168,12 @@ def call_on_series(
     series: Sequence[Sequence[Any]],
     jaxpr: Jaxpr,
 ) -> tuple[list[Any], list[list[Any]]]:
-    """The ``at_once`` rule of a call of one program.
+    """Apply a call of one jaxpr to series, for an ``at_once`` rule.
 
     Args:
-      bind: ``bind(*operands, jaxpr=...)`` calls a program.
-      push, primals, series: what the rule is given.
-      jaxpr: the program.
+      bind: ``bind(*operands, jaxpr=...)`` calls a jaxpr.
+      push, primals, series: the arguments of the rule.
+      jaxpr: the jaxpr.
     """
     pushed, flags = push(jaxpr, term_flags(series))
     outs = bind(*primals, *given_terms(series), jaxpr=pushed)
@@ -180,6 +181,6 @@ def call_on_series(
 
 
 def series_of(flags: Sequence[Sequence[bool]], values: Sequence[Any]) -> list[list[Any]]:
-    """The series whose given coefficients are ``values``, in order."""
-    rest = iter(values)
-    return [[next(rest) if flag else None for flag in row] for row in flags]
+    """Return the series whose nonzero coefficients are ``values``, in order."""
+    remaining = iter(values)
+    return [[next(remaining) if flag else None for flag in row] for row in flags]

@@ -1,4 +1,4 @@
-"""Forward-mode differentiation: pushing tangents forward through a function."""
+"""Forward-mode differentiation: push tangents forward through a function."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -60,7 +60,7 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    """Computes operations and their tangents, both in the parent trace."""
+    """A trace that computes operations and their tangents, both in the parent trace."""
 
     __slots__ = ()
 
@@ -84,7 +84,7 @@ class JVPTrace(Trace):
         return self.join(result, tangent)
 
     def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[Tangent], bool]:
-        """The primals, the tangents, and whether any tangent is not zero."""
+        """Return the primals, the tangents, and whether any tangent is nonzero."""
         primals: list[ArrayLike] = []
         tangents: list[Tangent] = []
         active = False
@@ -109,7 +109,7 @@ class JVPTrace(Trace):
         return f"JVPTracer(primal={primal}, tangent={tangent})"
 
     def join(self, primal: ArrayLike, tangent: Tangent) -> ArrayLike:
-        """A tracer for a primal and its tangent; the primal itself if the tangent is zero."""
+        """Return a tracer for a primal and its tangent, or the primal if the tangent is zero."""
         if type(tangent) is Zero:
             return primal
         return JVPTracer(self, primal, tangent)  # pyright: ignore[reportArgumentType]
@@ -124,7 +124,7 @@ def run_jvp(
     """Run a flat function of arrays under a jvp trace.
 
     Returns:
-      The results and their tangents, which may be ``Zero``, as the given tangents may.
+      The results and their tangents, which may be ``Zero``, as may those in ``tangents``.
     """
     previous, names = context.trace, context.name_stack
     args = [
@@ -150,23 +150,23 @@ def jvp_flat(
     primals: Sequence[ArrayLike],
     tangents: Sequence[Tangent],
 ) -> tuple[list[ArrayLike], list[Tangent]]:
-    """The results of a flat function of arrays, and their tangents, which may be ``Zero``."""
+    """Return the results of a flat function of arrays and their tangents, perhaps ``Zero``."""
     return run_jvp(JVPTrace(context.trace), fun, primals, tangents)
 
 
 def jvp_jaxpr(
     jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """The jaxpr that computes the results of a jaxpr and their tangents; the jaxpr keeps it.
+    """Return the jaxpr that computes a jaxpr's results and their tangents; cached on the jaxpr.
 
     Args:
-      jaxpr: the program.
-      nonzeros: for each argument, whether its tangent is given. Other tangents are zero.
+      jaxpr: the jaxpr to differentiate.
+      nonzeros: for each argument, whether its tangent is an argument. Other tangents are zero.
       instantiate: for each result (or for all), whether its tangent is returned even if it is
         zero.
 
     Returns:
-      A jaxpr that takes the arguments and the given tangents, and returns the results and their
+      A jaxpr that takes the arguments and their nonzero tangents, and returns the results and their
       tangents; and for each result, whether its tangent is returned.
     """
     nonzeros = tuple(nonzeros)
@@ -179,10 +179,10 @@ def jvp_jaxpr(
 
 
 def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
-    """The program to differentiate in place of a traced one: the rules of dead equations never run.
+    """Return a jaxpr without dead equations, to be differentiated in place of a traced one.
 
-    Such a rule may fail, if it closes over a value of the function that was traced, as that of a
-    ``custom_jvp`` function may of which only the derivative is used.
+    The rule of a dead equation may fail if it closes over a value of the function that was traced,
+    such as the rule of a ``custom_jvp`` function of which only the derivative is used.
     """
     return live_program(jaxpr).jaxpr if may_have_dead_code(jaxpr) else jaxpr
 
@@ -195,16 +195,16 @@ def _jvp_jaxpr(
     out_nonzeros: list[bool] = []
 
     def fun(*args: Array) -> list[Any]:
-        primals, given = args[:count], iter(args[count:])
+        primals, nonzero_tangents = args[:count], iter(args[count:])
         tangents: list[Tangent] = [
-            next(given) if nz else Zero(tangent_aval(v.aval))
+            next(nonzero_tangents) if nz else Zero(tangent_aval(v.aval))
             for nz, v in zip(nonzeros, jaxpr.invars, strict=True)
         ]
         run = lambda *xs: eval_jaxpr(live, live.consts, *xs)
         results, result_tangents = jvp_flat(run, primals, tangents)
         result_tangents = [
-            as_array(t) if wanted else t
-            for t, wanted in zip(result_tangents, instantiated, strict=True)
+            as_array(t) if as_zeros else t
+            for t, as_zeros in zip(result_tangents, instantiated, strict=True)
         ]
         out_nonzeros.extend(type(t) is not Zero for t in result_tangents)
         return [*results, *(t for t in result_tangents if type(t) is not Zero)]

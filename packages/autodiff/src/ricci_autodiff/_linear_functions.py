@@ -1,7 +1,7 @@
 """The linear functions that ``linearize`` and ``vjp`` return.
 
-They are pytrees whose leaves are the residuals, the arrays that the derivative needs from the
-forward pass. So a function under ``jit`` can return one, or take one as an argument.
+They are pytrees whose leaves are the residuals, the arrays of the forward pass that the derivative
+reads. So a function under ``jit`` can return one, or take one as an argument.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,6 +42,7 @@ from ricci_pytree import (
 )
 
 from ._grad import reduced
+from ._linearize import residuals_to_variables
 from ._references import AccumulatingPullback, check_no_references
 from ._tangent import Tangent, Zero, has_tangent, instantiate, tangent_aval
 from ._transpose import pull_back_tape
@@ -66,12 +67,12 @@ class Signature(TupleRecord):
 
 
 class Tangents(TupleRecord):
-    """The variables of a tape: the given tangents, and the tangents of the results.
+    """The variables of a tape: the tangents of the arguments, and of the results.
 
     The tangent of a result is ``None`` if it is zero.
     """
 
-    given: tuple[Var, ...]
+    arguments: tuple[Var, ...]
     results: tuple[Var | None, ...]
 
 
@@ -82,8 +83,9 @@ class _Template:
 
     Attributes:
       eqns: the equations.
-      variables: those that stand for the residuals.
-      primals: for each leaf of the function's arguments, which residual it is, if it is one.
+      variables: the variables of the residuals.
+      primals: for each leaf of the function's arguments, its index among the residuals, or
+        ``None``.
     """
 
     __slots__ = ("eqns", "primals", "variables")
@@ -94,17 +96,17 @@ class _Template:
         self.primals = primals
 
     def filled(self, values: Sequence[ArrayLike]) -> list[JaxprEqn]:
-        """The equations with residuals in place of the variables."""
+        """Return the equations with residuals in place of the variables."""
         literals: dict[Atom, Atom] = {
             var: Literal(value, var.aval) for var, value in zip(self.variables, values, strict=True)
         }
         return [eqn.reading([literals.get(atom, atom) for atom in eqn.invars]) for eqn in self.eqns]
 
     def jaxpr(self, tangents: Tangents) -> Jaxpr:
-        """The program from the residuals and the given tangents to the results' tangents."""
+        """Return the jaxpr that maps the residuals and the arguments' tangents to the results'."""
         return Jaxpr(
             [],
-            [*self.variables, *tangents.given],
+            [*self.variables, *tangents.arguments],
             [var for var in tangents.results if var is not None],
             self.eqns,
             join_effects(eqn.effects for eqn in self.eqns),
@@ -121,28 +123,14 @@ def _type_of(value: object) -> str:
 def _without_residuals(
     eqns: Sequence[JaxprEqn], primal_ids: Sequence[int] = ()
 ) -> tuple[list[Any], _Template]:
-    """The residuals in equations, and the equations with variables in their place.
+    """Split equations into their residuals and a template.
 
     Args:
       primal_ids: the ``id`` of each leaf of the function's arguments.
     """
-    found: dict[int, Var] = {}
-    values: list[Any] = []
-
-    def atom(operand: Atom) -> Atom:
-        if type(operand) is not Literal:
-            return operand
-        value = operand.val
-        if not hasattr(type(value), "aval") and not isinstance(value, np.ndarray):
-            return operand
-        if id(value) not in found:
-            found[id(value)] = Var(operand.aval)
-            values.append(value)
-        return found[id(value)]
-
-    replaced = [eqn.reading([atom(a) for a in eqn.invars]) for eqn in eqns]
-    places = {key: i for i, key in enumerate(found)}
-    return values, _Template(replaced, list(found.values()), tuple(map(places.get, primal_ids)))
+    replaced, _, variables, values = residuals_to_variables(eqns)
+    indices = {id(value): i for i, value in enumerate(values)}
+    return values, _Template(replaced, variables, tuple(map(indices.get, primal_ids)))
 
 
 @final
@@ -166,17 +154,17 @@ class LinearProgram:
 
     @property
     def jaxpr(self) -> Jaxpr:
-        """The program: it takes the residuals, and the tangents of what is differentiated."""
+        """The jaxpr, which takes the residuals and the tangents of the differentiated arguments."""
         return self.template.jaxpr(self.tangents)
 
     @property
     def args(self) -> tuple[Jaxpr]:
-        """A tuple of the program, where programs written for JAX look for it."""
+        """A tuple of the jaxpr, an attribute that programs written for JAX read."""
         return (self.jaxpr,)
 
     @api_boundary
     def __call__(self, residuals: Sequence[ArrayLike], *tangents: PyTree) -> PyTree:
-        """The tangent of the result, given one tangent for each argument."""
+        """Return the tangent of the result for one tangent of each argument."""
         signature = self.signature
         leaves, tree = tree_flatten(tangents)
         if tree != signature.in_tree:
@@ -189,8 +177,8 @@ class LinearProgram:
             for i, (aval, t) in enumerate(zip(signature.in_avals, leaves, strict=True))
         ]
         env: dict[Var, Any] = dict(zip(self.template.variables, residuals, strict=True))
-        given = compress(checked, signature.smooth)
-        for var, tangent in zip(self.tangents.given, given, strict=True):
+        smooth = compress(checked, signature.smooth)
+        for var, tangent in zip(self.tangents.arguments, smooth, strict=True):
             env[var] = instantiate(tangent)
         run_equations(self.template.eqns, env)
         outs = [
@@ -201,13 +189,13 @@ class LinearProgram:
 
 
 def pushforward(eqns: list[JaxprEqn], tangents: Tangents, signature: Signature) -> Partial:
-    """The function that ``linearize`` returns: a linear program and its residuals."""
+    """Make the function that ``linearize`` returns: a ``LinearProgram`` and its residuals."""
     values, template = _without_residuals(eqns)
     return Partial(LinearProgram(template, tangents, signature), values)
 
 
 class _Absent:
-    """What stands for an argument that is no residual; a pytree without leaves."""
+    """Placeholder for an argument that was not saved as a residual. A pytree without leaves."""
 
     __slots__ = ()
 
@@ -217,14 +205,14 @@ class _Absent:
 
 @final
 class NotNeeded(_Absent):
-    """Stands for an argument that a pullback does not need."""
+    """Placeholder for an argument that a pullback does not read."""
 
     __slots__ = ()
 
 
 @final
 class NotSaveable(_Absent):
-    """Stands for an argument that a pullback needs, and was told not to keep."""
+    """Placeholder for an argument that a pullback reads but must not store (``saveable_args``)."""
 
     __slots__ = ()
 
@@ -238,7 +226,7 @@ def _is_absent(value: object) -> bool:
 
 
 def _nested(tree: PyTreeDef, leaves: Iterator[object]) -> object:
-    """Leaves in tuples that are nested as a tree is."""
+    """Arrange leaves in tuples that are nested like a tree."""
     if treedef_is_leaf(tree):
         return next(leaves) if tree.num_leaves else ()
     return tuple([_nested(child, leaves) for child in tree.children()])
@@ -248,7 +236,7 @@ def _nested(tree: PyTreeDef, leaves: Iterator[object]) -> object:
 class Pullback:
     """The transposed derivative: maps a cotangent of the result to cotangents of the arguments.
 
-    It is given by the equations of a tape, with residuals as literals, and is a pytree of these.
+    It is a pytree of the residuals, which are literals in the equations of its tape.
     """
 
     __slots__ = ("_args", "_parts", "_primal_ids", "eqns", "signature", "tangents")
@@ -266,31 +254,31 @@ class Pullback:
         signature: Signature,
         primal_ids: Sequence[int] = (),
     ):
-        # What `args_res` has handed out: its elements may be replaced.
+        # The value of `args_res`, a list whose elements a user may replace.
         self._args = None
         self.eqns = eqns
         self.tangents = tangents
         self.signature = signature
-        # Residuals are told from each other by identity. The arguments themselves are not kept.
+        # Residuals are compared by identity. The arguments themselves are not stored.
         self._primal_ids = primal_ids
         self._parts = None
 
     def _split(self) -> tuple[list[Any], _Template]:
-        """The residuals, and the equations without them."""
+        """Return the residuals, and the equations without them."""
         if self._parts is None:
             self._parts = _without_residuals(self.eqns, self._primal_ids)
         if self._args is not None:
             values, template = self._parts
             pairs = zip(template.primals, self._leaves(self._args), strict=True)
-            given = {i: value for i, value in pairs if i is not None}
-            if any(values[i] is not value for i, value in given.items()):
-                values = [given.get(i, value) for i, value in enumerate(values)]
+            assigned = {i: value for i, value in pairs if i is not None}
+            if any(values[i] is not value for i, value in assigned.items()):
+                values = [assigned.get(i, value) for i, value in enumerate(values)]
                 self._parts = values, template
                 self.eqns = template.filled(values)
         return self._parts
 
     def flatten(self) -> tuple[list[Any], tuple[_Template, Tangents, Signature]]:
-        """The residuals, and the static data."""
+        """Return the residuals, and the static data."""
         values, template = self._split()
         return values, (template, self.tangents, self.signature)
 
@@ -298,24 +286,23 @@ class Pullback:
     def unflatten(
         cls, data: tuple[_Template, Tangents, Signature], values: Sequence[ArrayLike]
     ) -> Self:
-        """The function with this static data and these residuals."""
+        """Return the function with this static data and these residuals."""
         template, tangents, signature = data
-        made = cls(template.filled(values), tangents, signature)
-        made._parts = (list(values), template)
-        return made
+        pullback = cls(template.filled(values), tangents, signature)
+        pullback._parts = (list(values), template)
+        return pullback
 
     @property
     def jaxpr(self) -> Jaxpr:
-        """The linear program that is transposed: it takes the residuals, and tangents."""
+        """The linear jaxpr that is transposed, which takes the residuals and tangents."""
         return self._split()[1].jaxpr(self.tangents)
 
     @property
     def args_res(self) -> list[Any]:
-        """For each argument of the function its leaves, in tuples nested as its tree is.
+        """The leaves of each argument of the function, in tuples nested like its tree.
 
-        Each is the residual that it is, or ``NotNeeded()`` if it is none, or ``NotSaveable()`` if
-        it was not to be kept. Such arguments are given, or others replaced, by assigning to this
-        attribute or to its elements.
+        A leaf that is not a residual is ``NotNeeded()``, one that ``saveable_args`` excludes is
+        ``NotSaveable()``. Assigning to this attribute or to its elements sets arguments.
         """
         if self._args is None:
             values, template = self._split()
@@ -324,27 +311,27 @@ class Pullback:
         return self._args
 
     @args_res.setter
-    def args_res(self, given: Sequence[Any]) -> None:
+    def args_res(self, trees: Sequence[Any]) -> None:
         self._split()
-        self._leaves(given)
-        self._args = list(given)
+        self._leaves(trees)
+        self._args = list(trees)
 
     def _trees(self, leaves: Iterator[object]) -> list[Any]:
-        """The leaves of the arguments, as they are in ``args_res``."""
+        """Nest the leaves of the arguments as in ``args_res``."""
         return [_nested(tree, leaves) for tree in self.signature.in_tree.children()]
 
-    def _leaves(self, given: Sequence[Any]) -> list[Any]:
-        """The leaves of the arguments, in ``args_res`` as a user has set it."""
+    def _leaves(self, values: Sequence[Any]) -> list[Any]:
+        """Flatten the arguments in a value of ``args_res``, which a user may have set."""
         trees = self.signature.in_tree.children()
         leaves: list[Any] = []
-        for tree, value in zip(trees, given, strict=False):
+        for tree, value in zip(trees, values, strict=False):
             is_leaf = treedef_is_leaf(tree) and tree.num_leaves
             leaves += [value] if is_leaf else tree_leaves(value, is_leaf=_is_absent)
-        wanted = self.signature.in_tree.num_leaves
-        if len(given) != len(trees) or len(leaves) != wanted:
+        count = self.signature.in_tree.num_leaves
+        if len(values) != len(trees) or len(leaves) != count:
             raise ValueError(
-                f"args_res needs one entry for each of the {wanted} leaves of the arguments, in a "
-                f"list of {len(trees)} trees; got {len(leaves)} in {len(given)}."
+                f"args_res needs one entry for each of the {count} leaves of the arguments, in a "
+                f"list of {len(trees)} trees; got {len(leaves)} in {len(values)}."
             )
         return leaves
 
@@ -355,9 +342,9 @@ class Pullback:
         return [value for i, value in enumerate(values) if i not in template.primals]
 
     def without_args(self, saveable: Sequence[bool]) -> Self:
-        """The function without the arguments that are not to be kept."""
-        kept = zip(self._leaves(self.args_res), saveable, strict=True)
-        leaves = iter([x if s or isinstance(x, NotNeeded) else NotSaveable() for x, s in kept])
+        """Drop the arguments that may not be saved, and return the pullback."""
+        pairs = zip(self._leaves(self.args_res), saveable, strict=True)
+        leaves = iter([x if s or isinstance(x, NotNeeded) else NotSaveable() for x, s in pairs])
         self.args_res = self._trees(leaves)
         return self
 
@@ -367,44 +354,43 @@ class Pullback:
 
     @api_boundary
     def with_refs(self, *refs: PyTree) -> AccumulatingPullback:
-        """The pullback that adds cotangents to references instead of returning them.
+        """Return a pullback that adds cotangents to references instead of returning them.
 
         Args:
-          refs: pytrees of the structure of the function's arguments. In the place of each array is
-            a reference, to which its cotangent is added; or ``ad.GradValue()``, if it is to be
-            returned; or ``ad.DontWant()``.
+          refs: pytrees of the structure of the function's arguments. In place of each array they
+            have a reference, to which its cotangent is added; ``ad.GradValue()``, to return it; or
+            ``ad.DontWant()``.
 
         Returns:
-          A function of the cotangent of the result. It returns ``ad.GradRef()`` and
-          ``ad.DidntWant()`` in the places of cotangents that it does not return.
+          A function of the cotangent of the result. It returns ``ad.GradRef()`` or
+          ``ad.DidntWant()`` in place of cotangents that it does not return.
 
         Raises:
-          ValueError: if the structure is another, or a reference has another type than the
-            argument.
+          ValueError: if the structure differs, or a reference has another type than the argument.
         """
         signature = self.signature
         return AccumulatingPullback(self, signature.in_tree, signature.in_avals, refs)
 
     @api_boundary
     def __call__(self, ct: PyTree) -> tuple[PyTree, ...]:
-        """The cotangents of the arguments, given the cotangent of the result."""
+        """Return the cotangents of the arguments for a cotangent of the result."""
         check_no_references(self.signature.in_tree, self.signature.in_avals)
-        pulled = [self.returned(i, found) for i, found in enumerate(self.cotangents(ct))]
+        pulled = [self.returned(i, cotangent) for i, cotangent in enumerate(self.cotangents(ct))]
         return tree_unflatten(self.signature.in_tree, pulled)
 
     def returned(self, i: int, cotangent: Tangent | None) -> ArrayLike:
-        """The cotangent of leaf ``i`` of the arguments as users get it."""
+        """Return the cotangent of leaf ``i`` of the arguments as an array for the user."""
         if cotangent is None:
             return unperturbed(self.signature.in_avals[i])
         return as_array(reduced(instantiate(cotangent), self.signature.reduce_axes))
 
     def cotangents(self, ct: PyTree) -> list[Tangent | None]:
-        """The cotangent of each leaf of the arguments; ``None`` if it is not differentiated."""
+        """Return the cotangent of each leaf of the arguments, ``None`` for constant ones."""
         signature = self.signature
         changed = self._args is not None or self._parts is not None
         if changed and any(type(x) is NotSaveable for x in self._split()[0]):
             raise ValueError(
-                "vjp: the pullback needs arguments that were not kept, because of saveable_args. "
+                "vjp: the pullback needs arguments that were not saved, because of saveable_args. "
                 "Assign them to its attribute args_res."
             )
         ct_leaves, ct_tree = tree_flatten(ct)
@@ -415,12 +401,14 @@ class Pullback:
             )
         cts: list[Tangent] = []
         for i, (aval, leaf) in enumerate(zip(signature.out_avals, ct_leaves, strict=True)):
-            found: Any = get_aval(leaf)
-            if has_tangent(aval) or found.shape != aval.shape:
+            ct_aval: Any = get_aval(leaf)
+            if has_tangent(aval) or ct_aval.shape != aval.shape:
                 check_type("vjp", "cotangent", "output", i, aval, leaf, ct)
             # The cotangent of an integer is zero, so its value and dtype are not checked.
             cts.append(strong(leaf, aval))
-        results = iter(pull_back_tape(self.eqns, self.tangents.given, self.tangents.results, cts))
+        results = iter(
+            pull_back_tape(self.eqns, self.tangents.arguments, self.tangents.results, cts)
+        )
         return [next(results) if is_smooth else None for is_smooth in signature.smooth]
 
 
@@ -428,21 +416,21 @@ register_pytree_node(Pullback, Pullback.flatten, Pullback.unflatten)
 
 
 def unperturbed(aval: ShapedArray) -> ArrayLike:
-    """The cotangent of an argument that is not differentiated: zeros of its tangent type."""
+    """Return the cotangent of an argument that is not differentiated: zeros of its tangent type."""
     if has_tangent(aval):
         return as_array(instantiate(Zero(tangent_aval(aval))))
     return np.zeros(aval.shape, float0)
 
 
 def strong(value: ArrayLike, aval: ShapedArray) -> ArrayLike:
-    """A Python scalar converted to the dtype of ``aval``, unless that is weak; others unchanged."""
+    """Convert a Python scalar to the dtype of ``aval``, unless that is weak."""
     if type(value) in (float, complex) and not aval.weak_type and has_tangent(aval):
         return aval.dtype.type(value)
     return value
 
 
 def with_float0(tangent: Tangent) -> ArrayLike:
-    """A tangent as an array; a symbolic zero of an integer becomes zeros of dtype ``float0``."""
+    """Convert a tangent to an array; a ``Zero`` of an integer becomes zeros of dtype ``float0``."""
     if type(tangent) is Zero and tangent.aval.dtype == float0:
         return np.zeros(tangent.aval.shape, float0)
     return instantiate(tangent)
@@ -451,7 +439,7 @@ def with_float0(tangent: Tangent) -> ArrayLike:
 def checked_tangent(
     transform: str, i: int, aval: ShapedArray, tangent: Tangent, tree: PyTree
 ) -> Tangent:
-    """Check the tangent that a user gave for a primal.
+    """Check a tangent from the user against its primal.
 
     Args:
       transform: the name of the transformation, for messages.
@@ -487,7 +475,7 @@ def check_type(
     Args:
       transform: the name of the transformation, for messages.
       what: ``tangent`` or ``cotangent``.
-      of: what has the type ``aval``: ``primal`` or ``output``.
+      of: the kind of the value of type ``aval``: ``primal`` or ``output``.
       i: the position of the value among the leaves of ``tree``.
       aval: the type of the primal or the output.
       value: the tangent or cotangent.
@@ -498,13 +486,13 @@ def check_type(
       ValueError: if anything else differs.
     """
     expected: Any = tangent_aval(aval)
-    found = get_aval(value)
-    if found.shape == expected.shape and found.dtype == expected.dtype:
+    actual = get_aval(value)
+    if actual.shape == expected.shape and actual.dtype == expected.dtype:
         return
     path = keystr(tree_flatten_with_path(tree)[0][i][0])
     # JAX raises TypeError only for the dtype of a jvp's tangent.
-    wrong_dtype = transform == "jvp" and found.shape == expected.shape
+    wrong_dtype = transform == "jvp" and actual.shape == expected.shape
     raise (TypeError if wrong_dtype else ValueError)(
         f"{transform}: the {what}{f' at {path}' if path else ''} must have the shape and tangent "
-        f"dtype of its {of}: expected {expected.str_short()}, got {found.str_short()}."
+        f"dtype of its {of}: expected {expected.str_short()}, got {actual.str_short()}."
     )

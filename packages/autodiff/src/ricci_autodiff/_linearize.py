@@ -1,13 +1,15 @@
 """Reverse mode, first half: run a function and record its derivative on a tape.
 
-The tape is a trace of its own, and jvp rules run under it. An operation of a rule that depends on
-no tangent goes to the parent trace, which computes it at once; its result is a residual. The tape
-records the other operations, which are linear in the tangents.
+The tape is a trace, and jvp rules run under it. An operation of a rule that depends on no tangent
+goes to the parent trace, which computes it at once; its result is a residual. The tape records the
+other operations, which are linear in the tangents.
 """
 
 from collections.abc import Callable, Sequence
 from itertools import compress, repeat
 from typing import Any, TypeGuard
+
+import numpy as np
 
 from ricci_ir import (
     AbstractValue,
@@ -50,16 +52,16 @@ from ricci_ir import (
     unknown_debug_info,
 )
 
+from ._inline_custom_rules import params_without_rules
 from ._jvp import JVPTrace, without_dead_code
-from ._linear_programs import params_without_rules
+from ._partial_eval import recompute_cheap
 from ._references import dual_reference
 from ._rules import jvp_rules, linearize_rules, split_rules
-from ._splitting import repeated
 from ._tangent import Tangent, Zero, instantiate, join_tangents, tangent_aval
 
 
 class TangentTracer(Tracer):
-    """A tangent whose value is not known yet: the variable ``atom`` stands for it on the tape."""
+    """A tangent whose value is unknown, represented by the variable ``atom`` on the tape."""
 
     __slots__ = ("atom",)
 
@@ -73,7 +75,7 @@ class TangentTracer(Tracer):
 
 
 class Tape(Trace):
-    """Records the operations on tangents, and passes all others on to the parent trace.
+    """A trace that records operations on tangents, and applies all others in the parent trace.
 
     Residuals are recorded as literals that hold their values.
     """
@@ -90,7 +92,7 @@ class Tape(Trace):
         self.settings = trace_key()
 
     def new_tangent(self, aval: AbstractValue) -> TangentTracer:
-        """The tangent of an argument of the differentiated function."""
+        """Return the tangent of an argument of the differentiated function."""
         return TangentTracer(self, Var(aval))
 
     def has(self, value: object) -> TypeGuard[TangentTracer]:
@@ -100,7 +102,7 @@ class Tape(Trace):
     def process(
         self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
-        """Record an operation if an operand is a tangent of this tape, else pass it on."""
+        """Record an operation on tangents of this tape; apply others in the parent trace."""
         for arg in args:
             if type(arg) is TangentTracer and arg._trace is self:
                 rule = split_rules.get(primitive)
@@ -117,7 +119,7 @@ class Tape(Trace):
     def record(
         self, primitive: Primitive, args: Sequence[ArrayLike], params: dict[str, Any]
     ) -> Any:
-        """Append an operation on tangents; its results are new tangents."""
+        """Append an operation on tangents, and return its results, which are new tangents."""
         atoms: list[Atom] = []
         avals: list[AbstractValue] = []
         for arg in args:
@@ -148,7 +150,7 @@ class Tape(Trace):
 
 
 class LinearizeTrace(JVPTrace):
-    """Computes results in the parent trace and records their tangents on ``tape``."""
+    """A trace that computes results in the parent trace and records their tangents on ``tape``."""
 
     __slots__ = ("tape",)
 
@@ -164,7 +166,7 @@ class LinearizeTrace(JVPTrace):
         """Linearize an operation, unless no operand has a tangent.
 
         A primitive's linearize rule comes first. Without one, an eager operation is linearized by
-        a compiled program, and any other by its jvp rule, which runs under the tape.
+        a compiled jaxpr, and any other by its jvp rule, which runs under the tape.
         """
         primals, tangents, active = self.split(args)
         if not active:
@@ -199,9 +201,9 @@ class LinearizeTrace(JVPTrace):
         return f"GradTracer(primal={primal}, typeof(tangent)={kind})"
 
     def _on_tape(self, result: ArrayLike, tangent: Tangent) -> Tangent:
-        """The tangent of a result: ``Zero`` unless it is on the tape.
+        """Return the tangent of a result: ``Zero`` unless it is on the tape.
 
-        A tangent is linear in the given tangents, so one that depends on none of them is zero.
+        It is linear in the tangents of the arguments, so if it depends on none of them it is zero.
         """
         if type(tangent) is TangentTracer and tangent._trace is self.tape:
             return tangent
@@ -215,10 +217,10 @@ def _linearize_one(
     tangents: Sequence[Tangent],
     params: dict[str, Any],
 ) -> tuple[Any, Any]:
-    """Linearize an eager operation by a program of one equation, compiled once for each type.
+    """Linearize an eager operation as a jaxpr of one equation, compiled once for each type.
 
-    The forward pass and the transpose cost one dispatch each so. Parameters that cannot be hashed
-    have no kept program; the jvp rule then runs under the tape.
+    So the forward pass and the transpose cost one dispatch each. With parameters that cannot be
+    hashed no jaxpr is cached, and the jvp rule runs under the tape.
     """
     jaxpr = single_equation(primitive, tuple(map(get_aval, primals)), params)
     if jaxpr is None:
@@ -242,80 +244,83 @@ def linearize_call(
     typed: bool = False,
     donated_invars: tuple[bool, ...] = (),
 ) -> tuple[list[Array], list[Tangent]]:
-    """The linearize rule of a staged call: call the forward program, record the tangent program.
+    """Linearize a staged call: call the forward jaxpr, record a call of the tangent jaxpr.
 
-    That is typed for tangents of the primals' types, so its results are weakly typed where it says
-    so; ``typed`` asks for a program that is typed for the given tangents.
+    The tangent jaxpr is typed for tangents of the primals' types. With ``typed`` it is retraced if
+    the tangents differ from these in weak types.
 
-    Arguments that are donated are donated to the forward program, and their tangents to the other;
-    but for what is needed later: arguments that are residuals, or results.
+    Donated arguments are donated to the forward call, and their tangents to the tangent call,
+    except arguments that are residuals or results, which are read later.
     """
     nonzeros = tuple(type(t) is not Zero for t in tangents)
     linearized = linearize_jaxpr(jaxpr, nonzeros)
     call = staged_call.call
     forward, recording = {}, {}
     if donated_invars:
-        forward = donation(_not_needed_later(donated_invars, linearized))
+        forward = donation(_last_used_forward(donated_invars, linearized))
         donated_tangents = compress(donated_invars, nonzeros)
         recording = donation((*repeat(False, len(linearized.residuals)), *donated_tangents))
     outputs = call.bind(*primals, jaxpr=linearized.forward, name=name, **forward)
     results = outputs[: len(jaxpr.outvars)]
     values = (*primals, *outputs)
     residuals = [values[i] for i in linearized.residuals]
-    given = [t for t in tangents if type(t) is not Zero]
-    program = linearized.tangent
-    if program.outvars or program.effects:
-        if typed and [t.aval for t in given] != linearized.given:  # pyright: ignore
-            program = _typed_for(program, given)
-        params = {"jaxpr": program, "name": name, **recording}
-        recorded = tape.record(call, (*residuals, *given), params)
+    in_tangents = [t for t in tangents if type(t) is not Zero]
+    tangent_jaxpr = linearized.tangent
+    if tangent_jaxpr.outvars or tangent_jaxpr.effects:
+        if typed and [t.aval for t in in_tangents] != linearized.tangent_avals:  # pyright: ignore
+            tangent_jaxpr = _typed_for(tangent_jaxpr, in_tangents)
+        params = {"jaxpr": tangent_jaxpr, "name": name, **recording}
+        recorded = tape.record(call, (*residuals, *in_tangents), params)
     else:
         recorded = ()
     out_tangents = join_tangents(linearized.nonzeros, recorded, results)
     return results, out_tangents
 
 
-def _not_needed_later(donated: Sequence[bool], linearized: "Linearized") -> list[bool]:
-    """For each donated argument, whether it is neither a residual nor a result."""
-    kept, returned = set(linearized.residuals), set(linearized.forward.outvars)
-    invars = linearized.forward.invars
-    return [flag and i not in kept and invars[i] not in returned for i, flag in enumerate(donated)]
+def _last_used_forward(donated: Sequence[bool], linearized: "Linearized") -> list[bool]:
+    """Return, for each argument, whether it is donated and neither a residual nor a result."""
+    residuals, returned = set(linearized.residuals), set(linearized.forward.outvars)
+    return [
+        flag and i not in residuals and var not in returned
+        for i, (flag, var) in enumerate(zip(donated, linearized.forward.invars, strict=True))
+    ]
 
 
-def _typed_for(program: Jaxpr, tangents: Sequence[Any]) -> Jaxpr:
-    """The program where its last arguments are weakly typed as the given tangents are."""
-    known = len(program.invars) - len(tangents)
-    avals: list[Any] = program.in_avals
+def _typed_for(jaxpr: Jaxpr, tangents: Sequence[Any]) -> Jaxpr:
+    """Retrace a jaxpr whose last arguments are tangents with the weak types of these tangents."""
+    count = len(jaxpr.invars) - len(tangents)
+    avals: list[Any] = jaxpr.in_avals
     weak = tuple(tangent.aval.weak_type for tangent in tangents)
-    if weak == tuple(aval.weak_type for aval in avals[known:]):
-        return program
-    avals[known:] = [a.update(weak_type=w) for a, w in zip(avals[known:], weak, strict=True)]
-    run = lambda *args: eval_jaxpr(program, program.consts, *args)
-    return program.derived(("typed", weak), lambda: trace_to_jaxpr(run, avals, program.debug_info))
+    if weak == tuple(aval.weak_type for aval in avals[count:]):
+        return jaxpr
+    avals[count:] = [a.update(weak_type=w) for a, w in zip(avals[count:], weak, strict=True)]
+    run = lambda *args: eval_jaxpr(jaxpr, jaxpr.consts, *args)
+    return jaxpr.derived(("typed", weak), lambda: trace_to_jaxpr(run, avals, jaxpr.debug_info))
 
 
 class Linearized(TupleRecord):
-    """A jaxpr as two programs: the forward program, and the linear program on tangents.
+    """A jaxpr split into the forward jaxpr and the linear jaxpr on tangents.
 
     Attributes:
       forward: takes the arguments; returns the results, followed by the residuals that are neither
         arguments nor results.
-      tangent: takes the residuals and the given tangents; returns the tangents of the results.
+      tangent: takes the residuals and the nonzero tangents of the arguments; returns the tangents
+        of the results.
       residuals: the position of each residual in the arguments followed by the outputs of
         ``forward``.
       nonzeros: for each result, whether ``tangent`` returns its tangent. Other tangents are zero.
-      given: the types of the given tangents.
+      tangent_avals: the types of the nonzero tangents of the arguments.
     """
 
     forward: Jaxpr
     tangent: Jaxpr
     residuals: tuple[int, ...]
     nonzeros: tuple[bool, ...]
-    given: list[AbstractValue]
+    tangent_avals: list[AbstractValue]
 
 
 def linearize_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
-    """Linearize a jaxpr, given which arguments have a tangent; the jaxpr keeps the result."""
+    """Linearize a jaxpr with respect to the arguments that have tangents; cached on the jaxpr."""
     nonzeros = tuple(nonzeros)
     return jaxpr.derived(("linearize", nonzeros), lambda: _linearize_jaxpr(jaxpr, nonzeros))
 
@@ -325,79 +330,77 @@ def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
 
     def run(*args: Array) -> _Run:
         flat = lambda *xs: eval_jaxpr(live, live.consts, *xs)
-        tape, given, results, out_tangents = linearize_flat(flat, args, nonzeros)
-        return tape, given, results, [None if type(t) is Zero else t for t in out_tangents]
+        tape, in_tangents, results, out_tangents = linearize_flat(flat, args, nonzeros)
+        return tape, in_tangents, results, [None if type(t) is Zero else t for t in out_tangents]
 
-    return _two_programs(jaxpr, run, jaxpr.in_avals)
+    return _forward_and_tangent(jaxpr, run, jaxpr.in_avals)
 
 
-# A tape, the tangents given to it, the forward results, and the tangent of each result of a jaxpr
-# (``None`` if it is zero).
+# A tape, the tangents of its arguments, the forward results, and the tangent of each result of a
+# jaxpr (``None`` if it is zero).
 type _Run = tuple[
     Tape, Sequence[TangentTracer], Sequence[ArrayLike], Sequence[TangentTracer | None]
 ]
 
 
-def _two_programs(
+def _forward_and_tangent(
     jaxpr: Jaxpr, run: Callable[..., _Run], avals: Sequence[AbstractValue]
 ) -> Linearized:
-    """The forward program of ``run(*args)``, and the program of its tape.
+    """Trace the forward jaxpr of ``run(*args)``, and make the tangent jaxpr of its tape.
 
     Args:
-      jaxpr: the program that ``run`` linearizes.
-      run: runs that program on arrays under a tape.
+      jaxpr: the jaxpr that ``run`` linearizes.
+      run: evaluates that jaxpr on arrays under a tape.
       avals: the types of its arguments.
     """
-    tangent_program: Any = None
+    tangent_jaxpr: Any = None
     positions: tuple[int, ...] = ()
     out_nonzeros: tuple[bool, ...] = ()
 
     def fun(*args: StagedTracer) -> list[ArrayLike]:
-        nonlocal tangent_program, positions, out_nonzeros
-        tape, given, results, out_tangents = run(*args)
+        nonlocal tangent_jaxpr, positions, out_nonzeros
+        tape, in_tangents, results, out_tangents = run(*args)
         out_nonzeros = tuple(t is not None for t in out_tangents)
         trace: Any = context.trace
-        tangent_program, values = tape_to_jaxpr(
+        tangent_jaxpr, residuals = tape_to_jaxpr(
             tape,
-            [t.atom for t in given],
+            [t.atom for t in in_tangents],
             [t.atom for t in out_tangents if t is not None],
             trace,
             jaxpr.debug_info,
         )
-        tangent_program, values = _with_repeats(trace, tangent_program, values)
+        tangent_jaxpr, residuals = _recompute_residuals(trace, tangent_jaxpr, residuals)
         # A residual that is an argument or a result already is not returned once more.
         outputs = list(results)
-        known = {id(a.atom): i for i, a in enumerate(args)}
+        indices = {id(a.atom): i for i, a in enumerate(args)}
         for i, r in enumerate(results):
             if isinstance(r, StagedTracer):
-                known.setdefault(id(r.atom), len(args) + i)
-        where: list[int] = []
-        for value in values:
-            if id(value.atom) not in known:
-                known[id(value.atom)] = len(args) + len(outputs)
-                outputs.append(value)
-            where.append(known[id(value.atom)])
-        positions = tuple(where)
+                indices.setdefault(id(r.atom), len(args) + i)
+        for residual in residuals:
+            if id(residual.atom) not in indices:
+                indices[id(residual.atom)] = len(args) + len(outputs)
+                outputs.append(residual)
+        positions = tuple([indices[id(residual.atom)] for residual in residuals])
         return outputs
 
-    # A rule may compute more than its tangents' residuals turn out to need.
+    # A rule may compute values that no residual of its tangents depends on.
     forward = live_program(trace_to_jaxpr(fun, avals, jaxpr.debug_info)).jaxpr
-    given = tangent_program.in_avals[len(positions) :]
-    return Linearized(forward, tangent_program, positions, out_nonzeros, given)
+    tangent_avals = tangent_jaxpr.in_avals[len(positions) :]
+    return Linearized(forward, tangent_jaxpr, positions, out_nonzeros, tangent_avals)
 
 
-def _with_repeats(
-    trace: JaxprTrace, tangent_program: Jaxpr, values: list[StagedTracer]
+def _recompute_residuals(
+    trace: JaxprTrace, tangent_jaxpr: Jaxpr, residuals: list[StagedTracer]
 ) -> tuple[Jaxpr, list[StagedTracer]]:
-    """A program and its residuals, without those that it can make itself; see ``repeated``."""
-    repeats, residuals = repeated(trace.eqns, [value.atom for value in values])
-    if not repeats:
-        return tangent_program, values
-    given = tangent_program.invars[len(values) :]
-    program = tangent_program.replace(
-        invars=[*residuals, *given], eqns=[*repeats, *tangent_program.eqns]
+    """Move the computation of cheap residuals into the tangent jaxpr; see ``recompute_cheap``."""
+    recomputed, variables = recompute_cheap(trace.eqns, [r.atom for r in residuals])
+    if not recomputed:
+        return tangent_jaxpr, residuals
+    tangents = tangent_jaxpr.invars[len(residuals) :]
+    jaxpr = tangent_jaxpr.replace(
+        invars=[*variables, *tangents], eqns=[*recomputed, *tangent_jaxpr.eqns]
     )
-    return program, [StagedTracer(trace, var.aval, var) for var in residuals]
+    return jaxpr, [StagedTracer(trace, var.aval, var) for var in variables]
 
 
 def split_call(
@@ -408,19 +411,18 @@ def split_call(
     name: str,
     donated_invars: tuple[bool, ...] = (),
 ) -> list[Array]:
-    """The split rule of a staged call.
+    """Split a staged call: call the part that depends on no tangent, record a call of the other.
 
-    A program of what depends on no tangent is called, and a call of the rest is recorded. Nothing
-    is donated to either, since both may need the same arrays.
+    Nothing is donated to either, since both may read the same arrays.
     """
     linear = tuple(map(tape.has, args))
-    parts = jaxpr.derived(("split tape", linear), lambda: _split_jaxpr(jaxpr, linear))
+    parts = jaxpr.derived(("split linear", linear), lambda: _split_linear(jaxpr, linear))
     call = staged_call.call
     if all(parts.nonzeros) and not parts.forward.eqns:
         return tape.record(call, args, {"jaxpr": jaxpr, "name": name})
-    known = [arg for arg, lin in zip(args, linear, strict=True) if not lin]
-    outputs = call.bind(*known, jaxpr=parts.forward, name=name)
-    values = (*known, *outputs)
+    primals = [arg for arg, lin in zip(args, linear, strict=True) if not lin]
+    outputs = call.bind(*primals, jaxpr=parts.forward, name=name)
+    values = (*primals, *outputs)
     operands = [values[i] for i in parts.residuals]
     operands += [arg for arg, lin in zip(args, linear, strict=True) if lin]
     recorded: Any = ()
@@ -433,7 +435,7 @@ def split_call(
 def split_by_linearizing(
     rule: Callable[..., tuple[Sequence[Array], Sequence[Tangent]]],
 ) -> Callable[..., list[Array]]:
-    """The split rule of a primitive with several results, derived from its linearize rule.
+    """Derive the split rule of a primitive with several results from its linearize rule.
 
     The operation is linear in the tangents of the tape, so it is its own derivative with respect to
     them: it is linearized at zero, and the tangents take the place of the derivative's argument.
@@ -452,16 +454,19 @@ def split_by_linearizing(
     return split
 
 
-def _split_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
+def _split_linear(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
     """Split a jaxpr that is linear in some of its arguments.
 
     ``forward`` takes the other arguments, and returns the results that depend on no linear one.
     """
+    # `split_jaxpr` sorts equations without tracing, for any dependence on the unknown arguments.
+    # This traces under a tape, so that calls and loops inside are split by their rules, which rely
+    # on linearity: they linearize the operation at zero.
 
     def run(*args: Array) -> _Run:
-        tape, known = Tape(context.trace), iter(args)
+        tape, primals = Tape(context.trace), iter(args)
         operands: list[Any] = [
-            tape.new_tangent(v.aval) if lin else next(known)
+            tape.new_tangent(v.aval) if lin else next(primals)
             for v, lin in zip(jaxpr.invars, linear, strict=True)
         ]
         previous = context.trace
@@ -471,16 +476,15 @@ def _split_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
         finally:
             context.trace = previous
             tape.alive = False
-        mine = list(map(tape.has, outs))
         return (
             tape,
-            [x for x, lin in zip(operands, linear, strict=True) if lin],
-            [out for out, m in zip(outs, mine, strict=True) if not m],
-            [out if m else None for out, m in zip(outs, mine, strict=True)],
+            list(compress(operands, linear)),
+            [out for out in outs if not tape.has(out)],
+            [out if tape.has(out) else None for out in outs],
         )
 
     avals = [aval for aval, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
-    return _two_programs(jaxpr, run, avals)
+    return _forward_and_tangent(jaxpr, run, avals)
 
 
 def linearize_flat(
@@ -501,7 +505,7 @@ def linearize_flat(
     """
     trace = LinearizeTrace(context.trace)
     tape = trace.tape
-    given: list[TangentTracer] = []
+    in_tangents: list[TangentTracer] = []
     args: list[Any] = []
     for primal, nonzero in zip(primals, nonzeros, strict=True):
         if nonzero:
@@ -512,7 +516,7 @@ def linearize_flat(
             else:
                 tangent = tape.new_tangent(tangent_aval(aval))
                 args.append(trace.join(primal, tangent))
-            given.append(tangent)
+            in_tangents.append(tangent)
         else:
             args.append(primal)
     previous, names = context.trace, context.name_stack
@@ -527,7 +531,7 @@ def linearize_flat(
     if check_tracer_leaks.value:
         del args, outs
         check_leaks(trace)
-    return tape, given, results, out_tangents  # pyright: ignore[reportReturnType]
+    return tape, in_tangents, results, out_tangents  # pyright: ignore[reportReturnType]
 
 
 def tape_to_jaxpr(
@@ -537,11 +541,11 @@ def tape_to_jaxpr(
     residual_trace: Trace,
     debug_info: DebugInfo = unknown_debug_info,
 ) -> tuple[Jaxpr, list[StagedTracer]]:
-    """The jaxpr of a tape, without the equations that its results do not need.
+    """Return the jaxpr of a tape, without dead equations.
 
     Args:
       tape: the tape.
-      in_vars: the given tangents.
+      in_vars: the tangents of the arguments.
       out_vars: the tangents of the results.
       residual_trace: residuals that are tracers of this trace become leading arguments, and keep
         their variables. Other residuals that are arrays become constants.
@@ -550,37 +554,47 @@ def tape_to_jaxpr(
     Returns:
       The jaxpr, and the values of its leading arguments.
     """
-    eqns = live_equations(tape.eqns, out_vars)
-    residuals: dict[int, StagedTracer] = {}
-    const_vars: dict[int, Var] = {}
-    consts: list[Any] = []
+    live = live_equations(tape.eqns, out_vars)
+    eqns, residuals, const_vars, consts = residuals_to_variables(live, residual_trace)
+    invars = [*(residual.atom for residual in residuals), *in_vars]
+    effects = join_effects(eqn.effects for eqn in eqns)
+    return Jaxpr(const_vars, invars, out_vars, eqns, effects, debug_info, consts), residuals
 
-    def atom(known: Atom) -> Atom:
-        if type(known) is not Literal:
-            return known
-        value = known.val
-        if isinstance(value, StagedTracer) and value._trace is residual_trace:
+
+def residuals_to_variables(
+    eqns: Sequence[JaxprEqn], trace: Trace | None = None
+) -> tuple[list[JaxprEqn], list[StagedTracer], list[Var], list[Any]]:
+    """Replace the residuals in a tape's equations, which are literals, by variables.
+
+    Args:
+      eqns: the equations.
+      trace: residuals that are tracers of this trace keep their variables.
+
+    Returns:
+      The equations; the residuals that are tracers of ``trace``; and the variables and the values
+      of all other arrays. Scalars that are not arrays stay literals.
+    """
+    tracers: dict[int, StagedTracer] = {}
+    variables: dict[int, Var] = {}
+    values: list[Any] = []
+
+    def atom(operand: Atom) -> Atom:
+        if type(operand) is not Literal:
+            return operand
+        value = operand.val
+        if isinstance(value, StagedTracer) and value._trace is trace:
             var = value.atom
             if type(var) is not Literal:
-                residuals.setdefault(id(var), value)
+                tracers.setdefault(id(var), value)
             return var
-        if known.aval.shape == () and not hasattr(type(value), "aval"):
-            return known
-        if id(value) not in const_vars:
-            const_vars[id(value)] = Var(known.aval)
-            consts.append(value)
-        return const_vars[id(value)]
+        if not hasattr(type(value), "aval"):
+            # A 0-d NumPy array is a literal of a jaxpr, but a leaf of a pullback.
+            if not isinstance(value, np.ndarray) or (trace is not None and value.ndim == 0):
+                return operand
+        if id(value) not in variables:
+            variables[id(value)] = Var(operand.aval)
+            values.append(value)
+        return variables[id(value)]
 
-    eqns = [eqn.reading([atom(a) for a in eqn.invars]) for eqn in eqns]
-    known = list(residuals.values())
-    invars = [*(value.atom for value in known), *in_vars]
-    jaxpr = Jaxpr(
-        list(const_vars.values()),
-        invars,
-        out_vars,
-        eqns,
-        join_effects(eqn.effects for eqn in eqns),
-        debug_info,
-        consts,
-    )
-    return jaxpr, known
+    replaced = [eqn.reading([atom(a) for a in eqn.invars]) for eqn in eqns]
+    return replaced, list(tracers.values()), list(variables.values()), values

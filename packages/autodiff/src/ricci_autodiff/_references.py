@@ -1,4 +1,4 @@
-"""References in differentiated functions, and references that gradients are added to."""
+"""References in differentiated functions, and references to which gradients are added."""
 
 from collections.abc import Sequence
 from typing import Any, final
@@ -30,11 +30,12 @@ __all__ = [
 
 
 class _DualReference(Ref):
-    """A reference as an argument of a differentiated function: a primal one, and a tangent.
+    """A reference as an argument of a differentiated function: a primal reference, and a tangent.
 
     Attributes:
       primal: the reference that was passed.
-      tangent: what it holds as a tangent; a reference if that is to see what is written.
+      tangent: the tangent of its value; or a reference, to which the tangents of values that are
+        written are written.
     """
 
     __slots__ = ("primal", "tangent")
@@ -67,12 +68,13 @@ class _DualReference(Ref):
 
 
 def dual_reference(trace: Trace, primal: Any, tangent: Any) -> Ref:
-    """A reference in a differentiated function, for one that was passed to it.
+    """Wrap a reference that is passed to a differentiated function.
 
     Args:
       trace: the trace of the function.
-      primal: the reference that was passed.
-      tangent: the tangent of what it holds; or a reference that holds it, before and after.
+      primal: the reference.
+      tangent: the tangent of its value; or a reference with that tangent, before and after the
+        call.
     """
     if type(tangent) is Zero:
         return primal
@@ -80,7 +82,7 @@ def dual_reference(trace: Trace, primal: Any, tangent: Any) -> Ref:
 
 
 class _Marker:
-    """What stands in the place of a cotangent; a pytree without leaves."""
+    """A placeholder for a cotangent; a pytree without leaves."""
 
     __slots__ = ()
 
@@ -96,28 +98,28 @@ class _Marker:
 
 @final
 class GradValue(_Marker):
-    """Asks a pullback to return the cotangent of an argument."""
+    """Request to a pullback to return the cotangent of an argument."""
 
     __slots__ = ()
 
 
 @final
 class DontWant(_Marker):
-    """Tells a pullback that the cotangent of an argument is not wanted."""
+    """Request to a pullback to drop the cotangent of an argument."""
 
     __slots__ = ()
 
 
 @final
 class GradRef(_Marker):
-    """Stands for a cotangent that was added to a reference."""
+    """Placeholder for a cotangent that was added to a reference."""
 
     __slots__ = ()
 
 
 @final
 class DidntWant(_Marker):
-    """Stands for a cotangent that was not wanted."""
+    """Placeholder for a cotangent that was not wanted."""
 
     __slots__ = ()
 
@@ -131,76 +133,78 @@ class AccumulatingPullback:
     """A pullback that adds cotangents to references: ``f_vjp.with_refs(*refs)``.
 
     Args:
-      pullback: gives the cotangent of each leaf of the arguments.
+      pullback: computes the cotangent of each leaf of the arguments.
       tree, avals: the structure and the types of the arguments.
-      given: what the user gave in their places.
+      refs: a reference or a marker for each leaf.
     """
 
-    __slots__ = ("places", "pullback", "tree")
+    __slots__ = ("pullback", "targets", "tree")
 
-    def __init__(self, pullback: Any, tree: PyTreeDef, avals: Sequence[Any], given: PyTree):
+    def __init__(self, pullback: Any, tree: PyTreeDef, avals: Sequence[Any], refs: PyTree):
         self.pullback = pullback
         self.tree = tree
-        self.places: list[Any] = _read(tree, avals, given)
+        self.targets: list[Any] = _targets(tree, avals, refs)
 
     @api_boundary
     def __call__(self, ct: PyTree) -> tuple[PyTree, ...]:
-        """The cotangents that were asked for; the others are added to references, or dropped."""
+        """Return the requested cotangents; add the others to references, or drop them."""
         cts = self.pullback.cotangents(ct)
-        return self.tree.unflatten([self._settled(i, found) for i, found in enumerate(cts)])
+        return self.tree.unflatten([self._settle(i, cotangent) for i, cotangent in enumerate(cts)])
 
-    def _settled(self, i: int, ct: Tangent | None) -> Any:
-        place = self.places[i]
-        if type(place) is GradValue:
+    def _settle(self, i: int, ct: Tangent | None) -> Any:
+        target = self.targets[i]
+        if type(target) is GradValue:
             return self.pullback.returned(i, ct)
-        if type(place) is DontWant:
+        if type(target) is DontWant:
             return DidntWant()
         if ct is not None and type(ct) is not Zero:
-            reference_methods["addupdate"](place, ..., self.pullback.returned(i, ct))
+            reference_methods["addupdate"](target, ..., self.pullback.returned(i, ct))
         return GradRef()
 
 
-def _restored(tree: PyTreeDef, parts: Sequence[Any]) -> AccumulatingPullback:
-    made = AccumulatingPullback.__new__(AccumulatingPullback)
-    made.tree, (made.pullback, made.places) = tree, parts
-    return made
+def _unflatten(tree: PyTreeDef, parts: Sequence[Any]) -> AccumulatingPullback:
+    pullback = AccumulatingPullback.__new__(AccumulatingPullback)
+    pullback.tree, (pullback.pullback, pullback.targets) = tree, parts
+    return pullback
 
 
-register_pytree_node(AccumulatingPullback, lambda f: ((f.pullback, f.places), f.tree), _restored)
+register_pytree_node(AccumulatingPullback, lambda f: ((f.pullback, f.targets), f.tree), _unflatten)
 
 
-def _read(tree: PyTreeDef, avals: Sequence[Any], given: PyTree) -> list[Any]:
-    """What was given for each leaf of the arguments, checked."""
+def _targets(tree: PyTreeDef, avals: Sequence[Any], refs: PyTree) -> list[Any]:
+    """Flatten the arguments of ``with_refs``, and check their types."""
     try:
-        places = tree.flatten_up_to(given)
+        targets = tree.flatten_up_to(refs)
     except (ValueError, TypeError):
-        raise _bad(tree, f"got {given!r:.200}") from None
+        raise _invalid_refs(tree, f"got {refs!r:.200}") from None
     paths = tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0]
-    for (path, _), place, aval in zip(paths, places, avals, strict=True):
-        if type(place) in (GradValue, DontWant):
+    for (path, _), target, aval in zip(paths, targets, avals, strict=True):
+        if type(target) in (GradValue, DontWant):
             continue
-        if not is_reference(place):
-            raise _bad(tree, f"got {place!r:.60} of type {type(place).__name__} at {keystr(path)}")
-        found: Any = get_aval(place)
-        if (found.shape, found.dtype) != (aval.shape, aval.dtype):
-            wanted = f"{aval.dtype}[{','.join(map(str, aval.shape))}]"
+        if not is_reference(target):
+            kind = type(target).__name__
+            raise _invalid_refs(tree, f"got {target!r:.60} of type {kind} at {keystr(path)}")
+        ref_aval: Any = get_aval(target)
+        if (ref_aval.shape, ref_aval.dtype) != (aval.shape, aval.dtype):
+            expected = f"{aval.dtype}[{','.join(map(str, aval.shape))}]"
             raise ValueError(
-                f"with_refs: the reference at {keystr(path)} has type {found}, but the cotangent "
-                f"that is to be added to it has type {wanted}. Make it of zeros like the argument."
+                f"with_refs: the reference at {keystr(path)} has type {ref_aval}, but the "
+                f"cotangent to be added to it has type {expected}. Make it of zeros like the "
+                "argument."
             )
-    return places
+    return targets
 
 
-def _bad(tree: PyTreeDef, found: str) -> ValueError:
+def _invalid_refs(tree: PyTreeDef, problem: str) -> ValueError:
     return ValueError(
-        "with_refs takes what the differentiated function takes, with a reference (to add the "
-        f"cotangent to), ad.GradValue() (to return it) or ad.DontWant() for each array: {found}, "
-        f"expected the structure {tree}."
+        "with_refs takes arguments like the differentiated function's, with a reference (to add "
+        "the cotangent to), ad.GradValue() (to return it) or ad.DontWant() for each array: "
+        f"{problem}, expected the structure {tree}."
     )
 
 
 def check_no_references(tree: PyTreeDef, avals: Sequence[Any]) -> None:
-    """Refuse to return the cotangent of an argument that is a reference.
+    """Raise an error if the cotangent of a reference would be returned.
 
     Raises:
       ValueError: if one of the types is that of a reference.

@@ -1,4 +1,4 @@
-"""The tables of derivative rules, and combinators that derive a rule from an operation's algebra.
+"""Tables of derivative rules, and combinators that derive a rule from an operation's algebra.
 
 A ``jvp`` rule is called as ``rule(primals, tangents, **params)`` and returns the result and its
 tangent. Tangents may be ``Zero``. A ``transpose`` rule is called as ``rule(ct, *args, **params)``:
@@ -26,22 +26,22 @@ from ._tangent import Tangent, Zero, add_tangents, instantiate
 
 jvp_rules: RuleTable = rule_table("jvp")
 transpose_rules: RuleTable = rule_table("transpose")
-# A transpose rule is not called where all cotangents are zero, since its results would be zero. One
-# that a user has written may return something else (statistics that travel as cotangents): where
-# the rule here is ``True``, it is called with ``Zero``s, too.
+# A transpose rule is not called if all cotangents are zero, since its results would be zero. A rule
+# written by a user may return something else (statistics passed as cotangents): if the entry of
+# this table is ``True``, the rule is called with ``Zero``s, too.
 transposes_zeros: RuleTable = rule_table("transposes_zeros", required=False)
 # ``rule(tape, primals, tangents, **params)`` computes the results and records their tangents. Only
-# primitives that contain programs need one: by default the jvp rule runs under the tape.
+# primitives that contain jaxprs need one: by default the jvp rule runs under the tape.
 linearize_rules: RuleTable = rule_table("linearize", required=False)
-# ``rule(tape, args, **params)`` computes at once what depends on no tangent of the tape, and
-# records the rest. Without a rule, the whole operation is recorded.
+# ``rule(tape, args, **params)`` computes the part that depends on no tangent of the tape at once,
+# and records the other part. Without a rule, the whole operation is recorded.
 split_rules: RuleTable = rule_table("split", required=False)
 
 type JvpRule = Callable[..., tuple[Any, Any]]
 
 
 class Algebra(Enum):
-    """What a jvp rule shows of an operation, if a combinator made it from that."""
+    """The algebraic property of an operation from which a combinator derived its jvp rule."""
 
     LINEAR = auto()  # in all operands together
     BILINEAR = auto()  # in each of two operands
@@ -99,7 +99,7 @@ def per_operand(*rules: Callable[..., ArrayLike] | None) -> derived:
 
     Args:
       rules: ``rule(tangent, *primals, **params)`` returns the term of that operand in the result's
-        tangent. ``None`` says that the derivative with respect to the operand is zero.
+        tangent. ``None`` if the derivative with respect to the operand is zero.
 
     Returns:
       The rule, for ``define``.

@@ -20,7 +20,7 @@ from ricci_ir import (
 class Zero:
     """A symbolic zero: a tangent or cotangent of type ``aval`` that is known to be zero.
 
-    No array is made for it, and no operation computes with it.
+    It allocates no array, and no operation computes with it.
 
     Args:
       aval: the type.
@@ -136,19 +136,19 @@ def tangent_aval(aval: AbstractValue) -> AbstractValue:
 
 
 def cotangent_aval(aval: AbstractValue) -> AbstractValue:
-    """The cotangent type of a type: its tangent type, where sums to be done and done trade places.
+    """Like ``tangent_aval``, with the ``unreduced`` and ``reduced`` mesh axes swapped.
 
-    The cotangent of what devices hold terms of is the same on all of them, and the other way round.
+    The cotangent of a partial sum is replicated, and vice versa.
     """
-    found: Any = tangent_aval(aval)
-    sharding = found.type_sharding
+    tangent: Any = tangent_aval(aval)
+    sharding = tangent.type_sharding
     if sharding is None or not (sharding.unreduced or sharding.reduced):
-        return found
-    return found.with_sharding(sharding.cotangent())
+        return tangent
+    return tangent.with_sharding(sharding.cotangent())
 
 
 class VectorSpace:
-    """The operations on tangents. They are primitives of ``lax``, which registers them."""
+    """The operations on tangents: primitives of ``lax``, which registers them."""
 
     add: Callable[[ArrayLike, ArrayLike], Array]
     zeros: Callable[[Any], Array]
@@ -165,7 +165,7 @@ class VectorSpace:
     ) -> None:
         """Set ``add(x, y)``, ``zeros(aval)``, ``typed(x, aval)`` and ``scale(x, number)``.
 
-        The third gives ``x`` the sharding that the type ``aval`` has, the last multiplies it.
+        ``typed`` gives ``x`` the sharding of the type ``aval``, ``scale`` multiplies it.
         """
         self.add = add
         self.zeros = zeros
@@ -218,21 +218,21 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
 
 
 def join_tangents(
-    nonzeros: Iterable[bool], found: Iterable[ArrayLike], primals: Iterable[ArrayLike]
+    nonzeros: Iterable[bool], tangents: Iterable[ArrayLike], primals: Iterable[ArrayLike]
 ) -> list[Tangent]:
-    """The tangents of some values, given those that are not zero.
+    """Insert a ``Zero`` for each value without a tangent into a sequence of tangents.
 
     Args:
       nonzeros: for each value, whether it has a tangent other than zero.
-      found: the tangents of those values, in order.
+      tangents: the tangents of those values, in order.
       primals: the values.
 
     Returns:
       A list with a tangent or ``Zero`` for each value.
     """
-    given = iter(found)
+    remaining = iter(tangents)
     return [
-        next(given) if nonzero else Zero.from_primal(x)
+        next(remaining) if nonzero else Zero.from_primal(x)
         for nonzero, x in zip(nonzeros, primals, strict=True)
     ]
 
@@ -252,5 +252,5 @@ def has_tangent(aval: AbstractValue) -> bool:
       >>> has_tangent(ShapedArray((2,), "int32")), has_tangent(ShapedArray((2,), "float32"))
       (False, True)
     """
-    found: Any = tangent_aval(aval)
-    return found.dtype != float0
+    tangent: Any = tangent_aval(aval)
+    return tangent.dtype != float0

@@ -1,4 +1,4 @@
-"""Reverse mode, second half: transposing linear equations, to pull cotangents back through them."""
+"""Reverse mode, second half: transpose linear equations, to pull cotangents back through them."""
 
 from collections.abc import Callable, Sequence
 from itertools import compress
@@ -58,10 +58,9 @@ def _pull_back(
     origin: tuple[Any, int] | None,
     switch: SettingsSwitch,
 ) -> None:
-    # The equations of a scope share their name stack, so its transposed form is found by identity.
+    # The equations of a scope share their name stack, so its transposed form is cached by identity.
     transposed: dict[int, tuple[str, ...]] = {}
-    # Variables whose cotangents rules have found to be zero. Those of variables that nothing needs
-    # are not among them.
+    # Variables for which a rule has returned a zero cotangent. Unused variables are not among them.
     zeros: set[Atom] = set()
     # A variable is read only after the equation that defines it. In reverse order, its cotangent
     # is therefore complete when that equation is reached, and can be taken out of the table.
@@ -115,11 +114,12 @@ def _pull_back(
 
 
 def _transposed_on_mesh(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) -> Sequence[Any]:
-    """The cotangents of an equation's operands, whose types say how they lie on a mesh.
+    """Return the cotangents of an equation's operands, whose types have shardings.
 
-    A cotangent is divided as its operand is. So an operation of the rule need not say how its
-    result is divided where that is ambiguous: it is moved there in the end. Where values only vary
-    along axes nothing is ambiguous, and the setting, which costs more than the rule, is spared.
+    A cotangent has the sharding of its operand. So an operation of the rule may leave an ambiguous
+    sharding of its result open: the result is resharded in the end. If values only vary along
+      manual
+    axes, nothing is ambiguous, and the setting, which costs more than the rule, is not made.
     """
     if any(a.aval.type_sharding and a.aval.type_sharding.mesh for a in eqn.invars):
         with lenient_sharding(True):
@@ -128,7 +128,7 @@ def _transposed_on_mesh(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) -> S
 
 
 def _transposed_as_operands(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) -> Sequence[Any]:
-    """The cotangents of an equation's operands, with the operands' shardings."""
+    """Return the cotangents of an equation's operands, with the operands' shardings."""
     results = transpose_rules[eqn.primitive](ct, *operands, **eqn.params)
     return [
         vector_space.typed(result, cotangent_aval(atom.aval))
@@ -139,21 +139,21 @@ def _transposed_as_operands(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) 
 
 
 def _collect(eqn: JaxprEqn, cotangents: dict[Atom, Tangent]) -> list[Tangent] | None:
-    """The cotangents of an equation's results; ``None`` if all of them are zero."""
+    """Pop the cotangents of an equation's results; ``None`` if all of them are zero."""
     if len(eqn.outvars) == 1:
         ct = cotangents.pop(eqn.outvars[0], None)
         return None if ct is None else [ct]
-    given = [cotangents.pop(var, None) for var in eqn.outvars]
-    if all(ct is None for ct in given):
+    cts = [cotangents.pop(var, None) for var in eqn.outvars]
+    if all(ct is None for ct in cts):
         return None
     return [
         Zero(tangent_aval(var.aval)) if ct is None else ct
-        for ct, var in zip(given, eqn.outvars, strict=True)
+        for ct, var in zip(cts, eqn.outvars, strict=True)
     ]
 
 
 def _typed(ct: Any, eqn: JaxprEqn) -> Any:
-    """Return an equation's cotangents, with arrays for Python scalars of another type by now."""
+    """Convert cotangents that are Python scalars and have another type in the current settings."""
     cts = ct if eqn.primitive.multiple_results else [ct]
     typed = [
         c if type(c) is Zero else of_type(c, tangent_aval(var.aval))
@@ -168,7 +168,7 @@ def pull_back_tape(
     out_vars: Sequence[Var | None],
     cts: Sequence[Tangent],
 ) -> list[Tangent]:
-    """The cotangents of the arguments of a tape, as arrays or ``Zero``.
+    """Return the cotangents of the arguments of a tape, as arrays or ``Zero``.
 
     Args:
       eqns: the equations of the tape.
@@ -197,7 +197,7 @@ def transpose_flat(
     """Pull cotangents back through a jaxpr that is linear in some of its arguments.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       linear: for each argument, whether the jaxpr is linear in it.
       args: the arguments; the values of the linear ones are not used.
       cts: the cotangents of the results.
@@ -217,14 +217,14 @@ def transpose_flat(
             env[var] = arg
 
     # Equations that depend on no linear argument are evaluated forwards; the others are transposed.
-    eqns, known = [], []
+    eqns, nonlinear = [], []
     for eqn in jaxpr.eqns:
         if depends.isdisjoint(eqn.invars):
-            known.append(eqn)
+            nonlinear.append(eqn)
         else:
             depends.update(eqn.outvars)
             eqns.append(eqn)
-    run_equations(known, env)
+    run_equations(nonlinear, env)
 
     variables = list(compress(jaxpr.invars, linear))
     cotangents: dict[Atom, Tangent] = {
@@ -239,8 +239,8 @@ def transpose_flat(
 
 
 def _cotangent(cotangents: dict[Atom, Tangent], var: Var) -> Tangent:
-    found = cotangents.get(var)
-    return Zero(tangent_aval(var.aval)) if found is None else found
+    cotangent = cotangents.get(var)
+    return Zero(tangent_aval(var.aval)) if cotangent is None else cotangent
 
 
 def transpose_jaxpr(
@@ -249,17 +249,17 @@ def transpose_jaxpr(
     ct_nonzeros: Sequence[bool],
     ct_weak: Sequence[bool] | None = None,
 ) -> tuple[Jaxpr, list[bool]]:
-    """The jaxpr that pulls cotangents back through a jaxpr, which keeps it.
+    """Return the jaxpr that pulls cotangents back through a jaxpr; cached on that jaxpr.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       linear: for each argument, whether the jaxpr is linear in it.
-      ct_nonzeros: for each result, whether its cotangent is given. Other cotangents are zero.
-      ct_weak: for each result, whether its cotangent is weakly typed; ``None`` where each
-        cotangent is if its result is.
+      ct_nonzeros: for each result, whether its cotangent is an argument. Other cotangents are zero.
+      ct_weak: for each result, whether its cotangent is weakly typed. By default, the cotangents of
+        weakly typed results are.
 
     Returns:
-      A jaxpr that takes the nonlinear arguments and the given cotangents, and returns the
+      A jaxpr that takes the nonlinear arguments and the nonzero cotangents, and returns the
       cotangents of the linear arguments that are not zero; and for each linear argument, whether
       its cotangent is returned.
     """
@@ -278,7 +278,7 @@ def _transpose_jaxpr(
     ct_nonzeros: tuple[bool, ...],
     ct_weak: tuple[bool, ...] | None,
 ) -> tuple[Jaxpr, list[bool]]:
-    known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
+    arg_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
     ct_avals: list[Any] = [cotangent_aval(v.aval) for v in jaxpr.outvars]
     if ct_weak is not None:
         ct_avals = [a.update(weak_type=w) for a, w in zip(ct_avals, ct_weak, strict=True)]
@@ -286,18 +286,18 @@ def _transpose_jaxpr(
     nonzeros: list[bool] = []
 
     def fun(*flat: Array) -> list[Any]:
-        known, given = iter(flat[: len(known_avals)]), iter(flat[len(known_avals) :])
-        args = [None if is_linear else next(known) for is_linear in linear]
+        nonlinear, nonzero_cts = iter(flat[: len(arg_avals)]), iter(flat[len(arg_avals) :])
+        args = [None if is_linear else next(nonlinear) for is_linear in linear]
         cts: list[Tangent] = [
-            next(given) if nz else Zero(tangent_aval(v.aval))
+            next(nonzero_cts) if nz else Zero(tangent_aval(v.aval))
             for nz, v in zip(ct_nonzeros, jaxpr.outvars, strict=True)
         ]
         results = transpose_flat(jaxpr, linear, args, cts)
         nonzeros.extend(type(r) is not Zero for r in results)
         return [r for r in results if type(r) is not Zero]
 
-    transposed = trace_to_jaxpr(fun, [*known_avals, *ct_avals], jaxpr.debug_info)
-    # What only the zero cotangents would have needed was evaluated as well.
+    transposed = trace_to_jaxpr(fun, [*arg_avals, *ct_avals], jaxpr.debug_info)
+    # `transpose_flat` also evaluates nonlinear equations that only zero cotangents would have read.
     return live_program(transposed).jaxpr, nonzeros
 
 
@@ -309,15 +309,15 @@ def transpose_call(
     *,
     typed: bool = False,
 ) -> list[Array | None]:
-    """The transpose rule of a primitive that calls a program: call the transposed program.
+    """Transpose a primitive that calls a jaxpr: call the transposed jaxpr.
 
     Args:
       ct: the cotangents of the results.
       args: the operands; the linear ones are ``UndefinedPrimal``.
-      jaxpr: the program that is called.
-      apply: ``apply(jaxpr, args)`` calls a program by the same primitive.
-      typed: whether the transposed program is weakly typed where the cotangents are, rather than
-        where the results of the program are.
+      jaxpr: the jaxpr that is called.
+      apply: ``apply(jaxpr, args)`` calls a jaxpr by the same primitive.
+      typed: whether the transposed jaxpr has the weak types of the cotangents, rather than those of
+        the results.
 
     Returns:
       The cotangent of each operand; ``None`` if it is zero, or the operand is not linear.
@@ -326,21 +326,21 @@ def transpose_call(
     nonzeros = [type(c) is not Zero for c in ct]
     weak = _weak_types(jaxpr, ct) if typed else None
     transposed, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros, weak)
-    known = [a for a in args if type(a) is not UndefinedPrimal]
-    results = iter(apply(transposed, [*known, *[c for c in ct if type(c) is not Zero]]))
-    found = iter(out_nonzeros)
-    return [next(results) if is_linear and next(found) else None for is_linear in linear]
+    nonlinear = [a for a in args if type(a) is not UndefinedPrimal]
+    results = iter(apply(transposed, [*nonlinear, *[c for c in ct if type(c) is not Zero]]))
+    flags = iter(out_nonzeros)
+    return [next(results) if is_linear and next(flags) else None for is_linear in linear]
 
 
 def _weak_types(jaxpr: Jaxpr, cts: Sequence[Tangent]) -> list[bool] | None:
-    """Whether each cotangent is weakly typed; ``None`` if each is where its result is."""
+    """Whether each cotangent is weakly typed; ``None`` if all agree with their results."""
     for var, ct in zip(jaxpr.outvars, cts, strict=True):
         aval: Any = var.aval
         if type(ct) is not Zero:
-            found = get_aval(ct)
-            if found is not aval and found.weak_type != aval.weak_type:
+            ct_aval = get_aval(ct)
+            if ct_aval is not aval and ct_aval.weak_type != aval.weak_type:
                 break
     else:
         return None
-    given: list[Any] = [ct.aval if type(ct) is Zero else get_aval(ct) for ct in cts]
-    return [found.weak_type for found in given]
+    ct_avals: list[Any] = [ct.aval if type(ct) is Zero else get_aval(ct) for ct in cts]
+    return [ct_aval.weak_type for ct_aval in ct_avals]

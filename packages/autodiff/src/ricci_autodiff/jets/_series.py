@@ -1,4 +1,4 @@
-"""Power series of arrays: expansions, whose coefficients are found when they are asked for.
+"""Truncated power series of arrays, whose coefficients are computed lazily.
 
 An operand is a power series in one variable, cut off after some order. A coefficient of a result
 follows from coefficients of the operands, and of the result itself in lower orders.
@@ -11,7 +11,7 @@ from ricci_autodiff._jet_kinds import JetRule
 from ricci_autodiff._tangent import has_tangent
 from ricci_ir import ArrayLike, Jaxpr, Primitive, Trace, Tracer, context, get_aval
 
-# A coefficient of a series; ``None`` stands for zero.
+# A coefficient of a series; ``None`` is a zero.
 type Coefficient = ArrayLike | None
 
 
@@ -19,47 +19,47 @@ no_rules: Mapping[Primitive, JetRule] = {}
 
 
 class CircularSeries(Exception):
-    """A coefficient was asked for while it was being worked out."""
+    """A coefficient was requested while it was being computed."""
 
 
 class Expansion:
-    """The coefficients of an operation's results, worked out order by order.
+    """The coefficients of an operation's results, computed order by order.
 
     Attributes:
       rows: for each order, the coefficient of each result.
-      rest: ``rest(k)`` gives row ``k``, and may ask for what is of lower order. Without it all
-        further coefficients are zero.
+      next_row: ``next_row(k)`` computes row ``k``, from coefficients of lower order. ``None`` if
+        all further coefficients are zero.
     """
 
-    __slots__ = ("busy", "rest", "rows")
+    __slots__ = ("busy", "next_row", "rows")
 
     def __init__(
         self,
         rows: list[Sequence[Coefficient]],
-        rest: Callable[[int], Sequence[Coefficient]] | None = None,
+        next_row: Callable[[int], Sequence[Coefficient]] | None = None,
     ):
         self.rows: list[Sequence[Coefficient]] = rows
-        self.rest: Callable[[int], Sequence[Coefficient]] | None = rest
+        self.next_row: Callable[[int], Sequence[Coefficient]] | None = next_row
         self.busy: bool = False
 
     def coefficient(self, index: int, k: int) -> Coefficient:
-        """The coefficient of order ``k`` of one of the results."""
+        """Return the coefficient of order ``k`` of one of the results."""
         rows = self.rows
         while len(rows) <= k:
-            if self.rest is None:
+            if self.next_row is None:
                 return None
             if self.busy:
                 raise CircularSeries
             self.busy = True
             try:
-                rows.append(self.rest(len(rows)))
+                rows.append(self.next_row(len(rows)))
             finally:
                 self.busy = False
         return rows[k][index]
 
 
 class JetTracer(Tracer):
-    """A power series: one of the results that an expansion holds."""
+    """A power series: one of the results in an expansion."""
 
     __slots__ = ("expansion", "index", "primal")
     is_differentiated = True
@@ -77,7 +77,7 @@ class JetTracer(Tracer):
         self.index = index
 
     def coefficient(self, k: int) -> Coefficient:
-        """The coefficient of order ``k``: the ``k``-th derivative over the factorial of ``k``."""
+        """Return the coefficient of order ``k``: the ``k``-th derivative over ``k`` factorial."""
         return self.expansion.coefficient(self.index, k) if k else self.primal
 
     @property
@@ -101,21 +101,21 @@ class SeriesTrace(Trace):
     """A trace of power series.
 
     Attributes:
-      order: the highest order that is kept.
-      depth: how many derivative rules are being run, one for a coefficient of the other.
-      made: the operations that the one being worked out has been made of by now, with their
-        results. A derivative that is written in terms of the operation finds it here.
-      lazy: whether the trace is running a rule. Of what that binds, coefficients are worked out as
-        they are asked for; of what the function itself binds, all.
-      rules: rules that come before those of the primitives.
+      order: the highest order.
+      depth: the number of derivative rules that are running, each for a coefficient of the next.
+      memo: the operations bound so far by the rules of the current operation, with their results. A
+        rule that binds the operation itself reuses its results.
+      lazy: whether the trace is running a rule. The coefficients of operations that a rule binds
+        are computed on demand; those of operations that the function binds, all at once.
+      rules: rules that override those of the primitives.
     """
 
-    __slots__ = ("depth", "lazy", "made", "order", "rules")
+    __slots__ = ("depth", "lazy", "memo", "order", "rules")
 
     parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
     order: int
     depth: int
-    made: dict[Any, Any]
+    memo: dict[Any, Any]
     lazy: bool
 
     def __init__(self, parent: Trace, order: int, rules: Mapping[Primitive, JetRule] = no_rules):
@@ -123,7 +123,7 @@ class SeriesTrace(Trace):
         self.rules: Mapping[Primitive, JetRule] = rules
         self.order = order
         self.depth = 0
-        self.made = {}
+        self.memo = {}
         self.lazy = False
 
     def run(self, rule: Callable[..., Any], *args: Any, **params: Any) -> Any:
@@ -139,9 +139,9 @@ class SeriesTrace(Trace):
         self,
         jaxpr: Jaxpr,
         flags: Sequence[Sequence[bool]],
-        wanted: Sequence[Sequence[bool]] | None = None,
+        returned: Sequence[Sequence[bool]] | None = None,
     ) -> tuple[Jaxpr, list[tuple[bool, ...]]]:
-        """The program that computes the series of a program's results: see ``jet_jaxpr``."""
+        """Return the jaxpr that computes the series of a jaxpr's results: see ``jet_jaxpr``."""
         raise NotImplementedError
 
     def has(self, value: object) -> bool:
@@ -149,21 +149,21 @@ class SeriesTrace(Trace):
         return isinstance(value, JetTracer) and value._trace is self
 
     def primal(self, x: Any) -> ArrayLike:
-        """The coefficient of order 0: the value at the point of expansion."""
+        """Return the coefficient of order 0: the value at the point of expansion."""
         return x.primal if self.has(x) else x
 
     def coefficient(self, x: Any, k: int) -> Coefficient:
-        """The coefficient of order ``k`` of an operand, which may be a constant."""
+        """Return the coefficient of order ``k`` of an operand, which may be a constant."""
         if self.has(x):
             return x.coefficient(k)
         return None if k else x
 
     def terms(self, x: Any) -> list[Coefficient]:
-        """The coefficients of an operand from order 1 on."""
+        """Return the coefficients of an operand from order 1 on."""
         return x.terms if self.has(x) else [None] * self.order
 
     def series(self, primal: ArrayLike, terms: Sequence[Coefficient]) -> Any:
-        """A tracer for a value and its coefficients from order 1 on; the value if all are zero."""
+        """Return a tracer for a value and its coefficients from order 1 on, or a constant value."""
         if all(term is None for term in terms):
             return primal
         return JetTracer(self, primal, Expansion([(term,) for term in (primal, *terms)]), 0)
@@ -171,20 +171,20 @@ class SeriesTrace(Trace):
     def results(
         self,
         values: Sequence[ArrayLike],
-        rest: Callable[[int], Sequence[Coefficient]],
+        next_row: Callable[[int], Sequence[Coefficient]],
     ) -> list[Any]:
-        """The tracers of an operation's results. Those that are discrete are values alone.
+        """Return tracers for an operation's results; the values of discrete ones.
 
         Args:
           values: the results at the point of expansion.
-          rest: gives their coefficients of an order.
+          next_row: computes their coefficients of an order.
         """
-        expansion = Expansion([list(values)], rest)
+        expansion = Expansion([list(values)], next_row)
         return [
             JetTracer(self, value, expansion, i) if has_tangent(get_aval(value)) else value
             for i, value in enumerate(values)
         ]
 
     def completed(self, x: Any) -> Any:
-        """A value with its coefficients known, so that nothing of their making is kept."""
+        """Compute all coefficients of a value, so that it no longer references their rules."""
         return self.series(x.primal, x.terms) if self.has(x) else x

@@ -1,4 +1,4 @@
-"""Power series through functions and programs: the trace that works operations out."""
+"""The trace that applies operations to truncated power series, and jets of jaxprs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,19 +17,19 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 
+from ._coefficient_rules import expand, scale
 from ._series import CircularSeries, Coefficient, SeriesTrace, no_rules
-from ._ways import expand, scale
 
 
 class JetTrace(SeriesTrace):
-    """Computes operations on power series, in the parent trace."""
+    """A trace that computes operations on power series, in the parent trace."""
 
     __slots__ = ()
 
     def process(
         self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
-        """Apply a primitive to series, unless no operand is one."""
+        """Apply a primitive to series, unless no operand is a series."""
         if not any(map(self.has, args)):
             return self.parent.process(primitive, args, params)
         previous = context.trace
@@ -45,31 +45,31 @@ class JetTrace(SeriesTrace):
         self,
         jaxpr: Jaxpr,
         flags: Sequence[Sequence[bool]],
-        wanted: Sequence[Sequence[bool]] | None = None,
+        returned: Sequence[Sequence[bool]] | None = None,
     ) -> tuple[Jaxpr, list[tuple[bool, ...]]]:
-        """The program that computes the series of a program's results: see ``jet_jaxpr``."""
-        return jet_jaxpr(jaxpr, self.order, flags, wanted)
+        """Return the jaxpr that computes the series of a jaxpr's results: see ``jet_jaxpr``."""
+        return jet_jaxpr(jaxpr, self.order, flags, returned)
 
 
 def _complete(
     trace: JetTrace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
-    """The results of an operation with all their coefficients."""
+    """Return the results of an operation with all their coefficients."""
     try:
         return [trace.completed(x) for x in expand(trace, primitive, args, params)]
     except CircularSeries:
         return _by_lower_orders(trace, primitive, args, params)
     finally:
-        trace.made = {}
+        trace.memo = {}
 
 
 def _by_lower_orders(
     trace: JetTrace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
-    """The results of an operation whose jvp rule needs the whole series of the result.
+    """Return the results of an operation whose jvp rule needs the whole series of the result.
 
-    That is so where the rule hands the result to a loop, say. Then the rule is applied to series
-    that are one order shorter, which gives the derivative and, once more, the result.
+    An example is a rule that passes the result to a loop. The rule is applied to series that are
+    one order shorter, which gives the derivative and, once more, the result.
     """
     order = trace.order - 1
     inner = JetTrace(trace.parent, order, trace.rules)
@@ -86,20 +86,20 @@ def _by_lower_orders(
         inner.alive = False
     if not primitive.multiple_results:
         results, rates = [results], [rates]
-    found = []
+    completed = []
     for result, rate in zip(results, rates, strict=True):
         last = None if type(rate) is Zero else inner.coefficient(rate, order)
         terms = [*inner.terms(result), scale(last, 1 / trace.order)]
-        found.append(trace.series(inner.primal(result), terms))
-    return found
+        completed.append(trace.series(inner.primal(result), terms))
+    return completed
 
 
 def _rate(inner: JetTrace, primal: ArrayLike, terms: Sequence[Coefficient]) -> Any:
-    """The derivative of an operand, as a series of another trace."""
+    """Return the derivative of an operand, as a series of another trace."""
     if all(term is None for term in terms):
         return Zero.from_primal(primal)
-    first, *rest = (scale(term, k + 1) for k, term in enumerate(terms))
-    return inner.series(instantiate(Zero.from_primal(primal)) if first is None else first, rest)
+    first, *higher = (scale(term, k + 1) for k, term in enumerate(terms))
+    return inner.series(instantiate(Zero.from_primal(primal)) if first is None else first, higher)
 
 
 def jet_flat(
@@ -113,10 +113,10 @@ def jet_flat(
 
     Args:
       fun: the function.
-      order: the highest order that is kept.
+      order: the highest order.
       primals: its arguments at the point of expansion.
       series: their coefficients from order 1 on, ``None`` for zeros.
-      rules: rules that come before those of the primitives.
+      rules: rules that override those of the primitives.
 
     Returns:
       The results at that point, and their coefficients.
@@ -141,37 +141,37 @@ def jet_jaxpr(
     jaxpr: Jaxpr,
     order: int,
     flags: Sequence[Sequence[bool]],
-    wanted: Sequence[Sequence[bool]] | None = None,
+    returned: Sequence[Sequence[bool]] | None = None,
 ) -> tuple[Jaxpr, list[tuple[bool, ...]]]:
-    """The program that computes the series of a program's results; the program keeps it.
+    """Return the jaxpr that computes the series of a jaxpr's results; cached on that jaxpr.
 
     Args:
-      jaxpr: the program.
-      order: the highest order that is kept.
-      flags: for each argument, which of its coefficients from order 1 on are given.
-      wanted: for each result, which of its coefficients are returned even if they are zero.
+      jaxpr: the jaxpr.
+      order: the highest order.
+      flags: for each argument, which of its coefficients from order 1 on are nonzero.
+      returned: for each result, which of its coefficients are returned even if they are zero.
 
     Returns:
-      A program that takes the arguments and the given coefficients, and returns the results and
+      A jaxpr that takes the arguments and their nonzero coefficients, and returns the results and
       their coefficients; and for each result, which of them are returned.
     """
     flags = tuple(map(tuple, flags))
-    known = wanted if wanted is None else tuple(map(tuple, wanted))
-    key = ("jet", order, flags, known)
-    return jaxpr.derived(key, lambda: _jet_jaxpr(jaxpr, order, flags, known))
+    returned = returned if returned is None else tuple(map(tuple, returned))
+    key = ("jet", order, flags, returned)
+    return jaxpr.derived(key, lambda: _jet_jaxpr(jaxpr, order, flags, returned))
 
 
-def _jet_jaxpr(jaxpr, order, flags, wanted):
+def _jet_jaxpr(jaxpr, order, flags, returned):
     count = len(jaxpr.invars)
     out_flags: list[tuple[bool, ...]] = []
 
     def fun(*args: Any) -> list[Any]:
         run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
         results, series = jet_flat(run, order, args[:count], series_of(flags, args[count:]))
-        if wanted is not None:
+        if returned is not None:
             series = [
-                [_present(c, x, w) for c, w in zip(terms, row, strict=True)]
-                for terms, x, row in zip(series, results, wanted, strict=True)
+                [_present(c, x, flag) for c, flag in zip(terms, row, strict=True)]
+                for terms, x, row in zip(series, results, returned, strict=True)
             ]
         out_flags.extend(term_flags(series))
         return [*results, *given_terms(series)]
@@ -183,5 +183,5 @@ def _jet_jaxpr(jaxpr, order, flags, wanted):
     return trace_to_jaxpr(fun, [*avals, *terms], jaxpr.debug_info), out_flags
 
 
-def _present(term: Coefficient, result: ArrayLike, wanted: bool) -> Coefficient:
-    return instantiate(Zero.from_primal(result)) if term is None and wanted else term
+def _present(term: Coefficient, result: ArrayLike, returned: bool) -> Coefficient:
+    return instantiate(Zero.from_primal(result)) if term is None and returned else term

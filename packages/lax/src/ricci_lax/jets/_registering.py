@@ -14,7 +14,7 @@ import numpy as np
 
 from ricci_autodiff import (
     JetRule,
-    JetWay,
+    JetRuleKind,
     Zero,
     at_once,
     composed,
@@ -137,7 +137,7 @@ def deflinear(prim: Primitive) -> None:
       >>> from ricci.experimental.jet import deflinear
       >>> deflinear(lax.neg_p)
     """
-    jet_table[prim] = JetRule(JetWay.LINEAR)
+    jet_table[prim] = JetRule(JetRuleKind.LINEAR)
 
 
 def linear_prop(
@@ -161,7 +161,7 @@ def linear_prop(
       >>> float(value), [float(term) for term in terms]
       (-2.0, [-1.0, -0.0])
     """
-    return _push(prim, primals_in, series_in, JetRule(JetWay.LINEAR), **params)
+    return _push(prim, primals_in, series_in, JetRule(JetRuleKind.LINEAR), **params)
 
 
 def defzero(prim: Primitive) -> None:
@@ -226,7 +226,7 @@ def _derivative(prim: Primitive, deriv: Callable[[Array], ArrayLike]) -> JetRule
         result = prim.bind(x, **params)
         return result, Zero.from_primal(result) if type(t) is Zero else mul(t, deriv(x))
 
-    return JetRule(JetWay.BY_DERIVATIVE, jvp)
+    return JetRule(JetRuleKind.BY_DERIVATIVE, jvp)
 
 
 def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:

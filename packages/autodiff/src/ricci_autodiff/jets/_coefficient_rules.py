@@ -1,12 +1,12 @@
-"""How the coefficients of an operation's results follow from those of its operands.
+"""Rules that map the operands' Taylor coefficients to the result's.
 
-Each of the ways that a ``jet`` rule can name is a function here. A primitive without such a rule
-takes the way that its jvp rule shows: one that ``linear`` or ``bilinear`` has made is known to be
-so. Any other jvp rule is itself the way: the derivative of the result with respect to the series'
-variable is the rule, applied to the series of the operands and to those of their derivatives. Its
-coefficient of order ``k - 1``, divided by ``k``, is the result's coefficient of order ``k``. So the
-jvp rule of ``exp``, the tangent times the result, is the recurrence that books give for ``exp``,
-and every primitive that has a derivative has all derivatives.
+There is one function for each ``JetRuleKind``. A primitive without a ``jet`` rule gets one from its
+jvp rule: a rule that ``linear`` or ``bilinear`` made shows the kind. Any other jvp rule is itself a
+recurrence: the derivative of the result with respect to the series' variable is the rule, applied
+to the series of the operands and to those of their derivatives. Its coefficient of order ``k - 1``,
+divided by ``k``, is the result's coefficient of order ``k``. So the jvp rule of ``exp``, the
+tangent times the result, is the textbook recurrence for ``exp``, and every primitive that has a
+derivative has all derivatives.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from typing import Any
 
 from ricci_autodiff._jet_kinds import (
     JetRule,
-    JetWay,
+    JetRuleKind,
     by_derivative,
     call_on_series,
     constant_series,
@@ -33,17 +33,17 @@ from ricci_ir import (
 
 from ._series import CircularSeries, Coefficient, Expansion, JetTracer, SeriesTrace
 
-_linear = JetRule(JetWay.LINEAR)
-_of_program = JetRule(JetWay.PROGRAM)
+_linear = JetRule(JetRuleKind.LINEAR)
+_of_jaxpr_call = JetRule(JetRuleKind.PROGRAM)
 _by_algebra: dict[Algebra, JetRule] = {
     Algebra.LINEAR: _linear,
-    Algebra.BILINEAR: JetRule(JetWay.PRODUCT),
+    Algebra.BILINEAR: JetRule(JetRuleKind.PRODUCT),
     Algebra.CONSTANT: constant_series,
 }
 
 
 def rule_of(primitive: Primitive) -> JetRule:
-    """The way of a primitive: what its block says, or what follows from its other rules.
+    """Return the ``jet`` rule of a primitive: the rule in its block, or one from its other rules.
 
     Raises:
       NotImplementedError: if it has neither a rule nor a derivative.
@@ -52,7 +52,7 @@ def rule_of(primitive: Primitive) -> JetRule:
     if rule is not None:
         return rule
     if primitive in program_rules:
-        return _of_program
+        return _of_jaxpr_call
     if primitive not in jvp_rules:
         raise NotImplementedError(
             f"primitive {primitive.name!r} has no jet rule, and no jvp rule from which to derive "
@@ -68,35 +68,36 @@ def expand(
     """Apply a primitive to series, in the trace's parent, which is the current trace.
 
     Returns:
-      The results as tracers, some of whose coefficients may not be known yet; as values where they
-      are constant or discrete.
+      The results: tracers, some of whose coefficients may not be computed yet, or values if they
+        are
+      constant or discrete.
     """
     rule = trace.rules.get(primitive) or rule_of(primitive)
-    return _ways[rule.way](trace, primitive, args, params, rule.function)
+    return _expansions[rule.kind](trace, primitive, args, params, rule.function)
 
 
 def _values(
     trace: SeriesTrace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
-    """The results at the point of expansion."""
+    """Return the results at the point of expansion."""
     result = primitive.bind(*map(trace.primal, args), **params)
     return list(result) if primitive.multiple_results else [result]
 
 
 def _row(primitive: Primitive, result: Any) -> list[Coefficient]:
-    """Coefficients from tangents, one or several."""
+    """Convert tangents, one or several, to coefficients."""
     row = result if primitive.multiple_results else [result]
     return [None if type(t) is Zero else t for t in row]
 
 
 def add(terms: Sequence[Coefficient]) -> Coefficient:
-    """The sum of coefficients."""
-    given = [t for t in terms if t is not None]
-    return reduce(vector_space.add, given) if given else None
+    """Return the sum of coefficients."""
+    nonzeros = [t for t in terms if t is not None]
+    return reduce(vector_space.add, nonzeros) if nonzeros else None
 
 
 def scale(x: Coefficient, factor: float) -> Coefficient:
-    """A coefficient times a number."""
+    """Multiply a coefficient by a number."""
     return x if x is None or factor == 1 else vector_space.scale(x, factor)
 
 
@@ -109,19 +110,20 @@ def _termwise(trace, primitive, args, params, term) -> list[Any]:
     values = _values(trace, primitive, args, params)
     result = values if primitive.multiple_results else values[0]
 
-    def rest(k: int) -> list[Coefficient]:
-        found = [trace.coefficient(x, k) for x in args]
-        if all(c is None for c in found):
+    def row(k: int) -> list[Coefficient]:
+        coefficients = [trace.coefficient(x, k) for x in args]
+        if all(c is None for c in coefficients):
             return [None] * len(values)
         terms = [
-            Zero.from_primal(x) if c is None else c for c, x in zip(found, primals, strict=True)
+            Zero.from_primal(x) if c is None else c
+            for c, x in zip(coefficients, primals, strict=True)
         ]
         return _row(primitive, term(result, primals, terms, **params))
 
-    return trace.results(values, rest)
+    return trace.results(values, row)
 
 
-def _linear_way(trace, primitive, args, params, function) -> list[Any]:
+def _linear_termwise(trace, primitive, args, params, function) -> list[Any]:
     def term(result: Any, primals: Any, terms: Sequence[Tangent], **params: Any) -> Any:
         return primitive.bind(*map(instantiate, terms), **params)
 
@@ -131,7 +133,7 @@ def _linear_way(trace, primitive, args, params, function) -> list[Any]:
 def _products(
     trace: SeriesTrace, product: Callable[..., ArrayLike], x: Any, y: Any, k: int, start: int = 0
 ) -> Coefficient:
-    """Coefficient ``k`` of a product, without the terms of ``y`` of order below ``start``."""
+    """Return coefficient ``k`` of a product, without the terms of ``y`` below order ``start``."""
     terms: list[Coefficient] = []
     for i in range(start, k + 1):
         right = trace.coefficient(y, i)
@@ -150,12 +152,13 @@ def _product(trace, primitive, args, params, function) -> list[Any]:
 def _square(trace, primitive, args, params, product) -> list[Any]:
     (x,) = args
 
-    def rest(k: int) -> list[Coefficient]:
+    def row(k: int) -> list[Coefficient]:
+        # The terms (i, k - i) and (k - i, i) are equal, so half of them are computed and doubled.
         pairs = _products(trace, product, x, x, k, start=k // 2 + 1)
         middle = None if k % 2 else trace.coefficient(x, k // 2)
         return [add([scale(pairs, 2), None if middle is None else product(middle, middle)])]
 
-    return trace.results(_values(trace, primitive, args, params), rest)
+    return trace.results(_values(trace, primitive, args, params), row)
 
 
 def _quotient(trace, primitive, args, params, product) -> list[Any]:
@@ -178,18 +181,19 @@ def _inverted(
     x: ArrayLike,
     y: ArrayLike,
 ) -> list[Any]:
-    """The result ``z`` with ``product(z, y) = x``, where ``divide(x, y)`` gives the first term."""
+    """Return ``z`` with ``product(z, y) = x``; ``divide(x, y)`` computes its first term."""
     divisor = trace.primal(y)
 
-    def rest(k: int) -> list[Coefficient]:
-        # Of the product, the term with the coefficient wanted stays, and the others change sides.
-        known = _products(trace, product, result, y, k, start=1)
+    def row(k: int) -> list[Coefficient]:
+        # Order k of product(z, y) = x, solved for z_k: divide x_k minus the terms of lower orders
+        # of z.
+        lower = _products(trace, product, result, y, k, start=1)
         dividend = trace.coefficient(x, k)
-        if known is not None:
-            dividend = add([dividend, scale(known, -1)])
+        if lower is not None:
+            dividend = add([dividend, scale(lower, -1)])
         return [None if dividend is None else divide(dividend, divisor)]
 
-    (result,) = trace.results([divide(trace.primal(x), divisor)], rest)
+    (result,) = trace.results([divide(trace.primal(x), divisor)], row)
     return [result]
 
 
@@ -200,24 +204,24 @@ def _composed(trace, primitive, args, params, function) -> list[Any]:
 
 def _by_derivative(trace, primitive, args, params, function) -> list[Any]:
     key = _key(primitive, args, params)
-    if key is not None and key in trace.made:
-        return trace.made[key][0]
+    if key is not None and key in trace.memo:
+        return trace.memo[key][0]
     values = _values(trace, primitive, args, params)
     rates: list[Any] = []
 
-    def rest(k: int) -> list[Coefficient]:
+    def row(k: int) -> list[Coefficient]:
         if not rates:
             rates.extend(rates_of(trace, function or jvp_rules[primitive], args, params))
         return [scale(rate_term(trace, r, k - 1), 1 / k) for r in rates]
 
-    results = trace.results(values, rest)
+    results = trace.results(values, row)
     if key is not None:
-        trace.made[key] = results, args  # the key holds the identity of operands, so these are kept
+        trace.memo[key] = results, args  # the key has the operands' ids, so these must stay alive
     return results
 
 
 def _key(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """What tells an operation on given operands; ``None`` if its parameters cannot be hashed."""
+    """Return the key of an operation on these operands; ``None`` if it cannot be hashed."""
     key = (primitive, tuple(map(id, args)), tuple(params.items()))
     try:
         hash(key)
@@ -229,38 +233,38 @@ def _key(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> A
 def rates_of(
     trace: SeriesTrace, jvp: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
-    """The derivatives of an operation's results by the series' variable, one order shorter."""
-    # A rule needs another rule's result only for what is of lower order. One that asks for more
-    # would go on for ever: a loop in it, say, needs all coefficients of its operands.
+    """Differentiate an operation's results by the series' variable; one order shorter."""
+    # A rule reads only coefficients of lower order of another rule's result. One that reads more,
+    # such as a rule with a loop, which needs all coefficients of its operands, would never end.
     if trace.depth == trace.order:
         raise CircularSeries
     trace.depth += 1
     try:
         tangents = [_rate(trace, x) for x in args]
-        results, found = trace.run(jvp, list(args), tangents, **params)
+        results, rates = trace.run(jvp, list(args), tangents, **params)
     finally:
         trace.depth -= 1
-    return list(found) if isinstance(results, tuple | list) else [found]
+    return list(rates) if isinstance(results, tuple | list) else [rates]
 
 
 def _rate(trace: SeriesTrace, x: Any) -> Any:
-    """The derivative of an operand by the series' variable."""
+    """Return the derivative of an operand by the series' variable."""
     if not trace.has(x):
         return Zero.from_primal(x)
     key = ("rate", id(x))
-    if key in trace.made:
-        return trace.made[key][0]
+    if key in trace.memo:
+        return trace.memo[key][0]
     first = x.coefficient(1)
     if first is None:
         first = instantiate(Zero.from_primal(x))
-    rest = lambda k: [scale(x.coefficient(k + 1), k + 1)]
-    rate = JetTracer(trace, first, Expansion([[first]], rest), 0)
-    trace.made[key] = rate, x
+    row = lambda k: [scale(x.coefficient(k + 1), k + 1)]
+    rate = JetTracer(trace, first, Expansion([[first]], row), 0)
+    trace.memo[key] = rate, x
     return rate
 
 
 def rate_term(trace: SeriesTrace, rate: Any, k: int) -> Coefficient:
-    """The coefficient of order ``k`` of a derivative, which may be ``Zero``."""
+    """Return the coefficient of order ``k`` of a derivative, which may be ``Zero``."""
     return None if type(rate) is Zero else trace.coefficient(rate, k)
 
 
@@ -271,7 +275,7 @@ def _at_once(trace, primitive, args, params, rule) -> list[Any]:
 
 
 def _program(trace, primitive, args, params, function) -> list[Any]:
-    """A primitive that stands for a program: that of the coefficients, as one step."""
+    """Apply a primitive that calls a jaxpr, by one call of the jaxpr of the coefficients."""
     jaxpr, name = program_rules[primitive](**params)
     if trace.lazy:
         return trace.run(eval_jaxpr, jaxpr, jaxpr.consts, *args)
@@ -279,16 +283,16 @@ def _program(trace, primitive, args, params, function) -> list[Any]:
     return _at_once(trace, primitive, args, {"jaxpr": jaxpr}, call)
 
 
-_ways: dict[JetWay, Callable[..., list[Any]]] = {
-    JetWay.TERMWISE: _termwise,
-    JetWay.LINEAR: _linear_way,
-    JetWay.PRODUCT: _product,
-    JetWay.SQUARE: _square,
-    JetWay.QUOTIENT: _quotient,
-    JetWay.SOLUTION: _solution,
-    JetWay.CONSTANT: _constant,
-    JetWay.COMPOSED: _composed,
-    JetWay.BY_DERIVATIVE: _by_derivative,
-    JetWay.AT_ONCE: _at_once,
-    JetWay.PROGRAM: _program,
+_expansions: dict[JetRuleKind, Callable[..., list[Any]]] = {
+    JetRuleKind.TERMWISE: _termwise,
+    JetRuleKind.LINEAR: _linear_termwise,
+    JetRuleKind.PRODUCT: _product,
+    JetRuleKind.SQUARE: _square,
+    JetRuleKind.QUOTIENT: _quotient,
+    JetRuleKind.SOLUTION: _solution,
+    JetRuleKind.CONSTANT: _constant,
+    JetRuleKind.COMPOSED: _composed,
+    JetRuleKind.BY_DERIVATIVE: _by_derivative,
+    JetRuleKind.AT_ONCE: _at_once,
+    JetRuleKind.PROGRAM: _program,
 }

@@ -1,6 +1,6 @@
-"""Programs that are applied to tangents: the rules of the functions in them are not needed.
+"""Inline calls of functions with derivative rules in jaxprs that are applied to tangents.
 
-A function with a derivative rule is linear where it is applied to a tangent, and its operations are
+A function with a derivative rule is linear if it is applied to a tangent, and its operations are
 its derivative. Its rule may apply the function to tangents once more, also inside of a loop, so
 that following the rule there would never end.
 """
@@ -22,12 +22,13 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 
-# The primitives that apply a function with a rule: ``program(params)`` is that function.
+# The primitives that call a function with a derivative rule, and a function that returns the jaxpr
+# that an equation with these parameters calls.
 ruled_programs: dict[Primitive, Callable[[dict[str, Any]], Jaxpr]] = {}
 
 
 def params_without_rules(params: dict[str, Any]) -> dict[str, Any]:
-    """An equation's parameters, with each program among them in its form without rules."""
+    """Inline the functions with rules in the jaxprs among an equation's parameters."""
     if not any(map(_has_rules, jaxprs_in_params(params))):
         return params
     return {name: _value_without_rules(value) for name, value in params.items()}
@@ -50,7 +51,7 @@ def _uses_rules(eqn: JaxprEqn) -> bool:
 
 
 def without_rules(jaxpr: Jaxpr) -> Jaxpr:
-    """A program with the functions that have rules written out; the program keeps it."""
+    """Inline the functions with rules in a jaxpr; cached on the jaxpr."""
     if not _has_rules(jaxpr):
         return jaxpr
     run = lambda *args: _run(jaxpr, args)

@@ -1,4 +1,4 @@
-"""Changing the functions that a program differentiates, to see what other ones would cost."""
+"""Substitute the functions that grad and vjp differentiate, to see what others would cost."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -9,20 +9,25 @@ from typing import Any
 type Flat = Callable[..., Sequence[Any]]
 
 
-class _Rewriting(threading.local):
-    """What this thread makes of a function before ``grad`` or ``vjp`` runs it."""
+class _Substitution(threading.local):
+    """The function that this thread applies to each function that is differentiated."""
 
     rewrite: Callable[[Flat], Flat] | None = None
 
 
-rewriting: _Rewriting = _Rewriting()
+substitution: _Substitution = _Substitution()
+
+
+def substituted(fun: Flat) -> Flat:
+    """Return the function to differentiate in place of another: that one itself by default."""
+    return fun if substitution.rewrite is None else substitution.rewrite(fun)
 
 
 @contextmanager
 def rewrite_differentiated(rewrite: Callable[[Flat], Flat]) -> Iterator[None]:
     """Differentiate ``rewrite(f)`` in place of each ``f``, on this thread in a ``with`` block.
 
-    Programs that are kept already do not change, so that functions are to be traced anew.
+    Cached jaxprs and executables do not change, so functions must be traced again.
 
     Args:
       rewrite: from a function of flat arrays to one with the same results.
@@ -36,8 +41,8 @@ def rewrite_differentiated(rewrite: Callable[[Flat], Flat]) -> Iterator[None]:
       >>> len(calls)
       1
     """
-    previous, rewriting.rewrite = rewriting.rewrite, rewrite
+    previous, substitution.rewrite = substitution.rewrite, rewrite
     try:
         yield
     finally:
-        rewriting.rewrite = previous
+        substitution.rewrite = previous

@@ -1,4 +1,4 @@
-"""Partial evaluation in the forms in which libraries written for JAX use it."""
+"""JAX's API of partial evaluation, for libraries written for JAX."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 
-from ._splitting import split_jaxpr
+from ._partial_eval import Split, split_jaxpr
 
-# Rules by which libraries say how an operation is split. Ricci asks none of them: what is known is
-# told from which variables depend on what is not, and programs inside of operations are split by
-# the rules of kind ``linearize`` and ``saving``. They are kept, so that a library can read them.
+# Rules by which libraries split an operation. Ricci stores them, so that a library can read them,
+# but calls none: an equation is known if it depends on no unknown variable, and jaxprs inside of
+# operations are split by rules of kind ``linearize`` and ``saving``.
 custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
 partial_eval_jaxpr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
 
@@ -61,12 +61,12 @@ class PartialVal(NamedTuple):
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[PartialVal], list[Array]]:
-    """Evaluate a function partially: compute what depends on known arguments alone.
+    """Evaluate a function partially: compute all values that depend on known arguments alone.
 
     Args:
       fun: takes and returns flat sequences of arrays.
       pvals: the arguments.
-      instantiate: for each result (or for all), whether it counts as unknown even if it is known.
+      instantiate: for each result (or for all), whether to treat it as unknown even if it is known.
 
     Returns:
       A jaxpr that takes the residuals, followed by the unknown arguments, and returns the unknown
@@ -75,17 +75,13 @@ def trace_to_jaxpr_nounits(
     pvals = [PartialVal(*p) for p in pvals]
     jaxpr = trace_to_jaxpr(fun.call_wrapped, [p.get_aval() for p in pvals], fun.debug_info)
     unknown = [not p.is_known() for p in pvals]
-    parts = split_jaxpr(jaxpr, unknown)
-    wanted = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
-    if any(wanted):
-        late = [w or not known for w, known in zip(wanted, parts.known_results, strict=True)]
-        parts = split_jaxpr(jaxpr, unknown, late)
-    given = [p.value for p in pvals if p.is_known()]
-    computed = eval_jaxpr(parts.known, parts.known.consts, *given)
+    parts = _split(jaxpr, unknown, instantiate)
+    known_args = [p.value for p in pvals if p.is_known()]
+    computed = eval_jaxpr(parts.known, parts.known.consts, *known_args)
     count = sum(parts.known_results)
-    known = iter(computed[:count])
+    values = iter(computed[:count])
     results = [
-        PartialVal.known(next(known)) if is_known else PartialVal.unknown(var.aval)
+        PartialVal.known(next(values)) if is_known else PartialVal.unknown(var.aval)
         for var, is_known in zip(jaxpr.outvars, parts.known_results, strict=True)
     ]
     return parts.unknown, results, computed[count:]
@@ -94,23 +90,28 @@ def trace_to_jaxpr_nounits(
 def partial_eval_jaxpr_nounits(
     jaxpr: Jaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
 ) -> tuple[Jaxpr, Jaxpr, list[bool], list[AbstractValue]]:
-    """Split a program by which of its arguments are known.
+    """Split a jaxpr by which of its arguments are known.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       unknowns: for each argument, whether it is unknown.
-      instantiate: for each result, or for all, whether it counts as unknown even if it is known.
+      instantiate: for each result (or for all), whether to treat it as unknown even if it is known.
 
     Returns:
-      A program that takes the known arguments, and returns the known results, followed by
-      residuals; one that takes the residuals, followed by the unknown arguments, and returns the
-      unknown results; for each result whether it is unknown; and the types of the residuals.
+      A jaxpr that takes the known arguments, and returns the known results, followed by residuals;
+      one that takes the residuals, followed by the unknown arguments, and returns the unknown
+      results; for each result whether it is unknown; and the types of the residuals.
     """
-    several = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
-    parts = split_jaxpr(jaxpr, unknowns)
-    unknown = [w or not k for w, k in zip(several, parts.known_results, strict=True)]
-    if any(several):
-        parts = split_jaxpr(jaxpr, unknowns, unknown)
-    residuals = len(parts.known.outvars) - (len(unknown) - sum(unknown))
-    first = len(parts.known.outvars) - residuals
-    return parts.known, parts.unknown, unknown, parts.known.out_avals[first:]
+    parts = _split(jaxpr, unknowns, instantiate)
+    residual_avals = parts.known.out_avals[sum(parts.known_results) :]
+    return parts.known, parts.unknown, [not k for k in parts.known_results], residual_avals
+
+
+def _split(jaxpr: Jaxpr, unknown: Sequence[bool], instantiate: bool | Sequence[bool]) -> Split:
+    """Split a jaxpr, with the results of which ``instantiate`` is true among the unknown ones."""
+    parts = split_jaxpr(jaxpr, unknown)
+    flags = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
+    if not any(flags):
+        return parts
+    pairs = zip(flags, parts.known_results, strict=True)
+    return split_jaxpr(jaxpr, unknown, [bool(flag) or not k for flag, k in pairs])
