@@ -42,7 +42,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "dims"), CASES)
-def test_vmap_is_the_loop_for_every_placement_of_the_axis(toy, name, dims):
+def test_vmap_equals_a_loop_for_every_batch_dimension(toy, name, dims):
     function, shapes = FUNCTIONS[name]
     fun = lambda *args: function(toy, *args)
     args = [
@@ -55,7 +55,7 @@ def test_vmap_is_the_loop_for_every_placement_of_the_axis(toy, name, dims):
         np.testing.assert_allclose(result, np.moveaxis(expected, 0, out_axis), rtol=1e-6)
 
 
-def test_negative_axes(toy):
+def test_negative_in_axes_count_from_the_end(toy):
     x = examples(2, 3)
     result = rb.vmap(toy.sin, in_axes=-1, out_axes=-1)(x)
     np.testing.assert_array_equal(result, np.sin(x))
@@ -98,24 +98,24 @@ def test_out_axes_is_a_prefix_of_the_result(toy):
     assert result["b"][0].shape == (4, 3) and result["b"][1] == 2
 
 
-def test_what_is_the_same_for_all_examples_is_repeated(toy):
+def test_unbatched_results_are_repeated(toy):
     result = rb.vmap(lambda x: np.float32(2))(examples(4))
     np.testing.assert_array_equal(result, np.full(4, 2, np.float32))
 
 
 @pytest.mark.parametrize("in_axes", [None, (), (None,)])
-def test_axis_size_stands_in_for_a_mapped_argument(toy, in_axes):
+def test_axis_size_replaces_a_mapped_argument(toy, in_axes):
     args = () if in_axes == () else (1.0,)
     assert rb.vmap(lambda *a: 1.0, in_axes=in_axes, axis_size=3)(*args).shape == (3,)
 
 
-def test_nested(toy):
+def test_nested_vmaps_map_several_axes(toy):
     outer_product = rb.vmap(rb.vmap(toy.mul, in_axes=(None, 0)), in_axes=(0, None))
     x, y = examples(3), examples(4)
     np.testing.assert_allclose(outer_product(x, y), np.outer(x, y))
 
 
-def test_nothing_batched_passes_through(toy):
+def test_operations_without_batched_operands_are_unchanged(toy):
     calls = []
     p = toy.primitive("p", lambda x: x, lambda *args: calls.append(args))
     with ir.set_trace(ir.JaxprTrace(ir.eval_trace)):
@@ -130,7 +130,7 @@ def test_named_axes(toy):
     assert ir.axis_sizes.value == {}
 
 
-def test_named_axes_nested(toy):
+def test_nested_named_axes(toy):
     def fun(x):
         return toy.psum(toy.psum(x, "i"), "j")
 
@@ -139,7 +139,7 @@ def test_named_axes_nested(toy):
     np.testing.assert_allclose(result, np.full((2, 3), x.sum()), rtol=1e-6)
 
 
-def test_sum_match_sums_what_differs(toy):
+def test_sum_match_sums_results_that_differ_between_examples(toy):
     fun = lambda x, y: (toy.sin(x), y, x)
     summed = rb.vmap(fun, in_axes=(0, None), out_axes=(None, None, 0), sum_match=True)
     total, same, mapped = summed(X, X[0])
@@ -148,17 +148,17 @@ def test_sum_match_sums_what_differs(toy):
     np.testing.assert_array_equal(mapped, X)
 
 
-def test_a_named_axis_reaches_what_is_not_batched(toy):
+def test_collectives_on_unbatched_values_see_the_named_axis(toy):
     result = rb.vmap(lambda x: toy.psum(np.float32(2), "i"), axis_name="i", out_axes=None)
     assert result(examples(3)) == 6
 
 
-def test_axis_size_is_known_inside(toy):
+def test_axis_size_is_available_inside_vmap(toy):
     result = rb.vmap(lambda x: toy.mul(x, np.float32(ir.axis_size("i"))), axis_name="i")
     np.testing.assert_array_equal(result(examples(3)), 3 * examples(3))
 
 
-def test_batch_jaxpr_is_vmap_and_is_kept(toy):
+def test_batch_jaxpr_equals_vmap_and_is_cached(toy):
     jaxpr = ir.make_jaxpr(lambda x, y: [toy.mul(x, y), y])(examples(3), 2.0)
     batched, out_dims = rb.batch_jaxpr(jaxpr, rb.Axis(4), [1, None])
     ir.check_jaxpr(batched)
@@ -169,7 +169,7 @@ def test_batch_jaxpr_is_vmap_and_is_kept(toy):
     assert [aval.shape for aval in forced.out_avals] == [(4, 3), (4,)]
 
 
-def test_the_program_of_a_vmap(toy):
+def test_jaxpr_of_a_vmap(toy):
     jaxpr = ir.make_jaxpr(rb.vmap(lambda x, y: toy.mul(toy.sin(x), y), in_axes=(0, None)))(
         examples(3), 2.0
     )
@@ -197,12 +197,12 @@ ERRORS = {
     "nothing mapped": (
         lambda: rb.vmap(f, in_axes=None)(X),
         ValueError,
-        "vmap: there is no mapped axis, since in_axes is",
+        "vmap: no argument is mapped, since in_axes is",
     ),
     "no arguments": (
         lambda: rb.vmap(lambda: 1.0)(),
         ValueError,
-        "vmap: there is no mapped axis, since in_axes is",
+        "vmap: no argument is mapped, since in_axes is",
     ),
     "rank": (
         lambda: rb.vmap(f, in_axes=(None, 1))(1.0, {"k": X}),
@@ -262,7 +262,7 @@ def test_many_inconsistent_arguments_are_listed_in_short(toy):
     assert len(str(caught.value).split("\n")) <= 12
 
 
-def test_an_unsupported_rule_says_so(toy):
+def test_unsupported_rules_raise_with_their_reason(toy):
     p = toy.primitive("p", lambda x: x, ir.unsupported("p is global"))
     with pytest.raises(NotImplementedError, match="batch of p: p is global"):
         rb.vmap(p.bind)(X)

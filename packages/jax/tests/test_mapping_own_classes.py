@@ -140,7 +140,7 @@ def test_arrays_as_ever_while_a_class_is_registered(asked):
 
 
 WRONG = {
-    "no size": ({"in_axes": (Spec(0),)}, double, ValueError, "there is no mapped axis"),
+    "no size": ({"in_axes": (Spec(0),)}, double, ValueError, "no argument is mapped"),
     "another size": (
         {**SPECS, "axis_size": 5},
         double,

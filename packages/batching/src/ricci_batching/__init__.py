@@ -1,4 +1,4 @@
-"""Batching: applying a function of one example to a whole batch at once."""
+"""Batching: apply a function of one example to a whole batch at once."""
 
 from ._extension import ZeroIfMapped as ZeroIfMapped
 from ._extension import axis_primitive_batchers as axis_primitive_batchers
@@ -14,8 +14,6 @@ from ._extension import primitive_batchers as primitive_batchers
 from ._extension import under_vmap as under_vmap
 from ._extension import zero_if_mapped as zero_if_mapped
 from ._mapped_axes import mapped_dims as mapped_dims
-from ._own_classes import register_vmappable as register_vmappable
-from ._own_classes import unregister_vmappable as unregister_vmappable
 from ._rules import Axis as Axis
 from ._rules import add_dim as add_dim
 from ._rules import array_ops as array_ops
@@ -34,6 +32,8 @@ from ._vmap import BatchTracer as BatchTracer
 from ._vmap import batch_flat as batch_flat
 from ._vmap import batch_jaxpr as batch_jaxpr
 from ._vmap import vmap as vmap
+from ._vmappable import register_vmappable as register_vmappable
+from ._vmappable import unregister_vmappable as unregister_vmappable
 
 __all__ = [
     "ZeroIfMapped",

@@ -1,6 +1,6 @@
-"""Batching rules in the forms in which libraries written for JAX register them.
+"""JAX's API of batching rules, for libraries written for JAX.
 
-Three mappings show one table, ``batch_rules``. A rule that is set in one form can be read in all.
+Three mappings are views of one table, ``batch_rules``. A rule set in one form can be read in all.
 
     primitive_batchers        rule(args, dims, **params)
     axis_primitive_batchers   rule(axis_size, axis_name, trace_type, args, dims, **params)
@@ -80,7 +80,7 @@ def defreducer(prim: Primitive) -> None:
 
 
 def bdim_at_front(x: ArrayLike, bdim: int | None, size: int, mesh_axis: Hashable = None) -> Array:
-    """Move the batch dimension of ``x`` to the front; a value without one is repeated there."""
+    """Move the batch dimension of ``x`` to the front; repeat a value without one there."""
     return batched_at(x, bdim, Axis(size), 0)
 
 
@@ -118,7 +118,7 @@ def matchaxis(
 
 @final
 class ZeroIfMapped:
-    """Stands for axis 0 for a result that is batched, and for ``None`` for another one."""
+    """Marker in ``out_axes_dest``: axis 0 if the result is batched, else ``None``."""
 
     __slots__ = ()
 
@@ -141,27 +141,27 @@ def batch_jaxpr_axes(
     in_axes: Sequence[int | None],
     out_axes_dest: Sequence[int | ZeroIfMapped | None],
 ) -> tuple[Jaxpr, list[bool]]:
-    """The program that applies a program to a batch.
+    """Return the jaxpr that applies a jaxpr to a batch.
 
     Args:
-      closed_jaxpr: the program for one example.
-      axis_data: the mapped axis, such as a rule of ``fancy_primitive_batchers`` is given: an
-        ``Axis``, or another object with ``size``, ``name`` and ``spmd_name``.
+      closed_jaxpr: the jaxpr for one example.
+      axis_data: the mapped axis, as rules of ``fancy_primitive_batchers`` receive it: an ``Axis``,
+        or another object with ``size``, ``name`` and ``spmd_name``.
       in_axes: the batch dimension of each argument, or ``None``.
-      out_axes_dest: where each result is to have its batch dimension: an integer, or
+      out_axes_dest: the batch dimension that each result must have: an integer, or
         ``zero_if_mapped``.
 
     Returns:
-      The program, and for each result whether it is batched.
+      The jaxpr, and for each result whether it is batched.
     """
     axis = _axis(axis_data)
     dims = batch_jaxpr(closed_jaxpr, axis, in_axes)[1]
-    wanted = [
+    targets = [
         (None if dim is None else 0) if isinstance(target, ZeroIfMapped) else target
         for dim, target in zip(dims, out_axes_dest, strict=True)
     ]
-    batched, found = batch_jaxpr(closed_jaxpr, axis, in_axes, wanted)
-    return batched, [dim is not None for dim in found]
+    batched, out_dims = batch_jaxpr(closed_jaxpr, axis, in_axes, targets)
+    return batched, [dim is not None for dim in out_dims]
 
 
 @transformation_with_aux2
@@ -179,8 +179,8 @@ def _batch_subtrace(
     return results
 
 
-# ``batch_subtrace(fun, tag, axis_data, in_dims)`` gives a function of batches, and a function that
-# tells the batch dimensions of its results after a call. ``tag`` is not used.
+# ``batch_subtrace(fun, tag, axis_data, in_dims)`` returns a function of batches, and a function
+# that returns the batch dimensions of its results after a call. ``tag`` is not used.
 batch_subtrace: Callable[..., tuple[WrappedFun, Callable[[], list[int | None]]]] = _batch_subtrace
 
 

@@ -21,13 +21,13 @@ def mapped_dims(
     axis_size: int | None,
     names: Callable[[], list[str]],
 ) -> tuple[list[int | None], int]:
-    """The mapped dimension of each leaf, counted from the front, and the size of all of them.
+    """Return the mapped dimension of each leaf, counted from the front, and their common size.
 
     Args:
       transform: the name of the transformation, for messages: ``vmap`` or ``pmap``.
       leaves: the flattened arguments.
       dims: the axis to map over for each leaf, or ``None``.
-      axis_size: the size that the user gave, if any.
+      axis_size: the size from the user, or ``None``.
       names: returns the names of the leaves; called only for an error.
 
     Returns:
@@ -38,17 +38,17 @@ def mapped_dims(
       TypeError: if an axis is not an int, or a leaf is not an array.
     """
     pairs = enumerate(zip(leaves, dims, strict=True))
-    found = [_dim(transform, x, d, i, names) for i, (x, d) in pairs]
-    mapped = [(i, get_aval(leaves[i]), d) for i, d in enumerate(found) if d is not None]
+    positions = [_dim(transform, x, d, i, names) for i, (x, d) in pairs]
+    mapped = [(i, get_aval(leaves[i]), d) for i, d in enumerate(positions) if d is not None]
     sizes = {aval.shape[d] for _, aval, d in mapped}  # pyright: ignore
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) == 1:
-        return found, sizes.pop()
+        return positions, sizes.pop()
     if not sizes:
         raise ValueError(
-            f"{transform}: there is no mapped axis, since in_axes is None for every argument. Map "
-            "one of them, or pass axis_size."
+            f"{transform}: no argument is mapped, since in_axes is None for all of them. Map one, "
+            "or pass axis_size."
         )
     paths = names()
     lines = [

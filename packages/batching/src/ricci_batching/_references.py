@@ -1,4 +1,4 @@
-"""References as arguments of mapped functions: each example has a part of one."""
+"""References as arguments of mapped functions."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ._rules import batched_at
 
 
 class MappedReference(Ref):
-    """A reference that stands for one example's part of another one.
+    """A reference to one example's slice of a reference to a batch.
 
     Args:
       trace: the batching trace.

@@ -1,4 +1,4 @@
-"""The table of batching rules, and the rules shared by families of primitives.
+"""The table of batching rules, and rules shared by families of primitives.
 
 A rule is called as ``rule(axis, args, dims, **params)`` with the parent trace current. ``dims[i]``
 is the batch dimension of ``args[i]``, or ``None`` if that operand is not batched. The rule returns
@@ -28,7 +28,7 @@ from ricci_ir import (
 )
 
 batch_rules: RuleTable = rule_table("batch")
-# Rules of primitives that refer to named axes: ``rule(**params)`` returns their names.
+# Rules of primitives that refer to named axes: ``rule(**params)`` returns the names.
 axis_name_rules: RuleTable = rule_table("axis_names", required=False)
 
 # Primitives that call Python functions, which may close over batched values: their rule is used
@@ -39,7 +39,7 @@ type BatchRule = Callable[..., tuple[Any, Any]]
 
 
 def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset[Hashable]:
-    """The named axes that an operation refers to, itself or in the jaxprs of its parameters.
+    """Return the named axes that an operation refers to, also in the jaxprs of its parameters.
 
     Args:
       primitive: the operation.
@@ -74,7 +74,7 @@ class Axis(NamedTuple):
       size: the number of examples.
       name: the name by which collectives refer to it, or ``None``.
       spmd_name: the mesh axis that it is sharded over, or ``None``.
-      sharding: how the type of an array of one number for each example is divided, if it is.
+      sharding: the sharding of the type of a vector along this axis, or ``None``.
     """
 
     size: int
@@ -83,22 +83,22 @@ class Axis(NamedTuple):
     sharding: TypeSharding | None = None
 
     def batched_aval(self, aval: ShapedArray, dim: int) -> ShapedArray:
-        """The type of batches of a type."""
+        """Return the type of batches of a type."""
         batched = aval.insert_dimension(dim, self.size)
-        return batched if self.sharding is None else self.divided_aval(batched, dim)
+        return batched if self.sharding is None else self.sharded_aval(batched, dim)
 
-    def divided_aval(self, aval: ShapedArray, dim: int) -> ShapedArray:
-        """A type of batches, with the batch dimension divided as ``sharding`` says."""
+    def sharded_aval(self, aval: ShapedArray, dim: int) -> ShapedArray:
+        """Return a type of batches with ``sharding`` along the batch dimension."""
         assert self.sharding is not None
-        found = aval.type_sharding
-        parts = ((),) * aval.ndim if found is None else found.parts
+        previous = aval.type_sharding
+        parts = ((),) * aval.ndim if previous is None else previous.parts
         parts = (*parts[:dim], *self.sharding.parts, *parts[dim + 1 :])
-        manual = () if found is None else found.manual
+        manual = () if previous is None else previous.manual
         return aval.with_sharding(make_type_sharding(self.sharding.mesh, parts, *manual))
 
 
 class ArrayOps:
-    """The operations that batching needs. They are primitives of ``lax``, which registers them."""
+    """The operations that batching uses: primitives of ``lax``, which registers them."""
 
     broadcast_in_dim: Callable[[ArrayLike, Shape, tuple[int, ...]], Array]
     transpose: Callable[[ArrayLike, tuple[int, ...]], Array]
@@ -119,7 +119,7 @@ class ArrayOps:
           broadcast_in_dim: ``broadcast_in_dim(x, shape, dims)``.
           transpose: ``transpose(x, permutation)``.
           sum_over: ``sum_over(x, dim)``.
-          as_typed: ``as_typed(x, aval)``, which moves a value as another type says.
+          as_typed: ``as_typed(x, aval)``, which reshards a value to the type ``aval``.
         """
         self.broadcast_in_dim = broadcast_in_dim
         self.transpose = transpose
@@ -131,17 +131,17 @@ array_ops: ArrayOps = ArrayOps()
 
 
 def shape_of(x: ArrayLike) -> Shape:
-    """The shape of an array, a tracer or a scalar."""
+    """Return the shape of an array, a tracer or a scalar."""
     return get_aval(x).shape
 
 
 def move_dim(x: ArrayLike, source: int, target: int) -> Array:
-    """Move a dimension of ``x``; returns ``x`` if the dimension is in place.
+    """Move a dimension of ``x``; return ``x`` unchanged if it is in place.
 
     Args:
       x: an array.
-      source: where the dimension is.
-      target: where it should be.
+      source: the position of the dimension.
+      target: its new position.
 
     Returns:
       An array.
@@ -167,7 +167,7 @@ def add_dim(x: ArrayLike, axis: Axis, dim: int) -> Array:
     Args:
       x: an array.
       axis: the mapped axis.
-      dim: where the new dimension is.
+      dim: the position of the new dimension.
 
     Returns:
       An array.
@@ -179,13 +179,13 @@ def add_dim(x: ArrayLike, axis: Axis, dim: int) -> Array:
       (3, 2)
     """
     batch = _repeated(x, axis.size, dim)
-    return batch if axis.sharding is None else divided(batch, axis, dim)
+    return batch if axis.sharding is None else sharded(batch, axis, dim)
 
 
-def divided(x: ArrayLike, axis: Axis, dim: int) -> Array:
-    """A batch, moved so that its batch dimension is divided as the axis is."""
+def sharded(x: ArrayLike, axis: Axis, dim: int) -> Array:
+    """Reshard a batch so that its batch dimension has the sharding of the axis."""
     aval = get_aval(x)
-    return array_ops.as_typed(x, axis.divided_aval(aval, dim))
+    return array_ops.as_typed(x, axis.sharded_aval(aval, dim))
 
 
 def _repeated(x: ArrayLike, size: int, dim: int) -> Array:
@@ -194,8 +194,8 @@ def _repeated(x: ArrayLike, size: int, dim: int) -> Array:
     new_shape = (*shape[:dim], size, *shape[dim:])
     if aval.dtype == float0:
         return np.zeros(new_shape, float0)  # pyright: ignore[reportReturnType]
-    kept = tuple(i for i in range(len(new_shape)) if i != dim)
-    return array_ops.broadcast_in_dim(x, new_shape, kept)
+    source_dims = tuple(i for i in range(len(new_shape)) if i != dim)
+    return array_ops.broadcast_in_dim(x, new_shape, source_dims)
 
 
 def moved_to(
@@ -206,7 +206,7 @@ def moved_to(
     Args:
       values: arrays.
       dims: the batch dimension of each, or ``None``.
-      target: where it should be.
+      target: the new batch dimension.
 
     Returns:
       The values, and their new batch dimensions: ``None`` for values that are not batched.
@@ -225,13 +225,13 @@ def moved_to(
 
 
 def batched_at(x: ArrayLike, dim: int | None, axis: Axis, target: int) -> Array:
-    """Move the batch dimension of ``x`` to ``target``; a value without one is repeated there.
+    """Move the batch dimension of ``x`` to ``target``; repeat a value without one there.
 
     Args:
       x: an array.
       dim: its batch dimension, or ``None``.
       axis: the mapped axis.
-      target: where the batch dimension should be.
+      target: the new batch dimension.
 
     Returns:
       An array.
@@ -275,7 +275,7 @@ def _elementwise_rule(primitive: Primitive) -> BatchRule:
 
 
 def _align(x: ArrayLike, shape: Shape, dim: int | None, rank: int) -> ArrayLike:
-    """``x`` with its batch dimension in front, and dimensions of size 1 up to ``rank`` others."""
+    """Move the batch dimension to the front, and add dimensions of size 1 up to ``rank``."""
     if dim is None:
         return _repeated(x, 1, 0) if shape else x
     if len(shape) == rank + 1:
@@ -299,5 +299,5 @@ def _leading_dims_rule(primitive: Primitive) -> BatchRule:
     return batch
 
 
-# For operations that already treat leading dimensions as a batch, such as a Cholesky decomposition.
+# For operations that treat leading dimensions as a batch, such as a Cholesky decomposition.
 leading_dims: derived = derived(_leading_dims_rule)

@@ -46,7 +46,6 @@ from ricci_pytree import (
 )
 
 from ._mapped_axes import check_axis, mapped_dims
-from ._own_classes import Arguments, Mapping, holds_own, is_spec, own_classes, read_arguments
 from ._references import MappedReference
 from ._rules import (
     Axis,
@@ -54,27 +53,35 @@ from ._rules import (
     batch_rules,
     batched_at,
     closing_primitives,
-    divided,
     named_axes,
+    sharded,
+)
+from ._vmappable import (
+    Arguments,
+    Mapping,
+    has_vmappable,
+    is_spec,
+    read_arguments,
+    vmappable_classes,
 )
 
 _unbatched: Cache[tuple[ShapedArray, int], ShapedArray] = Cache("types of examples", 4096)
 
 
 def unbatched_aval(aval: ShapedArray, dim: int) -> ShapedArray:
-    """The type of one example of a batch."""
+    """Return the type of one example of a batch."""
     key = (aval, dim)
-    found = _unbatched.entries.get(key)
-    if found is None:
-        found = _unbatched.add(key, aval.remove_dimension(dim))
-    return found
+    cached = _unbatched.entries.get(key)
+    if cached is None:
+        cached = _unbatched.add(key, aval.remove_dimension(dim))
+    return cached
 
 
 class BatchTracer(Tracer):
-    """A value that stands for one example of a batch.
+    """A tracer that represents one example of a batch.
 
     Args:
-      trace: the trace that it belongs to.
+      trace: its trace.
       value: the whole batch.
       dim: its batch dimension.
 
@@ -103,10 +110,10 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies operations to whole batches, in the parent trace.
+    """A trace that applies operations to whole batches, in the parent trace.
 
     Args:
-      parent: the trace that operations on batches are applied in.
+      parent: the trace in which operations on batches are applied.
       axis: the mapped axis.
     """
 
@@ -126,7 +133,7 @@ class BatchTrace(Trace):
     ) -> Any:
         """Apply the batching rule of a primitive, unless no operand is batched."""
         values, dims, batched = self.split(args)
-        if not batched and not self._concerned(primitive, params):
+        if not batched and not self._requires_rule(primitive, params):
             return self.parent.process(primitive, args, params)
         previous = context.trace
         context.trace = self.parent
@@ -139,7 +146,7 @@ class BatchTrace(Trace):
         return self.join(result, dim)
 
     def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
-        """The whole batches, their batch dimensions, and whether any operand is batched."""
+        """Return the whole batches, their batch dimensions, and whether any operand is batched."""
         values: list[ArrayLike] = []
         dims: list[int | None] = []
         batched = False
@@ -154,11 +161,11 @@ class BatchTrace(Trace):
         return values, dims, batched
 
     def join(self, value: ArrayLike, dim: int | None) -> ArrayLike:
-        """A tracer for one example of a batch; an unbatched value itself."""
+        """Return a tracer for one example of a batch; return an unbatched value unchanged."""
         return value if dim is None else BatchTracer(self, value, dim)
 
-    def _concerned(self, primitive: Primitive, params: dict[str, Any]) -> bool:
-        """Whether an operation without batched operands needs its rule all the same."""
+    def _requires_rule(self, primitive: Primitive, params: dict[str, Any]) -> bool:
+        """Whether the batching rule applies to an operation even without batched operands."""
         if primitive in closing_primitives:
             return True
         name = self.axis.name
@@ -166,9 +173,9 @@ class BatchTrace(Trace):
 
 
 class ResumedBatchTrace(BatchTrace):
-    """A batching trace on another parent, in which the values of an earlier one can be used.
+    """A batching trace on another parent that accepts the tracers of an earlier batching trace.
 
-    A function that closes over such values is called in it, when an outer trace calls the function.
+    It runs functions that close over such tracers and that an outer trace calls later.
     """
 
     __slots__ = ("earlier",)
@@ -183,17 +190,17 @@ class ResumedBatchTrace(BatchTrace):
         return other is self or other in self.earlier
 
     def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
-        """The whole batches, their batch dimensions, and whether any operand is batched."""
+        """Return the whole batches, their batch dimensions, and whether any operand is batched."""
         mine = [type(x) is BatchTracer and self.stands_for(x._trace) for x in args]
         values = [x.value if m else x for x, m in zip(args, mine, strict=True)]  # pyright: ignore
         dims = [x.dim if m else None for x, m in zip(args, mine, strict=True)]  # pyright: ignore
         return values, dims, any(mine)
 
 
-class _Divided(BatchTrace):
-    """A batching trace of an axis that the types of the mapped arguments divide over a mesh.
+class _Sharded(BatchTrace):
+    """A batching trace of an axis that is sharded in the types of the mapped arguments.
 
-    It keeps all batches divided so, which the types of batched programs rely on.
+    It reshards all batches accordingly, as the types of batched jaxprs require.
     """
 
     __slots__ = ()
@@ -204,13 +211,13 @@ class _Divided(BatchTrace):
             return value
         previous, context.trace = context.trace, self.parent
         try:
-            return BatchTracer(self, divided(value, self.axis, dim), dim)
+            return BatchTracer(self, sharded(value, self.axis, dim), dim)
         finally:
             context.trace = previous
 
 
-class _ResumedDivided(ResumedBatchTrace, _Divided):
-    """The two together."""
+class _ResumedSharded(ResumedBatchTrace, _Sharded):
+    """A resumed batching trace of a sharded axis."""
 
     __slots__ = ()
 
@@ -229,7 +236,7 @@ def batch_flat(
       axis: the mapped axis.
       args: the arguments.
       dims: the batch dimension of each argument, or ``None``.
-      earlier: a trace of the same axis, over whose values the function may close.
+      earlier: a trace of the same axis, over whose tracers the function may close.
 
     Returns:
       The results and their batch dimensions; ``None`` for a result that is not batched.
@@ -270,7 +277,7 @@ def batch_flat(
 def _trace_of(parent: Trace, axis: Axis, earlier: BatchTrace | None) -> BatchTrace:
     if axis.sharding is None:
         return BatchTrace(parent, axis) if earlier is None else ResumedBatchTrace(parent, earlier)
-    return _Divided(parent, axis) if earlier is None else _ResumedDivided(parent, earlier)
+    return _Sharded(parent, axis) if earlier is None else _ResumedSharded(parent, earlier)
 
 
 def batch_jaxpr(
@@ -279,10 +286,10 @@ def batch_jaxpr(
     dims: Sequence[int | None],
     out_dims: Sequence[int | None] | None = None,
 ) -> tuple[Jaxpr, list[int | None]]:
-    """The jaxpr that applies a jaxpr to batches, which keeps it (``Jaxpr.derived``).
+    """Return the jaxpr that applies a jaxpr to batches; cached on the jaxpr.
 
     Args:
-      jaxpr: the program for one example.
+      jaxpr: the jaxpr for one example.
       axis: the mapped axis.
       dims: the batch dimension of each argument, or ``None``.
       out_dims: the batch dimension that each result must have. ``None`` leaves it to the batching
@@ -300,35 +307,35 @@ def batch_jaxpr(
       ((3,), [0])
     """
     dims = tuple(dims)
-    wanted = tuple(out_dims) if out_dims is not None else (None,) * len(jaxpr.outvars)
-    key = ("batch", axis, dims, wanted)
-    return jaxpr.derived(key, lambda: _batch_jaxpr(jaxpr, axis, dims, wanted))
+    targets = tuple(out_dims) if out_dims is not None else (None,) * len(jaxpr.outvars)
+    key = ("batch", axis, dims, targets)
+    return jaxpr.derived(key, lambda: _batch_jaxpr(jaxpr, axis, dims, targets))
 
 
 def _batch_jaxpr(
     jaxpr: Jaxpr,
     axis: Axis,
     dims: tuple[int | None, ...],
-    wanted: tuple[int | None, ...],
+    targets: tuple[int | None, ...],
 ) -> tuple[Jaxpr, list[int | None]]:
-    found: list[int | None] = []
+    out_dims: list[int | None] = []
 
     def fun(*args: Array) -> list[ArrayLike]:
         run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
-        values, out_dims = batch_flat(run, axis, args, dims)
+        values, value_dims = batch_flat(run, axis, args, dims)
         results: list[ArrayLike] = []
-        for value, dim, target in zip(values, out_dims, wanted, strict=True):
+        for value, dim, target in zip(values, value_dims, targets, strict=True):
             if target is not None:
                 value, dim = batched_at(value, dim, axis, target), target
             results.append(value)
-            found.append(dim)
+            out_dims.append(dim)
         return results
 
     avals: list[AbstractValue] = [
         v.aval if dim is None else axis.batched_aval(v.aval, dim)
         for v, dim in zip(jaxpr.invars, dims, strict=True)
     ]
-    return trace_to_jaxpr(fun, avals, jaxpr.debug_info), found
+    return trace_to_jaxpr(fun, avals, jaxpr.debug_info), out_dims
 
 
 def vmap[**P, R](
@@ -360,9 +367,9 @@ def vmap[**P, R](
         ``out_axes`` is ``None``, instead of raising an error.
 
     Returns:
-      A function that takes arguments, and returns results, with one more axis: where ``fun``
-      returns an array of shape ``s``, it returns one of shape ``(size, *s)``, or with the axis
-      where ``out_axes`` says.
+      A function that takes arguments, and returns results, with one more axis: for an array of
+      shape ``s`` that ``fun`` returns, it returns one of shape ``(size, *s)``, or with the axis at
+      the position in ``out_axes``.
 
     Raises:
       ValueError: if the mapped axes differ in size, or ``in_axes`` does not fit the arguments.
@@ -395,7 +402,7 @@ def vmap[**P, R](
 
       Under a ``cond`` whose predicate differs between the examples both branches are computed, and
       a ``while_loop`` runs until the last example is done. A batch that does not fit into memory is
-      worked through in pieces by ``lax.map(f, xs, batch_size=...)``.
+      processed in chunks by ``lax.map(f, xs, batch_size=...)``.
 
     See also:
       ``lax.map``, ``jnp.vectorize``, ``shard_map``, ``custom_vmap``.
@@ -408,7 +415,7 @@ def vmap[**P, R](
             "vmap: in_axes must be an int, None, or a tuple with one entry for each positional "
             f"argument, got {in_axes!r}."
         )
-    has_own_size = not isinstance(axis_size, int | None)
+    has_vmappable_size = not isinstance(axis_size, int | None)
 
     @looks_like(fun)
     @api_boundary
@@ -418,9 +425,9 @@ def vmap[**P, R](
                 f"vmap: in_axes has {len(in_axes)} entries, but {len(args)} positional arguments "
                 "were passed. Give one entry for each, or an int for all."
             )
-        if has_own_size or (own_classes and holds_own((args, kwargs))):
+        if has_vmappable_size or (vmappable_classes and has_vmappable((args, kwargs))):
             options = axis_name, axis_size, spmd_axis_name, sum_match
-            return _with_own_classes(fun, args, kwargs, in_axes, out_axes, *options)
+            return _call_vmappable(fun, args, kwargs, in_axes, out_axes, *options)
         leaves, tree = tree_flatten((args, kwargs))
         if kwargs or isinstance(in_axes, tuple):
             try:
@@ -434,20 +441,20 @@ def vmap[**P, R](
         check_distinct("vmap", leaves, names)
         axis = Axis(size, axis_name, spmd_axis_name, _sharding_of(leaves, dims, spmd_axis_name))
         out_tree: Any = None  # flat_fun sets it
-        own: Mapping | None = None  # it sets this if values of registered classes are returned
+        mapping: Mapping | None = None  # set by flat_fun for results of registered classes
 
         def flat_fun(*flat: ArrayLike) -> list[ArrayLike]:
-            nonlocal out_tree, own
+            nonlocal out_tree, mapping
             flat_args, flat_kwargs = tree_unflatten(tree, flat)
             try:
                 result = fun(*flat_args, **flat_kwargs)  # pyright: ignore[reportCallIssue]
             except (TypeError, ValueError) as error:
-                _say_example(error, fun)
+                _note_vmap(error, fun)
                 raise
-            if own_classes and holds_own(result):
-                given = Arguments(leaves, tree, dims, leaves, dims, size)
-                own = Mapping(given, axis_size, _placing(axis, sum_match))
-                own.collect(result, out_axes)
+            if vmappable_classes and has_vmappable(result):
+                arguments = Arguments(leaves, tree, dims, leaves, dims, size)
+                mapping = Mapping(arguments, axis_size, _placement(axis, sum_match))
+                mapping.collect(result, out_axes)
                 return []
             out_leaves, out_tree = tree_flatten(result)
             for leaf in out_leaves:
@@ -455,8 +462,8 @@ def vmap[**P, R](
             return out_leaves
 
         values, out_dims = batch_flat(flat_fun, axis, leaves, dims)
-        if own is not None:
-            return own.result
+        if mapping is not None:
+            return mapping.result
         if isinstance(out_axes, int):
             targets = [out_axes] * len(values)
         else:
@@ -474,27 +481,27 @@ def vmap[**P, R](
 
 
 def _with_names(error: ValueError, fun: Callable[..., Any]) -> ValueError:
-    """The error of ``in_axes`` that does not fit ``(args, kwargs)``, in the words of the user."""
+    """Replace paths into ``(args, kwargs)`` in an error about ``in_axes`` by argument names."""
     signature = read_signature(fun)
     names = [] if signature is None else list(signature.parameters)
 
-    def name(found: re.Match[str]) -> str:
-        position = int(found[1])
+    def name(match: re.Match[str]) -> str:
+        position = int(match[1])
         return f"argument {names[position] if position < len(names) else position}"
 
     text = str(error).replace("in_axes[0]", "in_axes")
     return ValueError(re.sub(r"\bvalue\[0\]\[(\d+)\]", name, text))
 
 
-def _say_example(error: Exception, fun: Callable[..., Any]) -> None:
-    """Note on an error about shapes which function they are in, and that they are of an example."""
-    said = any("under vmap" in note for note in getattr(error, "__notes__", ()))
-    if not said and str(error).endswith(error_link("shapes")):
+def _note_vmap(error: Exception, fun: Callable[..., Any]) -> None:
+    """Add a note to an error about shapes: these are the shapes of one example of a vmap."""
+    noted = any("under vmap" in note for note in getattr(error, "__notes__", ()))
+    if not noted and str(error).endswith(error_link("shapes")):
         name = getattr(fun, "__name__", type(fun).__name__)
         error.add_note(f"In {name}, under vmap: the shapes are those of one example.")
 
 
-def _with_own_classes(
+def _call_vmappable(
     fun: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -505,24 +512,24 @@ def _with_own_classes(
     spmd_axis_name: Any,
     sum_match: bool,
 ) -> Any:
-    """A call of a mapped function, where values of registered classes may be mapped over."""
-    given = read_arguments(args, kwargs, in_axes, axis_size)
-    sharding = _sharding_of(given.arrays, given.dims, spmd_axis_name)
-    axis = Axis(given.size, axis_name, spmd_axis_name, sharding)
-    mapping = Mapping(given, axis_size, _placing(axis, sum_match))
+    """Call a mapped function on arguments that may be of registered classes."""
+    arguments = read_arguments(args, kwargs, in_axes, axis_size)
+    sharding = _sharding_of(arguments.arrays, arguments.dims, spmd_axis_name)
+    axis = Axis(arguments.size, axis_name, spmd_axis_name, sharding)
+    mapping = Mapping(arguments, axis_size, _placement(axis, sum_match))
 
     def flat_fun(*arrays: ArrayLike) -> list[ArrayLike]:
         mapping.run(fun, arrays, out_axes)
         return []
 
-    batch_flat(flat_fun, axis, given.arrays, given.dims)
+    batch_flat(flat_fun, axis, arguments.arrays, arguments.dims)
     return mapping.result
 
 
-def _placing(
+def _placement(
     axis: Axis, sum_match: bool
 ) -> Callable[[ArrayLike, int | None, int | None], ArrayLike]:
-    """A function that places the arrays inside of values of registered classes."""
+    """Return a function that moves the batch dimension of arrays in registered classes."""
 
     def place(value: ArrayLike, dim: int | None, target: int | None) -> ArrayLike:
         if sum_match and target is None and dim is not None:
@@ -535,10 +542,10 @@ def _placing(
 def _sharding_of(
     leaves: Sequence[ArrayLike], dims: Sequence[int | None], spmd_name: Hashable
 ) -> TypeSharding | None:
-    """How the types of the mapped arguments divide the mapped axis; ``None`` if they do not.
+    """Return the sharding of the mapped axis in the types of the mapped arguments, or ``None``.
 
     Raises:
-      ValueError: if they divide it in different ways, or otherwise than ``spmd_axis_name``.
+      ValueError: if their shardings differ, or are not along ``spmd_axis_name``.
     """
     types = [get_aval(x).type_sharding for x, d in zip(leaves, dims, strict=True) if d is not None]
     if not any(types):  # the usual case
@@ -546,32 +553,32 @@ def _sharding_of(
     meshes = {t.mesh for t in types if t is not None and t.is_divided}
     if not meshes:
         return None
-    found = dict.fromkeys(
+    axis_parts = dict.fromkeys(
         () if t is None else t.parts[d]
         for t, d in zip(types, (d for d in dims if d is not None), strict=True)
     )
-    if len(found) > 1:
-        ways = " and ".join(", ".join(map(str, part)) or "None" for part in found)
+    if len(axis_parts) > 1:
+        shown = " and ".join(", ".join(map(str, part)) or "None" for part in axis_parts)
         raise ValueError(
             "vmap: the mapped away dimension of all arguments should be sharded the same, but it "
-            f"is divided over {ways}. Move an argument with jax.sharding.reshard, or map one "
+            f"is sharded over {shown}. Move an argument with jax.sharding.reshard, or map one "
             "dimension less."
         )
-    (part,) = found
+    (part,) = axis_parts
     if not part:
         return None
     names = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
     if spmd_name is not None and names != part:
         raise ValueError(
-            f"vmap: spmd_axis_name={spmd_name!r}, but the types of the arguments divide the mapped "
-            f"dimension over {', '.join(map(str, part))}, which says it already. Leave out "
+            f"vmap: spmd_axis_name={spmd_name!r}, but in the types of the arguments the mapped "
+            f"dimension is sharded over {', '.join(map(str, part))} already. Leave out "
             "spmd_axis_name."
         )
     return make_type_sharding(meshes.pop(), (part,))
 
 
 def _output_paths(tree: PyTreeDef) -> list[str]:
-    """The name of each leaf of the result in messages."""
+    """Return the name of each leaf of the result, for messages."""
     leaves = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))[0]
     return [f"output{keystr(path)}" for path, _ in leaves]
 
@@ -584,7 +591,7 @@ def _place(
     i: int,
     outputs: Callable[[], list[str]],
 ) -> ArrayLike:
-    """Result ``i`` with its batch dimension at ``target``."""
+    """Move the batch dimension of result ``i`` to ``target``."""
     if target is None:
         if dim is None:
             return value

@@ -1,8 +1,8 @@
-"""``vmap`` over values of classes that are no arrays: the protocol by which these take part.
+"""``register_vmappable``: ``vmap`` over user-defined container classes.
 
-A class says how an example is taken out of a batch, and how a batch is made of what the function
-returned for an example. Both are functions of the class's author. They are given a function
-(``cont``) that does the same for the arrays inside.
+The author of a class registers two functions: one takes an example out of a batch, the other makes
+a batch of the function's result for an example. Both receive a function (``cont``) that does the
+same for the arrays inside.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +25,8 @@ from ricci_pytree import (
 from ._mapped_axes import check_axis, mapped_dims
 
 
-class OwnClass:
-    """What ``register_vmappable`` was given for a class of values."""
+class VmappableClass:
+    """The arguments of ``register_vmappable`` for a class of values."""
 
     __slots__ = ("axis_size_type", "from_elt", "make_iota", "spec_type", "to_elt")
 
@@ -45,7 +45,7 @@ class OwnClass:
         self.make_iota: Callable[..., Any] | None = make_iota
 
 
-own_classes: dict[type, OwnClass] = {}
+vmappable_classes: dict[type, VmappableClass] = {}
 
 
 def register_vmappable(
@@ -58,22 +58,22 @@ def register_vmappable(
 ) -> None:
     """Have ``vmap`` map over values of a class, which need not be pytrees of arrays.
 
-    If the class is a pytree, its arrays say the size of an axis that is mapped by an ``int``. Else
-    another argument has a mapped axis, or ``axis_size`` is given. What was registered for the class
-    before is replaced.
+    If the class is a pytree, the size of an axis mapped by an ``int`` is that of its arrays. Else
+    another argument must have a mapped axis, or ``axis_size`` be passed. An earlier registration of
+    the class is replaced.
 
     Args:
       data_type: the class of the values.
-      spec_type: the class of what ``in_axes`` and ``out_axes`` have for such values, such as
-        ``int``; they may have an ``int`` or ``None`` anyway.
+      spec_type: the class of entries of ``in_axes`` and ``out_axes`` for such values, such as
+        ``int``; an ``int`` or ``None`` is always allowed.
       axis_size_type: the class of ``axis_size``: ``int``, or one with ``__index__``.
-      to_elt: ``to_elt(cont, example_index, batch, spec)`` returns what the function is called with
-        for an example. ``cont(x, axis)`` gives one example of an array or of a value of a
-        registered class; ``example_index()`` gives the number of the example.
-      from_elt: ``from_elt(cont, axis_size, element, spec)`` makes a batch of what the function has
-        returned for an example. ``cont(axis_size, x, axis)`` gives the batch of an array.
-      make_iota: ``make_iota(axis_size)`` gives the numbers of the examples, an array or a value of
-        a registered class; ``None`` for an array of integers.
+      to_elt: ``to_elt(cont, example_index, batch, spec)`` returns the function's argument for an
+        example. ``cont(x, axis)`` returns one example of an array or of a value of a registered
+        class; ``example_index()`` returns the index of the example.
+      from_elt: ``from_elt(cont, axis_size, element, spec)`` makes a batch of the function's result
+        for an example. ``cont(axis_size, x, axis)`` returns the batch of an array.
+      make_iota: ``make_iota(axis_size)`` returns the indices of the examples, an array or a value
+        of a registered class; ``None`` for an array of integers.
 
     Example:
       >>> import numpy as np
@@ -89,7 +89,9 @@ def register_vmappable(
       (2, 3)
       >>> unregister_vmappable(Pair)
     """
-    own_classes[data_type] = OwnClass(spec_type, axis_size_type, to_elt, from_elt, make_iota)
+    vmappable_classes[data_type] = VmappableClass(
+        spec_type, axis_size_type, to_elt, from_elt, make_iota
+    )
 
 
 def unregister_vmappable(data_type: type) -> None:
@@ -105,26 +107,26 @@ def unregister_vmappable(data_type: type) -> None:
       >>> register_vmappable(Pair, int, int, lambda *args: None, lambda *args: None, None)
       >>> unregister_vmappable(Pair)
     """
-    own_classes.pop(data_type, None)
+    vmappable_classes.pop(data_type, None)
 
 
-def is_own(x: object) -> bool:
+def is_vmappable(x: object) -> bool:
     """Whether a value is of a registered class."""
-    return type(x) in own_classes
+    return type(x) in vmappable_classes
 
 
-def holds_own(tree: object) -> bool:
-    """Whether there are values of registered classes in a pytree."""
-    return bool(own_classes) and any(map(is_own, tree_leaves(tree, is_own)))
+def has_vmappable(tree: object) -> bool:
+    """Whether a pytree contains values of registered classes."""
+    return bool(vmappable_classes) and any(map(is_vmappable, tree_leaves(tree, is_vmappable)))
 
 
 def is_spec(x: object) -> bool:
-    """Whether a value says by its class how to map over values of a registered class.
+    """Whether a value is a spec, an axes entry, of a registered class.
 
     An integer is an axis of arrays as well, also for a class that takes integers.
     """
     return not isinstance(x, int) and any(
-        isinstance(x, own.spec_type) for own in own_classes.values()
+        isinstance(x, entry.spec_type) for entry in vmappable_classes.values()
     )
 
 
@@ -133,14 +135,14 @@ def _is_axis(x: object) -> bool:
 
 
 def plain_size(axis_size: Any) -> Any:
-    """The size of the mapped axis as an integer; ``None`` if it is not given.
+    """Return the size of the mapped axis as an integer, or ``None`` if it was not passed.
 
     Raises:
-      TypeError: if it is of a registered class that is no integer.
+      TypeError: if it is of a registered class without ``__index__``.
     """
     if axis_size is None or isinstance(axis_size, int):
         return axis_size
-    if any(isinstance(axis_size, own.axis_size_type) for own in own_classes.values()):
+    if any(isinstance(axis_size, c.axis_size_type) for c in vmappable_classes.values()):
         try:
             return index(axis_size)
         except TypeError:
@@ -156,7 +158,7 @@ class Arguments:
 
     Attributes:
       leaves, tree: all of them.
-      specs: for each leaf, what ``in_axes`` has for it.
+      specs: for each leaf, its entry of ``in_axes``.
       arrays: the leaves that are arrays.
       dims: the mapped dimension of each of these.
       size: the size of the mapped axis.
@@ -184,19 +186,19 @@ class Arguments:
 def read_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any, axis_size: Any
 ) -> Arguments:
-    """The arguments of a call of a mapped function.
+    """Flatten the arguments of a call of a mapped function.
 
     Raises:
       ValueError, TypeError: see ``mapped_dims``.
     """
-    leaves, tree = tree_flatten((args, kwargs), is_own)
+    leaves, tree = tree_flatten((args, kwargs), is_vmappable)
     axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
     specs = flatten_prefix("vmap in_axes", tree, (axes, 0), _is_axis)
-    plain = [i for i, leaf in enumerate(leaves) if not is_own(leaf)]
+    plain = [i for i, leaf in enumerate(leaves) if not is_vmappable(leaf)]
 
     def names() -> list[str]:
-        found = tree_flatten_with_path((args, kwargs), is_own)[0]
-        return [keystr(found[i][0]) for i in plain]
+        paths = tree_flatten_with_path((args, kwargs), is_vmappable)[0]
+        return [keystr(paths[i][0]) for i in plain]
 
     arrays, axes = [leaves[i] for i in plain], [specs[i] for i in plain]
     size = plain_size(axis_size)
@@ -207,14 +209,14 @@ def read_arguments(
 
 
 def _size_inside(leaves: Sequence[Any], specs: Sequence[Any]) -> int | None:
-    """The size of the mapped axis of values of registered classes that are pytrees of arrays.
+    """Return the size of the mapped axis in values of registered classes that are pytrees.
 
-    An array of size 1 along it may belong to every example.
+    An array of size 1 along it may be shared by all examples.
     """
     sizes = [
         shape[spec]
         for leaf, spec in zip(leaves, specs, strict=True)
-        if is_own(leaf) and isinstance(spec, int)
+        if is_vmappable(leaf) and isinstance(spec, int)
         for shape in (getattr(x, "shape", ()) for x in tree_leaves(leaf) if x is not leaf)
         if -len(shape) <= spec < len(shape)
     ]
@@ -222,33 +224,33 @@ def _size_inside(leaves: Sequence[Any], specs: Sequence[Any]) -> int | None:
 
 
 class Mapping:
-    """Takes examples out of batches, and makes batches of results, while a function is mapped.
+    """A call of a mapped function: takes examples out of batches, and makes batches of results.
 
     Args:
-      given: the arguments.
-      axis_size: the size of the mapped axis as the user gave it.
+      arguments: the arguments.
+      axis_size: the size of the mapped axis as the user passed it.
       place: ``place(value, dim, axis)`` moves the batch dimension of an array.
 
     Attributes:
-      result: what the mapped function returns, once ``run`` has been called.
+      result: the result of the mapped function, set by ``run``.
     """
 
-    __slots__ = ("axis_size", "given", "place", "result", "trace")
+    __slots__ = ("arguments", "axis_size", "place", "result", "trace")
 
     def __init__(
         self,
-        given: Arguments,
+        arguments: Arguments,
         axis_size: Any,
         place: Callable[[ArrayLike, int | None, int | None], ArrayLike],
     ):
-        self.given = given
-        self.axis_size: Any = given.size if axis_size is None else axis_size
+        self.arguments = arguments
+        self.axis_size: Any = arguments.size if axis_size is None else axis_size
         self.place = place
-        self.trace: Any = None  # the trace that maps, once it is there
+        self.trace: Any = None  # the batching trace, set when the function runs
         self.result: Any = None
 
     def run(self, fun: Callable[..., Any], arrays: Sequence[ArrayLike], out_axes: Any) -> None:
-        """Call the function on an example, in the trace that maps, and keep what it returns.
+        """Call the function on an example, in the batching trace, and store its result.
 
         Args:
           fun: the function.
@@ -256,18 +258,18 @@ class Mapping:
           out_axes: see ``vmap``.
         """
         self.trace = context.trace
-        given, rest = self.given, iter(arrays)
+        batch, remaining = self.arguments, iter(arrays)
         elements = [
-            self.element(leaf, spec) if is_own(leaf) else next(rest)
-            for leaf, spec in zip(given.leaves, given.specs, strict=True)
+            self.element(leaf, spec) if is_vmappable(leaf) else next(remaining)
+            for leaf, spec in zip(batch.leaves, batch.specs, strict=True)
         ]
-        args, kwargs = tree_unflatten(given.tree, elements)
+        args, kwargs = tree_unflatten(batch.tree, elements)
         self.collect(fun(*args, **kwargs), out_axes)
 
     def collect(self, result: object, out_axes: object) -> None:
-        """Make batches of what the function has returned, in the trace that maps."""
+        """Make batches of the function's result, in the batching trace."""
         self.trace = context.trace
-        leaves, tree = tree_flatten(result, is_own)
+        leaves, tree = tree_flatten(result, is_vmappable)
         targets = flatten_prefix("vmap out_axes", tree, out_axes, _is_axis)
         with set_trace(self.trace.parent):
             batches = [
@@ -277,47 +279,47 @@ class Mapping:
         self.result = tree_unflatten(tree, batches)
 
     def element(self, x: Any, spec: Any) -> Any:
-        """One example of a batch.
+        """Return one example of a batch.
 
         Raises:
           ValueError: if the batch is of another size, or has no such axis.
         """
-        own = own_classes.get(type(x))
-        if own is not None:
-            return own.to_elt(self.element, self.example_index, x, spec)
+        entry = vmappable_classes.get(type(x))
+        if entry is not None:
+            return entry.to_elt(self.element, self.example_index, x, spec)
         if spec is None:
             return x
         check_axis("vmap: in_axes", spec)
         shape = get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
-        if not -len(shape) <= spec < len(shape) or shape[spec] != self.given.size:
+        if not -len(shape) <= spec < len(shape) or shape[spec] != self.arguments.size:
             raise ValueError(
-                f"vmap: the mapped axis has the size {self.given.size}, but a batch of shape "
+                f"vmap: the mapped axis has the size {self.arguments.size}, but a batch of shape "
                 f"{shape} is mapped over its axis {spec}. Make the sizes equal, or map another "
                 "axis."
             )
         return self.trace.join(x, spec % len(shape))
 
     def example_index(self) -> Any:
-        """The number of the example."""
-        for own in own_classes.values():
-            if own.make_iota is not None and isinstance(self.axis_size, own.axis_size_type):
-                return self.element(own.make_iota(self.axis_size), 0)
-        return self.element(np.arange(self.given.size, dtype=np.int32), 0)
+        """Return the index of the example."""
+        for entry in vmappable_classes.values():
+            if entry.make_iota is not None and isinstance(self.axis_size, entry.axis_size_type):
+                return self.element(entry.make_iota(self.axis_size), 0)
+        return self.element(np.arange(self.arguments.size, dtype=np.int32), 0)
 
     def batch(self, axis_size: Any, x: Any, spec: Any) -> Any:
-        """A batch of what the function has returned for an example.
+        """Make a batch of the function's result for an example.
 
         Raises:
-          ValueError: if the axis does not fit.
+          ValueError: if ``spec`` is not an axis of the batch.
         """
-        own = own_classes.get(type(x))
-        if own is not None:
-            return own.from_elt(self.batch, axis_size, x, spec)
-        get_aval(x)  # raises an error for what is no array
+        entry = vmappable_classes.get(type(x))
+        if entry is not None:
+            return entry.from_elt(self.batch, axis_size, x, spec)
+        get_aval(x)  # raises an error unless it is an array
         if is_spec(spec):
             raise ValueError(
                 f"vmap: out_axes has {spec!r} for an array. That is for values of a registered "
-                "class: give an axis, or return such a value."
+                "class: pass an axis, or return such a value."
             )
         (value,), (dim,), _ = self.trace.split([x])
         return self.place(value, dim, spec)
