@@ -71,7 +71,7 @@ CEILINGS = {
     "ricci": Ceiling(45, 27, 6),
     "scipy": Ceiling(0, 0, 0),
     "sparse": Ceiling(0, 0, 0),
-    "stablehlo": Ceiling(10, 37, 4),
+    "stablehlo": Ceiling(0, 0, 0),
     "storage": Ceiling(0, 0, 0),
     "testing": Ceiling(0, 0, 0),
     "xla": Ceiling(159, 287, 10),

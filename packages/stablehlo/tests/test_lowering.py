@@ -18,7 +18,7 @@ def trace(fun, *avals):
     return ir.trace_to_jaxpr(fun, avals or (X,))
 
 
-def test_a_module(toy):
+def test_text_of_a_module(toy):
     assert sh.lower_jaxpr(trace(lambda x: [toy.mul(toy.sin(x), x)]), "f") == (
         "module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {\n"
         "  func.func public @main(%arg0: tensor<3xf32>) -> tensor<3xf32> {\n"
@@ -57,7 +57,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_text_computes_the_jaxpr(toy, run, name):
+def test_the_compiled_module_computes_the_jaxpr(toy, run, name):
     make, expected = PROGRAMS[name]
     results = run(sh.lower_jaxpr(make(toy), "f"), VALUE)
     assert len(results) == len(expected(VALUE))
@@ -73,12 +73,12 @@ def test_constants_become_leading_arguments(toy, run):
     np.testing.assert_array_equal(run(text, constant, VALUE)[0], VALUE * constant)
 
 
-def test_a_literal_used_often_is_one_constant(toy):
+def test_a_literal_is_written_once(toy):
     text = sh.lower_jaxpr(trace(lambda x: [toy.mul(toy.mul(x, 2.0), 2.0), toy.mul(x, 3.0)]), "f")
     assert text.count("stablehlo.constant") == 2
 
 
-def test_a_program_called_often_is_one_function(toy):
+def test_a_jaxpr_called_twice_is_one_function(toy):
     inner = trace(lambda x: [toy.sin(x)])
     other = trace(lambda x: [toy.mul(x, x)])
 
@@ -92,7 +92,7 @@ def test_a_program_called_often_is_one_function(toy):
     assert text.count("call @g(") == 2 and text.count("call @g_0(") == 1
 
 
-def test_programs_that_live_only_while_lowering_are_not_confused(toy, run):
+def test_functions_are_cached_by_jaxpr_not_by_its_id(toy, run):
     def rule(x, n):
         inner = trace(lambda y: [toy.mul(y, float(n))])
         (result,) = toy.call(inner, x, name="g")
@@ -133,13 +133,13 @@ def test_a_module_is_named_as_in_jax(name, symbol):
 
 
 @pytest.mark.parametrize("name", ["main", "<lambda>", "größe", "", "a.b c", "3"])
-def test_a_program_may_have_any_name(toy, run, name):
+def test_names_of_any_characters_become_valid_symbols(toy, run, name):
     jaxpr = trace(lambda x: toy.call(trace(lambda y: [toy.sin(y)]), x, name=name))
     (result,) = run(sh.lower_jaxpr(jaxpr, name), VALUE)
     np.testing.assert_allclose(result, np.sin(VALUE), rtol=1e-6)
 
 
-def test_donation(toy, run):
+def test_aliases_and_donors_become_attributes(toy, run):
     jaxpr = trace(lambda x, y: [toy.sin(y), x], X, X)
     text = sh.lower_jaxpr(jaxpr, "f", aliases={1: 0}, donors=[0])
     assert "%arg0: tensor<3xf32> {jax.buffer_donor = true}" in text
@@ -147,7 +147,7 @@ def test_donation(toy, run):
     assert len(run(text, VALUE, VALUE)) == 2
 
 
-def test_argument_and_result_attributes(toy, run):
+def test_argument_and_result_attributes_are_written(toy, run):
     text = sh.lower_jaxpr(
         trace(lambda x: [toy.sin(x), x]),
         "f",
@@ -159,7 +159,7 @@ def test_argument_and_result_attributes(toy, run):
     assert len(run(text, VALUE)) == 2
 
 
-def test_how_many_devices_run_the_module(toy):
+def test_replicas_and_partitions_become_module_attributes(toy):
     text = sh.lower_jaxpr(trace(lambda x: [x]), "f", num_replicas=2, num_partitions=4)
     assert "{mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 2 : i32}" in text
 
@@ -173,13 +173,13 @@ def _sum_lower(ctx, x):
     ]
 
 
-def test_regions(toy, run):
+def test_a_region_is_written_with_its_block_arguments(toy, run):
     p = toy.primitive("sum", lambda x: x.update(shape=()), _sum_lower)
     (result,) = run(sh.lower_jaxpr(trace(lambda x: [p.bind(x)]), "f"), VALUE)
     np.testing.assert_allclose(result, VALUE.sum())
 
 
-def test_generic_operations_of_several_results(toy, run):
+def test_generic_operations_have_several_results(toy, run):
     def lower(ctx, x, y):
         body = ctx.region(
             [SCALAR, SCALAR, SCALAR, SCALAR],
@@ -198,7 +198,7 @@ def test_generic_operations_of_several_results(toy, run):
     np.testing.assert_array_equal(results[1], VALUE[[1, 2, 0]])
 
 
-def test_custom_calls_carry_their_convention(toy):
+def test_custom_calls_have_their_api_version(toy):
     def lower(ctx, x):
         return ctx.custom_call(
             "my_kernel",
@@ -224,13 +224,13 @@ def test_custom_calls_carry_their_convention(toy):
         assert part in text
 
 
-def test_a_primitive_without_a_rule_says_so():
+def test_a_primitive_without_a_rule_raises():
     p = ir.Primitive("p", lambda x: x)
     with pytest.raises(NotImplementedError, match="'p' has no lower rule"):
         sh.lower_jaxpr(trace(lambda x: [p.bind(x)]), "f")
 
 
-def test_an_unsupported_rule_gives_its_reason(toy):
+def test_unsupported_rules_raise_with_their_reason(toy):
     p = toy.primitive("p", lambda x: x, ir.unsupported("p is for eyes only"))
     with pytest.raises(NotImplementedError, match="lower of p: p is for eyes only"):
         sh.lower_jaxpr(trace(lambda x: [p.bind(x)]), "f")
@@ -249,7 +249,7 @@ def test_locations_name_primitives_and_scopes(toy):
     assert sh.without_locations(text) == sh.lower_jaxpr(jaxpr, "f")
 
 
-def test_constants_can_be_part_of_the_text(toy):
+def test_embed_constants_writes_constants_into_the_text(toy):
     constant = np.arange(3, dtype=np.float32)
     jaxpr = trace(lambda x: [toy.mul(x, constant)])
     text = sh.lower_jaxpr(jaxpr, "f", kind="xla_computation", embed_constants=True)
@@ -257,7 +257,7 @@ def test_constants_can_be_part_of_the_text(toy):
     assert ("%arg1" in text, "dense<" in text) == (False, True)
 
 
-def test_locations_hold_the_line_of_the_users_code(toy):
+def test_source_locations_have_the_line_of_the_users_code(toy):
     shared = ir.trace_to_jaxpr(lambda x: [toy.square(x)], [X], origin=ir.no_origin)
     call = toy.primitive(
         "shared",
@@ -283,7 +283,7 @@ def test_locations_hold_the_line_of_the_users_code(toy):
     assert "call @" not in text
 
 
-def test_locations_of_arguments_are_left_out_of_the_plain_text(toy):
+def test_without_locations_removes_locations_of_arguments(toy):
     jaxpr = trace(lambda x: [toy.sin(x)])
     text = sh.lower_jaxpr(jaxpr, "f", locations="sources", arg_names=["x"])
     assert sh.without_locations(text) == sh.lower_jaxpr(jaxpr, "f")

@@ -30,7 +30,7 @@ def dtype(name):
 
 
 @pytest.mark.parametrize(("name", "spelling"), SPELLINGS.items())
-def test_types(name, spelling):
+def test_tensor_type(name, spelling):
     assert sh.element_type(dtype(name)) == spelling
     assert sh.tensor_type(ir.ShapedArray((2, 3), dtype(name))) == f"tensor<2x3x{spelling}>"
     assert sh.tensor_type(ir.ShapedArray((), dtype(name), True)) == f"tensor<{spelling}>"
@@ -68,7 +68,7 @@ SCALARS = [
 
 
 @pytest.mark.parametrize(("value", "text"), SCALARS, ids=lambda x: repr(x)[:24])
-def test_scalars(value, text):
+def test_scalar_literal(value, text):
     assert sh.scalar_literal(value) == text
 
 
@@ -85,13 +85,13 @@ ARRAYS = [
 
 
 @pytest.mark.parametrize(("array", "text"), ARRAYS, ids=lambda x: repr(x)[:24])
-def test_arrays(array, text):
+def test_dense(array, text):
     assert sh.dense(array) == text
 
 
 @pytest.mark.parametrize("size", [1, 2, 4095, 4096, 4097, 8192, 8200])
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex128"])
-def test_equal_elements(size, dtype):
+def test_is_splat_of_equal_elements(size, dtype):
     array = np.ones(size, dtype)
     assert sh.is_splat(array) and sh.is_splat(np.stack([array] * 2).T)
     for i in {0, size // 2, size - 1} if size > 1 else ():
@@ -100,7 +100,7 @@ def test_equal_elements(size, dtype):
         assert not sh.is_splat(other) and not sh.is_splat(np.stack([other] * 2).T)
 
 
-def test_elements_are_compared_by_their_bits():
+def test_is_splat_compares_bits():
     assert sh.is_splat(np.full(9, np.nan)) and not sh.is_splat(np.array([0.0, -0.0]))
     assert sh.is_splat(np.float32(1)[...]) and not sh.is_splat(np.zeros((0, 2)))
 
@@ -113,7 +113,7 @@ def test_elements_are_compared_by_their_bits():
         ("é\n", '"\\C3\\A9\\0A"'),
     ],
 )
-def test_strings(text, escaped):
+def test_string_escapes(text, escaped):
     assert sh.string(text) == escaped
 
 
@@ -121,7 +121,7 @@ def test_strings(text, escaped):
     ("values", "array", "bracketed"),
     [((), "array<i64>", "[]"), ((1, 2), "array<i64: 1, 2>", "[1, 2]")],
 )
-def test_lists(values, array, bracketed):
+def test_int_array_and_int_list(values, array, bracketed):
     assert (sh.int_array(values), sh.int_list(values)) == (array, bracketed)
 
 
@@ -148,7 +148,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda x: f"{x.dtype}{list(x.shape)}")
-def test_what_is_written_is_what_runs(run, value):
+def test_compiled_constants_have_the_written_values(run, value):
     value = np.asarray(value)
     kind = sh.tensor_type(ir.ShapedArray(value.shape, value.dtype))
     text = (

@@ -1,4 +1,4 @@
-"""StableHLO: lowering jaxprs to its text, and the tools with which primitives' rules write it."""
+"""StableHLO: lower jaxprs to its text, and write operations in lowering rules."""
 
 from ._attributes import attribute as attribute
 from ._batched_calls import batch_annotations as batch_annotations
@@ -6,7 +6,13 @@ from ._batched_calls import batch_partitionable as batch_partitionable
 from ._callbacks import host_call as host_call
 from ._combining import combining_region as combining_region
 from ._custom_calls import custom_call_attributes as custom_call_attributes
-from ._divisions import parts_text as parts_text
+from ._dynamic_shapes import write_broadcast as write_broadcast
+from ._dynamic_shapes import write_dynamic_slice as write_dynamic_slice
+from ._dynamic_shapes import write_gather as write_gather
+from ._dynamic_shapes import write_iota as write_iota
+from ._dynamic_shapes import write_pad as write_pad
+from ._dynamic_shapes import write_reshape as write_reshape
+from ._dynamic_shapes import write_slice as write_slice
 from ._extension import TracedRule as TracedRule
 from ._extension import lower_fun as lower_fun
 from ._extension import mlir_rules as mlir_rules
@@ -17,6 +23,10 @@ from ._locations import operation_name as operation_name
 from ._locations import without_locations as without_locations
 from ._lower_jaxpr import lower_jaxpr as lower_jaxpr
 from ._lowering import Lowering as Lowering
+from ._manual_axes import axes_left as axes_left
+from ._manual_axes import mesh_position as mesh_position
+from ._manual_axes import on_each_device as on_each_device
+from ._manual_axes import once_along as once_along
 from ._metadata import Metadata as Metadata
 from ._metadata import annotate_value as annotate_value
 from ._metadata import merged_metadata as merged_metadata
@@ -26,17 +36,7 @@ from ._ordering import ordered_among as ordered_among
 from ._ordering import thread_tokens as thread_tokens
 from ._ordering import tokens_at as tokens_at
 from ._ordering import with_tokens as with_tokens
-from ._partly_manual import axes_left as axes_left
-from ._partly_manual import mesh_position as mesh_position
-from ._partly_manual import on_each_device as on_each_device
-from ._partly_manual import once_along as once_along
-from ._shaped import write_broadcast as write_broadcast
-from ._shaped import write_dynamic_slice as write_dynamic_slice
-from ._shaped import write_gather as write_gather
-from ._shaped import write_iota as write_iota
-from ._shaped import write_pad as write_pad
-from ._shaped import write_reshape as write_reshape
-from ._shaped import write_slice as write_slice
+from ._sdy_sharding import parts_text as parts_text
 from ._types import dense as dense
 from ._types import element_type as element_type
 from ._types import int_array as int_array

@@ -1,4 +1,4 @@
-"""The text of attributes that are given as Python or NumPy values."""
+"""The MLIR text of attributes with Python or NumPy values."""
 
 import re
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def attribute_name(name: str) -> str:
-    """A name as dictionaries of attributes have it: bare where MLIR reads that, else quoted."""
+    """Return an attribute's name, quoted unless it is a bare MLIR identifier."""
     return name if re.fullmatch(_BARE, name) else string(name)
 
 
 def attribute(value: object) -> str:
-    """The text of an attribute.
+    """Return the text of an attribute.
 
-    A Python number is an ``i64`` or an ``f64``, a NumPy scalar has its own dtype, an array is
+    A Python number is an ``i64`` or an ``f64``, a NumPy scalar keeps its dtype, an array is
     ``dense``, a string or bytes a string, a dtype a type, a tuple or a list an array of attributes,
     and a dictionary one of attributes.
 
@@ -39,7 +39,7 @@ def attribute(value: object) -> str:
         case str() | bytes():
             return string(value)
         case np.generic() if value.dtype.kind in "cOMm":
-            raise TypeError(f"a scalar of dtype {value.dtype} is no attribute")
+            raise TypeError(f"a scalar of dtype {value.dtype} is not an attribute")
         case np.generic():
             return f"{scalar_literal(value)} : {element_type(value.dtype)}"
         case int():
@@ -50,7 +50,7 @@ def attribute(value: object) -> str:
             return f"{scalar_literal(np.float64(value))} : f64"
         case np.ndarray():
             if value.dtype.kind in "OSUMm":
-                raise TypeError(f"an array of dtype {value.dtype} is no attribute")
+                raise TypeError(f"an array of dtype {value.dtype} is not an attribute")
             size = "".join(f"{n}x" for n in value.shape)
             return f"{dense(value)} : tensor<{size}{element_type(value.dtype)}>"
         case np.dtype():
@@ -59,17 +59,17 @@ def attribute(value: object) -> str:
             return f"[{', '.join(map(attribute, value))}]"
         case Mapping():
             return dictionary({name: attribute(x) for name, x in value.items()})
-    raise TypeError(f"a value of type {type(value).__name__} is no attribute")
+    raise TypeError(f"a value of type {type(value).__name__} is not an attribute")
 
 
 def dictionary(fields: Mapping[str, str]) -> str:
-    """The text of a dictionary of attributes, given the text of each.
+    """Return the text of a dictionary of attributes from the text of each.
 
     Raises:
-      TypeError: if a name is no string.
+      TypeError: if a name is not a string.
     """
     for name in fields:
         if not isinstance(name, str):
-            raise TypeError(f"{name!r} is no name of an attribute: names are strings")
+            raise TypeError(f"invalid attribute name {name!r}: names are strings")
     written = (f"{attribute_name(name)} = {fields[name]}" for name in sorted(fields))
     return f"{{{', '.join(written)}}}"

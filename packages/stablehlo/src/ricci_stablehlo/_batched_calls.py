@@ -1,32 +1,32 @@
-"""Custom calls on batches, which the compiler divides over devices along the batch."""
+"""Custom calls on batches, which the compiler shards along the batch dimensions."""
 
 from collections.abc import Sequence
 from string import ascii_lowercase
 
 from ricci_ir import ShapedArray, is_static_shape
 
-# The targets of which a runtime knows that they may be divided so; it adds them.
+# Targets that may be sharded along the batch; runtimes add them.
 batch_partitionable: set[str] = set()
 
 
 def batch_annotations(
     ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batch_rank: int
 ) -> str:
-    """The attributes by which the compiler divides a call on a batch.
+    """Return the attributes by which the compiler shards a call on a batch.
 
     Args:
       ins, outs: the types of operands and results. Those of at least ``batch_rank`` dimensions
-        have the batch's dimensions first.
-      batch_rank: the number of the batch's dimensions.
+        have the batch dimensions first.
+      batch_rank: the number of batch dimensions.
     """
     note = f'mhlo.frontend_attributes = {{num_batch_dims = "{batch_rank}"}}'
-    if not all(is_static_shape(x.shape) for x in (*ins, *outs)):  # the rule holds sizes
+    if not all(is_static_shape(x.shape) for x in (*ins, *outs)):  # the rule contains sizes
         return note
     return f"{note}, sdy.sharding_rule = {_sharding_rule(ins, outs, batch_rank)}"
 
 
 def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batch_rank: int) -> str:
-    """How the call may be divided over devices: along the batch only."""
+    """Return the Shardy rule of the call, which shards batch dimensions only."""
     sizes: list[int] = []
 
     def factor(size: int) -> str:
@@ -42,6 +42,6 @@ def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batc
 
 
 def _factor_name(i: int) -> str:
-    """Shardy names factors i, j, … z, then z_1, z_2, …"""
+    """Return the name of a factor: i, j, … z, then z_1, z_2, …"""
     letters = ascii_lowercase[8:]
     return letters[i] if i < len(letters) else f"z_{i - len(letters) + 1}"

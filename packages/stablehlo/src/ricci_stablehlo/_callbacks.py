@@ -24,20 +24,20 @@ def host_call(
     partitioned: bool = False,
     device: int = 0,
 ) -> list[Value]:
-    """Write a call of a Python function, which the module's compiler must supply.
+    """Write a call of a Python function, which the caller of the compiler must supply.
 
     Args:
-      ctx: where to write it.
+      ctx: the context to write it in.
       fun: see ``HostCallback``.
       operands: the operands, tokens first.
       outs: the types of the results, tokens first.
-      has_side_effect: whether the call stays even if nothing uses its results.
-      partitioned: whether each device calls the function with its part of the operands. By
+      has_side_effect: whether the call is not dead code if its results are unused.
+      partitioned: whether each device calls the function with its shard of the operands. By
         default one device does, with the whole operands.
-      device: the position of that device among the program's devices.
+      device: the position of that device among the devices of the executable.
 
     Raises:
-      NotImplementedError: if programs for this platform cannot call Python.
+      NotImplementedError: if executables for this platform cannot call Python.
 
     Source: the custom calls ``xla_ffi_python_cpu_callback`` and ``xla_ffi_python_gpu_callback``
     of jaxlib.
@@ -69,7 +69,7 @@ def host_call(
 
 
 def _physical(aval: AbstractValue) -> AbstractValue:
-    """The type of the array that is passed: its dtype is neither extended nor weak."""
+    """Return the type of the array that is passed, whose dtype is neither extended nor weak."""
     if not isinstance(aval, ShapedArray):
         return aval
     extended = isinstance(aval.dtype, ExtendedDType)
@@ -82,7 +82,7 @@ def _row_major(aval: AbstractValue) -> tuple[int, ...]:
 
 
 def _on_device(ctx: Lowering, outs: Sequence[AbstractValue], device: int) -> str:
-    """The attribute that places a call, its operands and its results on one device."""
+    """Return the attribute that places a call, its operands and its results on one device."""
     module = ctx.module
     if not module.shardy:
         return f'mhlo.sharding = "{{maximal device={device}}}"'

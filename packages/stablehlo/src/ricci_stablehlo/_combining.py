@@ -1,4 +1,4 @@
-"""The functions of scalars by which reductions, windows and scatters combine elements."""
+"""The combiner regions of reductions, window operations and scatters."""
 
 from collections.abc import Sequence
 
@@ -10,25 +10,25 @@ from ._lowering import Lowering
 def combining_region(
     ctx: Lowering, what: str, avals: Sequence[AbstractValue], jaxpr: Jaxpr
 ) -> list[str]:
-    """The lines of a region that combines elements by a program.
+    """Write a region that combines elements by a jaxpr, and return its lines.
 
-    The compiler runs such a region any number of times and in any order, and ends the process
-    where it finds a call of Python in it.
+    The compiler runs such a region any number of times and in any order, and aborts the process if
+    it contains a call of Python.
 
     Args:
-      ctx: where the operation is written.
+      ctx: the context of the operation.
       what: the operation, for the message.
-      avals: the types of the program's arguments.
-      jaxpr: the program.
+      avals: the types of the jaxpr's arguments.
+      jaxpr: the jaxpr.
 
     Raises:
-      NotImplementedError: if the program has side effects or calls Python.
+      NotImplementedError: if the jaxpr has side effects or calls Python.
     """
     if jaxpr.effects or _calls_python(jaxpr):
-        found = ", ".join(sorted(map(str, jaxpr.effects))) or "a callback"
+        effects = ", ".join(sorted(map(str, jaxpr.effects))) or "a callback"
         raise NotImplementedError(
             f"{what}: the computation that combines elements is effectful or calls Python "
-            f"({found}), which compiled programs cannot do there. Call the function on whole "
+            f"({effects}), which executables cannot do there. Call the function on whole "
             "arrays, before or after."
         )
     return ctx.region(avals, lambda inner, *xs: inner.inline(jaxpr, xs))

@@ -17,7 +17,7 @@ def custom_call_attributes(
     result_layouts: Sequence[Sequence[int]] | None = None,
     output_operand_aliases: Mapping[int, int] | None = None,
 ) -> dict[str, str]:
-    """The texts of the attributes of a custom call, by name; see ``Lowering.custom_call``."""
+    """Return the texts of the attributes of a custom call; see ``Lowering.custom_call``."""
     attrs = {"api_version": f"{api_version} : i32", "call_target_name": string(target)}
     if isinstance(backend_config, str):
         attrs["backend_config"] = string(backend_config)

@@ -1,8 +1,8 @@
-"""The values of symbolic dimensions in a program.
+"""The values of symbolic dimensions in a module.
 
-A function of a program with symbolic shapes takes the variables of its dimensions as its first
-arguments, integers. ``@main`` derives them from the shapes of its own arguments and checks these.
-Any other dimension is computed where it is needed first.
+A function with symbolic shapes takes the variables of its dimensions as its first arguments,
+integers. ``@main`` derives them from the shapes of its arguments and checks these. Any other
+dimension is computed before its first use.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,19 +33,19 @@ _FLAG = ShapedArray((), np.dtype(bool))
 
 
 def dimension_variables(jaxpr: Jaxpr) -> tuple[str, ...]:
-    """The names of the variables of all dimensions in a program, in alphabetical order."""
+    """Return the names of the variables of all dimensions in a jaxpr, in alphabetical order."""
     return jaxpr.derived("dimension variables", lambda: tuple(sorted(_variables(jaxpr))))
 
 
 def _variables(jaxpr: Jaxpr) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     avals = [v.aval for v in (*jaxpr.constvars, *jaxpr.invars)]
     for eqn in jaxpr.eqns:
         avals += [v.aval for v in eqn.outvars]
-        found.update(*map(_inside, eqn.params.values()))
+        names.update(*map(_inside, eqn.params.values()))
     shapes = {getattr(aval, "shape", ()) for aval in avals}
-    found.update(*(n.variables() for shape in shapes for n in shape if is_symbolic_dim(n)))
-    return found.union(*map(dimension_variables, subjaxprs(jaxpr)))
+    names.update(*(n.variables() for shape in shapes for n in shape if is_symbolic_dim(n)))
+    return names.union(*map(dimension_variables, subjaxprs(jaxpr)))
 
 
 def _inside(value: Any) -> set[str]:
@@ -79,13 +79,13 @@ def _compare(ctx: Writer, direction: str, x: Value, y: Value) -> Value:
 
 
 def _floor_divide(ctx: Writer, x: int | Value, y: int | Value) -> Value:
-    """Division that rounds down; StableHLO's rounds to zero."""
+    """Divide and round down; StableHLO's division rounds to zero."""
     x, y, zero = _size(ctx, x), _size(ctx, y), _size(ctx, 0)
     quotient = _divide(ctx, x, y)
-    rest = ctx.emit("stablehlo.remainder", [x, y], _SIZE)
-    signs = [ctx.emit("stablehlo.sign", [v], _SIZE) for v in (rest, y)]
+    remainder = ctx.emit("stablehlo.remainder", [x, y], _SIZE)
+    signs = [ctx.emit("stablehlo.sign", [v], _SIZE) for v in (remainder, y)]
     other = _compare(ctx, "NE", *signs)
-    inexact = _compare(ctx, "NE", rest, zero)
+    inexact = _compare(ctx, "NE", remainder, zero)
     both = ctx.emit("stablehlo.and", [other, inexact], _FLAG)
     below = _subtract(ctx, quotient, 1)
     name = ctx.new_name()
@@ -112,36 +112,36 @@ def _bound(ctx: Writer) -> dict[str, Callable[[Any, Any], Value]]:
 
 
 def dimension_value(ctx: Writer, dimension: int | SymbolicDimension) -> Value:
-    """A size as a scalar of type ``i32``.
+    """Return a size as a scalar of type ``i32``.
 
     Raises:
-      NotImplementedError: if a variable of it is not known in the function being written.
+      NotImplementedError: if a variable of it has no value in the function being written.
     """
     if not isinstance(dimension, SymbolicDimension):
         return ctx.constant(dimension, _SIZE)
-    found = ctx.sizes.get(dimension)
-    if found is None:
+    value = ctx.sizes.get(dimension)
+    if value is None:
         missing = sorted(dimension.variables() - set(ctx.sizes))
         if missing:
             raise NotImplementedError(
                 f"The dimension {dimension} has no value in this function: {', '.join(missing)} "
                 "is not a variable of its arguments' shapes."
             )
-        found = ctx.sizes[dimension] = dimension.evaluate(ctx.sizes, _bound(ctx))
-    return found
+        value = ctx.sizes[dimension] = dimension.evaluate(ctx.sizes, _bound(ctx))
+    return value
 
 
 def shape_value(
     ctx: Writer, sizes: Sequence[int | SymbolicDimension], dtype: DTypeLike = _INT32
 ) -> Value:
-    """Sizes as a vector of integers."""
+    """Return sizes as a vector of integers."""
     sizes = tuple(sizes)
     if is_static_shape(sizes):
         return ctx.constant(np.array(sizes, dtype), ShapedArray((len(sizes),), dtype))
     key = (sizes, dtype)
-    found = ctx.sizes.get(key)
-    if found is not None:
-        return found
+    value = ctx.sizes.get(key)
+    if value is not None:
+        return value
     one = ShapedArray((1,), _INT32)
     parts = [
         ctx.emit("stablehlo.reshape", [dimension_value(ctx, n)], one)
@@ -149,36 +149,36 @@ def shape_value(
         else ctx.constant(np.array([n], _INT32))
         for n in sizes
     ]
-    found = parts[0]
+    value = parts[0]
     if len(parts) > 1:
-        found = ctx.emit(
+        value = ctx.emit(
             "stablehlo.concatenate", parts, ShapedArray((len(parts),), _INT32), ", dim = 0"
         )
     if dtype != _INT32:
-        found = ctx.emit("stablehlo.convert", [found], ShapedArray((len(parts),), dtype))
-    ctx.sizes[key] = found
-    return found
+        value = ctx.emit("stablehlo.convert", [value], ShapedArray((len(parts),), dtype))
+    ctx.sizes[key] = value
+    return value
 
 
-class _Written:
-    """Carries out the plan that finds dimension variables, by writing operations."""
+class _DimensionWriter:
+    """Writes the operations of the plan that solves for dimension variables."""
 
     def __init__(self, ctx: Writer, arguments: Sequence[Value]):
         self.ctx = ctx
         self.arguments = arguments
         self.operations = _bound(ctx)
-        self.found: dict[tuple[int, int], Value] = {}
+        self.sizes: dict[tuple[int, int], Value] = {}
 
     def size(self, argument: int, axis: int) -> Value:
-        found = self.found.get((argument, axis))
-        if found is None:
+        value = self.sizes.get((argument, axis))
+        if value is None:
             x, name = self.arguments[argument], self.ctx.new_name()
             self.ctx.write(
                 f"{name} = stablehlo.get_dimension_size {x}, dim = {axis} : "
                 f"({tensor_type(x.aval)}) -> tensor<i32>"
             )
-            found = self.found[argument, axis] = Value(name, _SIZE)
-        return found
+            value = self.sizes[argument, axis] = Value(name, _SIZE)
+        return value
 
     def require(self, value: Any, zero: bool, message: str, values: Sequence[Any]) -> None:
         ctx = self.ctx
@@ -195,18 +195,18 @@ class _Written:
 
 
 def derive_dimensions(ctx: Writer, arguments: Sequence[Value], names: Sequence[str] = ()) -> None:
-    """Write the operations that find the dimension variables from arguments, and check these.
+    """Write operations that derive the dimension variables from arguments, and check these.
 
     Args:
-      ctx: where the operations are written; it knows the variables from here on.
+      ctx: the context to write in; the variables are added to its ``sizes``.
       arguments: the arguments of the function.
       names: their names, for the messages of failed checks.
 
     Raises:
-      ValueError: if a variable cannot be found.
+      ValueError: if a variable cannot be derived.
     """
     shapes = []
     for i, x in enumerate(arguments):
         name = names[i] if i < len(names) else f"args[{i}]"
         shapes.append((name, getattr(x.aval, "shape", ())))
-    ctx.sizes.update(solve_dimensions(shapes, _Written(ctx, arguments)))
+    ctx.sizes.update(solve_dimensions(shapes, _DimensionWriter(ctx, arguments)))

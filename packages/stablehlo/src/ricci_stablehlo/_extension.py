@@ -1,9 +1,9 @@
-"""Lowering rules in the form in which libraries written for JAX register them.
+"""JAX's API of lowering rules, for libraries written for JAX.
 
 Such a rule is called as ``rule(ctx, *operands, **params)`` and returns a list of values. A rule
-made by ``lower_fun`` writes StableHLO text, as Ricci's own rules do. Any other rule builds MLIR
-objects. A runtime that has MLIR calls it (``mlir_rules``), and the operations that it built become
-a function of the module.
+made by ``lower_fun`` writes StableHLO text, like Ricci's rules. Any other rule builds MLIR objects.
+A runtime that has MLIR calls it (``mlir_rules``), and the operations that it built become a
+function of the module.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from ._values import LoweringRule, Value, lower_rules
 
 
 class RunMlirRule(Protocol):
-    """How a runtime calls a rule that builds MLIR objects."""
+    """The signature of a runtime's function that calls rules that build MLIR objects."""
 
     def __call__(
         self,
@@ -38,9 +38,9 @@ class RunMlirRule(Protocol):
         effects: Sequence[Effect],
         /,
     ) -> list[Value]:
-        """The results of the rule, as values of the module under construction.
+        """Return the results of the rule, as values of the module under construction.
 
-        A token for each of the ordered effects is ahead of the operands, and of the results.
+        Operands and results begin with a token for each of the ordered effects.
         """
         ...
 
@@ -90,7 +90,7 @@ class TracedRule:
         self.multiple_results = multiple_results
 
     def jaxpr(self, avals: Sequence[AbstractValue], params: dict[str, Any]) -> Jaxpr:
-        """The program of the function for operands of these types."""
+        """Return the jaxpr of the function for operands of these types."""
 
         def flat(*args: object) -> Sequence[Any]:
             result = self.fun(*args, **params)
@@ -104,13 +104,13 @@ class TracedRule:
         With the context of a rule that builds MLIR objects, operands and results are MLIR values.
         """
         avals: list[Any] = [getattr(x, "aval", None) for x in operands]
-        if None in avals:  # MLIR values do not know their abstract types
+        if None in avals:  # MLIR values have no abstract types
             avals = ctx.avals_in
         return ctx.inline(self.jaxpr(avals, params), operands)
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> TracedRule:
-    """A lowering rule that writes the operations of a function of arrays.
+    """Make a lowering rule that writes the operations of a function of arrays.
 
     Args:
       fun: ``fun(*arrays, **params)``.
@@ -120,7 +120,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> TracedR
       The rule.
 
     Example:
-      A primitive that a function of arrays stands for:
+      A primitive that is lowered as a function of arrays:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -137,8 +137,8 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> TracedR
 
 # Registered rules, by platform; the platform None is the default.
 _rules: dict[Primitive, dict[str | None, Callable[..., Any]]] = {}
-# Ricci's own rules of the primitives in _rules.
-_own: dict[Primitive, LoweringRule] = {}
+# Ricci's rules of the primitives in _rules.
+_builtin_rules: dict[Primitive, LoweringRule] = {}
 
 
 def register_lowering(
@@ -154,7 +154,7 @@ def register_lowering(
       prim: the primitive.
       rule: ``rule(ctx, *operands, **params)``; ``lower_fun`` makes one from a function of arrays.
       platform: ``cpu``, ``cuda``, ``rocm``, ``gpu`` (``cuda`` and ``rocm``) or ``tpu``; by default
-        all platforms that have no rule of their own.
+        all platforms without a rule.
       inline, cacheable: accepted for compatibility, and ignored.
 
     Example:
@@ -168,7 +168,7 @@ def register_lowering(
       1.5
     """
     if prim not in _rules and prim in lower_rules:
-        _own[prim] = lower_rules[prim]
+        _builtin_rules[prim] = lower_rules[prim]
     rules = _rules.setdefault(prim, {})
     for name in ("cuda", "rocm") if platform == "gpu" else (platform,):
         rules[name] = rule
@@ -178,7 +178,7 @@ def register_lowering(
 
 
 class _OrderedOperation(Primitive):
-    """An operation of a library that takes and gives tokens, ahead of its operands and results."""
+    """An operation of a library with tokens ahead of its operands and results."""
 
     __slots__ = ()
 
@@ -192,7 +192,7 @@ _ordered_operation = _OrderedOperation()
 def _ordered(
     eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]
 ) -> tuple[list[JaxprEqn], list[Var]]:
-    """The order rule: the rule of the operation is given the tokens, and sets those that follow."""
+    """Thread tokens through an operation of a library (an order rule)."""
     params = {"primitive": eqn.primitive, "params": eqn.params, "effects": effects}
     return with_tokens(eqn, _ordered_operation, params, tokens, 0)
 
@@ -215,7 +215,7 @@ lower_rules[_ordered_operation] = _lower_ordered
 
 
 def _rule(primitive: Primitive, platform: str) -> Callable[..., Any]:
-    """The rule that is registered for a platform.
+    """Return the rule registered for a platform.
 
     Raises:
       NotImplementedError: if there is none.
@@ -234,8 +234,8 @@ def _lower(
     primitive: Primitive, ctx: Lowering, operands: Sequence[Value], params: dict[str, Any]
 ) -> Value | Sequence[Value]:
     rules = _rules[primitive]
-    if primitive in _own and None not in rules and ctx.platform not in rules:
-        return _own[primitive](ctx, *operands, **params)
+    if primitive in _builtin_rules and None not in rules and ctx.platform not in rules:
+        return _builtin_rules[primitive](ctx, *operands, **params)
     rule = _rule(primitive, ctx.platform)
     if isinstance(rule, TracedRule):
         results = rule(ctx, *operands, **params)

@@ -1,4 +1,4 @@
-"""Lowering rules of primitives that other primitives make up."""
+"""Lowering rules of primitives that are composed of other primitives."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,10 +10,10 @@ from ._values import LoweringRule, Value
 
 
 def traced(fun: Callable[..., Any]) -> LoweringRule:
-    """A lowering rule that traces a function of arrays and writes its operations.
+    """Make a lowering rule that traces a function of arrays and writes its operations.
 
     Args:
-      fun: ``fun(*operands, **params)``, made of other primitives. It returns an array, or a
+      fun: ``fun(*operands, **params)``, composed of other primitives. It returns an array, or a
         sequence of arrays for a primitive with several results. Backends without a compiler
         call it, see ``of_function``.
     """
@@ -28,7 +28,7 @@ def traced(fun: Callable[..., Any]) -> LoweringRule:
             return result if many else [result]
 
         avals = [x.aval for x in operands]
-        jaxpr = trace_to_jaxpr(flat, avals, origin=no_origin)  # it stands in the primitive's line
+        jaxpr = trace_to_jaxpr(flat, avals, origin=no_origin)  # has the primitive's source line
         results = ctx.inline(jaxpr, operands)
         return results if many else results[0]
 
@@ -36,9 +36,9 @@ def traced(fun: Callable[..., Any]) -> LoweringRule:
 
 
 def of_function(fun: Callable[..., Any], lower: LoweringRule) -> LoweringRule:
-    """A lowering rule, with the function of arrays that it writes as its attribute ``function``.
+    """Set the attribute ``function`` of a lowering rule to the function of arrays that it writes.
 
-    A backend without a compiler, which has no rule for the primitive, calls that function.
+    Backends without a compiler and without a rule for the primitive call that function.
 
     Args:
       fun: ``fun(*operands, **params)``, on arrays, as for ``traced``.

@@ -1,7 +1,7 @@
 """Locations: the names of operations in profiles.
 
-A name is made of the operation's primitive and the scopes around it. XLA keeps it as ``op_name`` in
-the metadata of an instruction. Where it is asked for, the line of the user's code is kept as well.
+A name consists of the operation's primitive and the scopes around it. XLA stores it as ``op_name``
+in the metadata of an instruction, with the line of the user's code if locations have sources.
 """
 
 import re
@@ -11,9 +11,9 @@ from ricci_ir import JaxprEqn, Primitive, Source, scope_path, unknown_source
 
 from ._types import string
 
-# Matches at the start of any text, where the declarations are.
+# Matches at the start of any text, which has the declarations.
 _declarations = r"(?:#loc[0-9]+ = loc\(.*\)\n)*"
-# Most locations end a line, and are found several times faster by a pattern for these alone.
+# Most locations end a line. A pattern for these alone is several times faster.
 _line_end = r"(?m) loc\(#loc[0-9]+\)$"
 _argument_end = r" loc\(#loc[0-9]+\)(?=, %arg|\) ->)"
 
@@ -28,8 +28,8 @@ class Locations:
     """The locations of a module; operations of the same name share one.
 
     Attributes:
-      separate_calls: whether a program that is called in several places is written in each, since
-        its operations have other locations there.
+      separate_calls: whether a jaxpr that is called several times is inlined in each place, since
+        its operations have different locations.
     """
 
     __slots__ = ("_by_name", "_by_scope")
@@ -41,7 +41,7 @@ class Locations:
         self._by_name: dict[str, str] = {}
 
     def under(self, scope: str) -> dict[_Key, _Names]:
-        """The results of ``add`` under a scope, by the equation's name stack and primitive.
+        """Return the cached results of ``add`` under a scope, by name stack and primitive.
 
         Args:
           scope: the path of names around a jaxpr, ``""`` or one that ends in a slash.
@@ -49,43 +49,43 @@ class Locations:
         return self._by_scope.setdefault(scope, {})
 
     def add(self, scope: str, eqn: JaxprEqn) -> _Names:
-        """The scope of an equation's inner jaxprs, and the text that ends its operations."""
-        names = scope_path(eqn.raw_source[2])
-        path = f"{scope}{names}{'/' if names else ''}{eqn.primitive.name}"
+        """Return the scope of an equation's inner jaxprs, and the text that ends its operations."""
+        scopes = scope_path(eqn.raw_source[2])
+        path = f"{scope}{scopes}{'/' if scopes else ''}{eqn.primitive.name}"
         end = self._by_name.setdefault(path, f" loc(#loc{len(self._by_name)})")
-        found = self.under(scope)[eqn.raw_source[2], eqn.primitive] = (f"{path}/", end)
-        return found
+        names = self.under(scope)[eqn.raw_source[2], eqn.primitive] = (f"{path}/", end)
+        return names
 
     def declarations(self) -> list[str]:
-        """The lines that define the locations."""
+        """Return the lines that define the locations."""
         return [f"#loc{i} = loc({string(path)})" for i, path in enumerate(self._by_name)]
 
 
 class _Scope(str):
-    """A path of names, and the line of the user's code that it stands in."""
+    """A path of names, and the line of the user's code of its innermost call."""
 
     __slots__ = ("source",)
 
     source: Source
 
 
-class _Unkept(dict[_Key, _Names]):
-    """Says that nothing was found, so that a location is made for each equation."""
+class _NoCache(dict[_Key, _Names]):
+    """A cache in which every lookup fails, so that each equation gets its location."""
 
     def get(self, key: object, default: object = None) -> Any:
         return default
 
 
 def operation_name(eqn: JaxprEqn) -> str:
-    """The name that a user knows an equation by: its primitive's, or a called function's."""
+    """Return the name of an equation for users: its primitive's, or a called function's."""
     name = eqn.params.get("name") if eqn.primitive.name == "jit" else None
     return name if isinstance(name, str) else eqn.primitive.name
 
 
 class SourceLocations(Locations):
-    """Locations that hold the line of the user's code as well.
+    """Locations that include the line of the user's code.
 
-    An equation of a program that many callers share has no line of its own; it has the name and
+    An equation of a jaxpr that many callers share has no source line; its location has the name and
     the line of its caller.
     """
 
@@ -94,11 +94,11 @@ class SourceLocations(Locations):
     separate_calls = True
 
     def under(self, scope: str) -> dict[_Key, _Names]:
-        """Nothing: two equations of one name may stand in different lines."""
-        return _Unkept()
+        """Return an empty cache: equations of one name may have different source lines."""
+        return _NoCache()
 
     def add(self, scope: str, eqn: JaxprEqn) -> _Names:
-        """The scope of an equation's inner jaxprs, and the text that ends its operations."""
+        """Return the scope of an equation's inner jaxprs, and the text that ends its operations."""
         source = eqn.source
         path = scope.removesuffix("/")
         if source.code is None:
@@ -114,19 +114,19 @@ class SourceLocations(Locations):
         return inner, self._end(text)
 
     def argument(self, name: str) -> str:
-        """The text that ends the declaration of an argument, which is located by its name."""
+        """Return the text that ends the declaration of an argument, whose location is its name."""
         return self._end(string(name))
 
     def _end(self, text: str) -> str:
         return self._by_name.setdefault(text, f" loc(#loc{len(self._by_name)})")
 
     def declarations(self) -> list[str]:
-        """The lines that define the locations."""
+        """Return the lines that define the locations."""
         return [f"#loc{i} = loc({text})" for i, text in enumerate(self._by_name)]
 
 
 def without_locations(text: str) -> str:
-    """The text of a module without its locations.
+    """Remove the locations from the text of a module.
 
     Example:
       >>> without_locations("%1 = stablehlo.sine %0 : tensor<f32> loc(#loc3)")

@@ -47,13 +47,13 @@ def lower_jaxpr(
     arg_names: Sequence[str] = (),
     uses_host_memory: bool = False,
 ) -> str:
-    """The StableHLO module that computes a jaxpr.
+    """Return the text of the StableHLO module that computes a jaxpr.
 
-    If the program has ordered effects and runs on one device, ``@main`` takes one token for each of
+    If the jaxpr has ordered effects and runs on one device, ``@main`` takes one token for each of
     them ahead of its other arguments, and returns one for each ahead of its other results.
 
     Args:
-      jaxpr: the program. Its constants become leading arguments of ``@main``.
+      jaxpr: the jaxpr. Its constants become leading arguments of ``@main``.
       name: the function's name. The module is called ``<kind>_<name>``.
       platform: the platform on which the module will run.
       aliases: maps each argument whose buffer a result reuses to the position of that result.
@@ -68,28 +68,28 @@ def lower_jaxpr(
       shardy: whether shardings are written by mesh axes (Shardy) instead of by tiles (GSPMD).
       host_callbacks: a list to which the module's host callbacks are appended; the module refers to
         them by their index in it.
-      devices: the devices on which the module will run, if they are known.
-      kind: the transformation that made the program.
+      devices: the devices on which the module will run, if known.
+      kind: the transformation, a prefix of the module's name.
       embed_constants: whether the constants are written into the text instead of becoming
         arguments.
-      large_constants: a list to which large ones among them are appended; the text has zeros in
-        their place, with their position in the list as the attribute ``ricci.constant``.
+      large_constants: a list to which large constants are appended; the text has zeros in their
+        place, with their position in the list as the attribute ``ricci.constant``.
       arg_names: the user's name for each argument: its location, if ``locations="sources"``.
-      uses_host_memory: whether an argument may be in the host's memory; what the jaxpr itself moves
-        there is known.
+      uses_host_memory: whether an argument may be in host memory. Transfers to host memory in the
+        jaxpr are detected.
 
     Returns:
       The text of the module.
 
     Raises:
-      ValueError: if the program has effects that are not lowerable.
+      ValueError: if the jaxpr has effects that are not lowerable.
       NotImplementedError: if it takes references.
     """
     if uses_references(jaxpr.effects):
         if reference_arguments(jaxpr):
             raise NotImplementedError(
                 f"{kind}: {name} takes references, which are not lowered. Pass the arrays that "
-                "they hold, or lower the program that ricci_ir.discharged gives."
+                "they hold, or lower the jaxpr that ricci_ir.discharged returns."
             )
         jaxpr = discharged(jaxpr).jaxpr
     if jaxpr.effects:
@@ -113,26 +113,26 @@ def lower_jaxpr(
     if host_callbacks is not None:
         module.host_callbacks = host_callbacks
     tokens = len(ordered_among(jaxpr.effects))
-    taken = tokens if num_partitions == 1 else 0
+    passed_tokens = tokens if num_partitions == 1 else 0
     module.names["main"] = 0
     for axes, symbol in (meshes or {}).items():
         module.meshes[axes] = module.unique_name(symbol)
     attributes = [list(a) for a in arg_attributes] if arg_attributes else [[] for _ in jaxpr.invars]
     for argument, result in (aliases or {}).items():
-        attributes[argument].append(f"tf.aliasing_output = {result + taken} : i32")
+        attributes[argument].append(f"tf.aliasing_output = {result + passed_tokens} : i32")
     for argument in donors:
         attributes[argument].append("jax.buffer_donor = true")
     outs = (
         [list(a) for a in result_attributes] if result_attributes else [[] for _ in jaxpr.outvars]
     )
-    for texts, what in zip(outs, result_info or (), strict=False):
-        texts.insert(0, f"jax.result_info = {string(what)}")
-    token_attributes = [["jax.token = true"]] * taken
+    for texts, info in zip(outs, result_info or (), strict=False):
+        texts.insert(0, f"jax.result_info = {string(info)}")
+    token_attributes = [["jax.token = true"]] * passed_tokens
     out_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *outs)]
     in_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *attributes)]
     if isinstance(module.locations, SourceLocations):
-        for i, what in enumerate(arg_names, taken):
-            in_attrs[i] += module.locations.argument(what)
+        for i, arg_name in enumerate(arg_names, passed_tokens):
+            in_attrs[i] += module.locations.argument(arg_name)
     main = lower_function(
         module,
         thread_tokens(jaxpr) if tokens else jaxpr,
@@ -141,7 +141,7 @@ def lower_jaxpr(
         in_attrs,
         out_attrs,
         scope=f"{kind}({name})/",
-        new_tokens=tokens - taken,
+        new_tokens=tokens - passed_tokens,
         arg_names=arg_names,
     )
     symbol = module.unique_name(f"{kind}_{name}").rstrip("_")

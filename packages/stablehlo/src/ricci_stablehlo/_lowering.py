@@ -1,4 +1,4 @@
-"""Lowering the equations of a jaxpr to StableHLO operations.
+"""Lower the equations of a jaxpr to StableHLO operations.
 
 A primitive's ``lower`` rule is called as ``rule(ctx, *operands, **params)``. The operands are
 ``Value``; ``ctx.out`` (or ``ctx.outs`` for several results) is the type of the result. The rule
@@ -37,14 +37,14 @@ from ._dimensions import (
     dimension_variables,
     shape_value,
 )
-from ._divisions import parts_text
+from ._dynamic_shapes import write_broadcast, write_reshape
 from ._metadata import Metadata, annotate, metadata_text
 from ._module import Module
-from ._shaped import write_broadcast, write_reshape
+from ._sdy_sharding import parts_text
 from ._types import dense, int_list, is_splat, tensor_type
 from ._values import Value, extended_lower_rules, lower_rules
 
-# Constants of so many bytes may be left out of the text, if their dtype is one of these.
+# Constants of at least this many bytes may be omitted from the text, for dtypes of whole bytes.
 LARGE = 4096
 _WHOLE_BYTES = frozenset(
     {
@@ -58,13 +58,13 @@ class Lowering:
     """The body of a function, or of a region, under construction.
 
     Attributes:
-      module: the module that it belongs to.
+      module: its module.
       counter: a list of one number, the next SSA name; a function and its regions share it.
       lines: the text written so far.
       outs: the types of the results of the equation being lowered.
       scope: the path of names around the equation being lowered.
       location: the text that ends each of its operations.
-      sizes: the values of symbolic dimensions: of variables, by name, and of what was computed.
+      sizes: the values of symbolic dimensions: of variables, by name, and of computed ones.
     """
 
     __slots__ = ("counter", "indent", "lines", "location", "module", "outs", "scope", "sizes")
@@ -99,13 +99,13 @@ class Lowering:
         return self.module.platform
 
     def new_name(self) -> str:
-        """An SSA name that the function does not use yet."""
+        """Return an SSA name that is unused in the function."""
         n = self.counter[0]
         self.counter[0] = n + 1
         return f"%{n}"
 
     def write(self, operation: str) -> None:
-        """Add an operation, given as text."""
+        """Append the text of an operation."""
         self.lines.append(f"{self.indent}{operation}{self.location}")
 
     def emit(
@@ -113,7 +113,7 @@ class Lowering:
     ) -> Value:
         """Write an operation in the short form ``%r = op %a, %b attributes : types``.
 
-        If the operands and the result are of one type, it is written once.
+        If all operands and the result have one type, it is written once.
         """
         name = self.new_name()
         result = tensor_type(out)
@@ -173,14 +173,14 @@ class Lowering:
     def region(
         self, avals: Sequence[AbstractValue], build: Callable[..., Sequence[Value]]
     ) -> list[str]:
-        """The lines of a region of one block, written by ``build(ctx, *arguments)``.
+        """Return the lines of a region of one block, written by ``build(ctx, *arguments)``.
 
         ``build`` may use values of enclosing blocks.
         """
         inner = Lowering(self.module, self.counter, self.indent + "  ", self.scope)
         inner.location = self.location
         if self.sizes:
-            inner.sizes = dict(self.sizes)  # what the region computes is not seen outside of it
+            inner.sizes = dict(self.sizes)  # values of the region are not visible outside of it
         args = [Value(self.new_name().replace("%", "%a"), aval) for aval in avals]
         results = build(inner, *args)
         header = ", ".join(f"{a}: {tensor_type(a.aval)}" for a in args)
@@ -191,9 +191,9 @@ class Lowering:
         return [*lines, *inner.lines, f"{inner.indent}{end}"]
 
     def constant(self, value: ArrayLike, aval: ShapedArray | None = None) -> Value:
-        """A constant of type ``aval``; by default of the value's own shape and dtype.
+        """Write a constant of type ``aval``; by default of the value's shape and dtype.
 
-        A symbolic dimension is a constant as well.
+        The value may be a symbolic dimension.
         """
         if self.module.symbolic and (is_symbolic_dim(value) or not _is_static(aval)):
             return self._symbolic_constant(value, aval)
@@ -208,21 +208,21 @@ class Lowering:
 
     def _symbolic_constant(self, value: Any, aval: ShapedArray | None) -> Value:
         if is_symbolic_dim(value):
-            found = dimension_value(self, value)
-            if aval is None or aval.dtype == found.dtype:
-                return found if aval is None else self.broadcast_to(found, aval.shape)
-            found = self.emit("stablehlo.convert", [found], aval.update(shape=()))
-            return self.broadcast_to(found, aval.shape)
+            size = dimension_value(self, value)
+            if aval is None or aval.dtype == size.dtype:
+                return size if aval is None else self.broadcast_to(size, aval.shape)
+            size = self.emit("stablehlo.convert", [size], aval.update(shape=()))
+            return self.broadcast_to(size, aval.shape)
         assert aval is not None
         array = np.asarray(value, aval.dtype)
         return self.broadcast_to(self.constant(array, aval.update(shape=array.shape)), aval.shape)
 
     def integers(self, values: Sequence[int], dtype: DTypeLike) -> Value:
-        """A vector of integers, which may be symbolic dimensions."""
+        """Write a vector of integers, which may be symbolic dimensions."""
         return shape_value(self, values, np.dtype(dtype))
 
     def broadcast(self, x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
-        """Write ``stablehlo.broadcast_in_dim``; returns ``x`` if it has the shape already."""
+        """Write ``stablehlo.broadcast_in_dim``; return ``x`` unchanged if it has the shape."""
         if x.shape == shape:
             return x
         return write_broadcast(self, x, dims, x.aval.update(shape=shape))
@@ -262,12 +262,12 @@ class Lowering:
           backend_config: attribute texts by name, such as ``{"uplo": "76 : ui8"}``; for calling
             conventions before 4 a string.
           api_version: the calling convention; 4 is the typed FFI.
-          has_side_effect: whether the call stays even if nothing uses its results.
-          operand_layouts, result_layouts: minor-to-major orders; given together.
+          has_side_effect: whether the call is not dead code if its results are unused.
+          operand_layouts, result_layouts: minor-to-major orders; passed together.
           output_operand_aliases: maps each output that reuses an operand's buffer to that operand.
           extra: the text of further attributes.
           annotations: see ``generic``.
-          shapes_as_operands: whether the results' shapes are further operands where some are
+          shapes_as_operands: whether the results' shapes become further operands if some are
             symbolic.
         """
         shapes: list[Value] = []
@@ -275,7 +275,7 @@ class Lowering:
             shapes = [shape_value(self, physical_aval(x).shape) for x in outs]
             if operand_layouts is not None:
                 operand_layouts = [*operand_layouts, *([(0,)] * len(shapes))]
-        written = custom_call_attributes(
+        attributes = custom_call_attributes(
             target,
             len(outs),
             backend_config=backend_config,
@@ -285,12 +285,12 @@ class Lowering:
             result_layouts=result_layouts,
             output_operand_aliases=output_operand_aliases,
         )
-        attrs = [f"{name} = {text}" for name, text in written.items()]
+        attrs = [f"{name} = {text}" for name, text in attributes.items()]
         if extra:
             attrs.append(extra)
         if shapes:
-            places = int_list(range(len(operands), len(operands) + len(shapes)))
-            note = f"indices_of_shape_operands = dense<{places}> : tensor<{len(shapes)}xi64>"
+            indices = int_list(range(len(operands), len(operands) + len(shapes)))
+            note = f"indices_of_shape_operands = dense<{indices}> : tensor<{len(shapes)}xi64>"
             annotations = f"{annotations}, {note}" if annotations else note
             operands = [*operands, *shapes]
         return self.generic(
@@ -303,8 +303,8 @@ class Lowering:
         """Call the private function that computes a jaxpr.
 
         Args:
-          jaxpr: the program.
-          name: what the function is called, if no other is called so.
+          jaxpr: the jaxpr.
+          name: the function's name; made unique in the module.
           operands: its arguments.
           metadata: attributes of the call, for the compiler.
         """
@@ -329,13 +329,13 @@ class Lowering:
         return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
 
     def dimensions_of(self, jaxpr: Jaxpr) -> list[Value]:
-        """The first operands of a call of a program's function: its dimension variables."""
+        """Return the first operands of a call of a jaxpr's function: its dimension variables."""
         if not self.module.symbolic:
             return []
         return [self.sizes[name] for name in dimension_variables(jaxpr)]
 
     def divided(self, x: Value, mesh: Any, parts: Parts, unreduced: AxisNames = no_axes) -> Value:
-        """A value, divided over the ``Explicit`` axes of a mesh; see ``parts_text``."""
+        """Constrain a value's sharding over the ``Explicit`` axes of a mesh; see ``parts_text``."""
         if self.module.num_partitions == 1:
             return x
         symbol = self.module.mesh(tuple(mesh.shape.items()))
@@ -347,28 +347,28 @@ class Lowering:
         return Value(name, x.aval)
 
     def _closed_over(self, const: Any, aval: ShapedArray) -> Value:
-        """A constant of a program; of an extended dtype, such as a random key, its words.
+        """Write a constant of a jaxpr; the words of one of an extended dtype, such as a random key.
 
-        Of a large one, the module keeps the array, and the text has its position.
+        If it is large, the module stores the array, and the text has its position.
         """
         if not isinstance(aval.dtype, ExtendedDType):
-            array, kept = np.asarray(const), self.module.large_constants
+            array, large = np.asarray(const), self.module.large_constants
             in_text = array.nbytes < LARGE or array.dtype.name not in _WHOLE_BYTES
-            if kept is None or in_text or is_splat(array):
+            if large is None or in_text or is_splat(array):
                 return self.constant(array, aval)
-            place = next((i for i, known in enumerate(kept) if known is array), len(kept))
-            if place == len(kept):
-                kept.append(array)
+            index = next((i for i, constant in enumerate(large) if constant is array), len(large))
+            if index == len(large):
+                large.append(array)
             name = self.new_name()
             self.write(
-                f"{name} = stablehlo.constant {{ricci.constant = {place} : i64}} "
+                f"{name} = stablehlo.constant {{ricci.constant = {index} : i64}} "
                 f"{dense(np.zeros((), array.dtype))} : {tensor_type(aval)}"
             )
             return Value(name, aval)
         return Value(self.constant(np.asarray(const.physical)).name, aval)
 
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
-        """Write a jaxpr's operations here, applied to ``operands``."""
+        """Write a jaxpr's operations in place, applied to ``operands``."""
         if jaxpr.effects:
             jaxpr = without_references(jaxpr)
         env: dict[Atom, Value] = {}
@@ -376,7 +376,7 @@ class Lowering:
             env[var] = self._closed_over(const, var.aval)
         env.update(zip(jaxpr.invars, operands, strict=True))
         literals: dict[tuple[bytes, Any, tuple[int, ...]], Value] = {}
-        extended, divided = jaxpr.derived("kinds of types", lambda: _kinds_of_types(jaxpr))
+        extended, sharded = jaxpr.derived("kinds of types", lambda: _kinds_of_types(jaxpr))
         outer, scope, locations = self.location, self.scope, self.module.locations
         located = {} if locations is None else locations.under(scope)
 
@@ -385,10 +385,10 @@ class Lowering:
                 return env[atom]
             array = np.asarray(atom.val, atom.aval.dtype)
             key = (array.tobytes(), atom.aval.dtype, atom.aval.shape)
-            found = literals.get(key)
-            if found is None:
-                found = literals[key] = self.constant(array, atom.aval)
-            return found
+            value = literals.get(key)
+            if value is None:
+                value = literals[key] = self.constant(array, atom.aval)
+            return value
 
         metadata = operation_metadata.value
         with SettingsSwitch() as switch:
@@ -400,8 +400,8 @@ class Lowering:
                 values = [read(atom) for atom in eqn.invars]
                 self.outs = [var.aval for var in outvars]
                 if locations is not None:
-                    found = located.get((eqn.raw_source[2], eqn.primitive))
-                    self.scope, self.location = found or locations.add(scope, eqn)
+                    names = located.get((eqn.raw_source[2], eqn.primitive))
+                    self.scope, self.location = names or locations.add(scope, eqn)
                 rule = extended_lower_rules.get(eqn.primitive) if extended else None
                 if rule is None or not _any_extended([x.aval for x in values]):
                     rule = lower_rules[eqn.primitive]
@@ -412,7 +412,7 @@ class Lowering:
                     env.update(zip(outvars, result, strict=True))
                 else:
                     env[outvars[0]] = result
-                for var in outvars if divided else ():
+                for var in outvars if sharded else ():
                     sharding = var.aval.type_sharding
                     if sharding is not None and sharding.mesh is not None:
                         x, sums = env[var], sharding.sums[0]
@@ -422,7 +422,7 @@ class Lowering:
 
 
 def _annotating(rule: Callable[..., Any], metadata: Metadata) -> Callable[..., Any]:
-    """A lowering rule whose operations have attributes for the compiler."""
+    """Wrap a lowering rule so that its operations have attributes for the compiler."""
 
     def annotating(ctx: Lowering, *operands: Value, **params: object) -> Any:
         start = len(ctx.lines)
@@ -438,11 +438,11 @@ def _is_static(aval: AbstractValue | None) -> bool:
 
 
 def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:
-    """Whether a program has extended dtypes, and whether types of its results have shardings."""
+    """Whether a jaxpr has extended dtypes, and whether types of its results have shardings."""
     types = {var.aval for eqn in jaxpr.eqns for var in eqn.outvars}
-    divided = any(aval.type_sharding is not None for aval in types)
-    given = (var.aval for var in (*jaxpr.constvars, *jaxpr.invars))
-    return _any_extended(types.union(given)), divided
+    sharded = any(aval.type_sharding is not None for aval in types)
+    inputs = (var.aval for var in (*jaxpr.constvars, *jaxpr.invars))
+    return _any_extended(types.union(inputs)), sharded
 
 
 def _any_extended(types: Iterable[AbstractValue]) -> bool:
@@ -460,20 +460,20 @@ def lower_function(
     new_tokens: int = 0,
     arg_names: Sequence[str] = (),
 ) -> str:
-    """The text of a function that computes a jaxpr.
+    """Return the text of a function that computes a jaxpr.
 
     A private function takes the dimension variables of the jaxpr as its first arguments; a public
     one derives them from the shapes of its arguments.
 
     Args:
-      module: the module that the function is part of.
-      jaxpr: the program.
+      module: the module of the function.
+      jaxpr: the jaxpr.
       name: the function's symbol.
       visibility: ``public`` or ``private``.
       arg_attributes, result_attributes: the attribute text of each argument and result.
-      scope: the path of names around the program.
-      new_tokens: the number of tokens that the function creates itself. They are the first
-        arguments of the jaxpr, and not of the function; so are the first results.
+      scope: the path of names around the jaxpr.
+      new_tokens: the number of tokens that the function creates. They are the first arguments and
+        results of the jaxpr, and not of the function.
       arg_names: the names of the arguments, for messages about their shapes.
     """
     body = Lowering(module, [0], "    ", scope)

@@ -1,7 +1,7 @@
-"""Attributes that users give operations for the compiler: XLA's ``frontend_attributes``.
+"""XLA's ``frontend_attributes``: attributes that users set on operations, for the compiler.
 
-They are added to the text of operations that is written already, so that no rule needs to know of
-them. An operation ends in its type, after the last `` : ``; its attributes stand before that.
+They are inserted into the text of operations after the lowering rules, which do not handle them. An
+operation ends in its type, after the last `` : ``; its attributes precede that.
 """
 
 import re
@@ -17,8 +17,8 @@ _NAME = "mhlo.frontend_attributes"
 _text = r'"(?:[^"\\]|\\.)*"'
 _present = rf'{re.escape(_NAME)} = \{{((?:[^"}}]|{_text})*)\}}'
 _field = rf"({_text}|[\w$.]+) = {_text}"
-# What is not an operation that a user would mean, or has its attributes in another place.
-_left_out = re.compile(
+# Lines that are not operations of the user's, or have their attributes in another place.
+_excluded = re.compile(
     r'(?:%[\w#:]+ = )?"?(?:stablehlo\.(?:constant|optimization_barrier|return)|sdy\.|return)\b'
 )
 _broadcast = re.compile(r"%\w+ = stablehlo\.broadcast_in_dim ")
@@ -26,7 +26,7 @@ _location = re.compile(r" loc\(#loc[0-9]+\)$")
 
 
 def metadata_text(metadata: Metadata) -> str:
-    """The attribute that gives an operation these texts."""
+    """Return the attribute with these texts."""
     return f"{_NAME} = {{{', '.join(map(_item, metadata))}}}"
 
 
@@ -36,9 +36,9 @@ def _item(pair: tuple[str, str]) -> str:
 
 
 def annotate(lines: list[str], start: int, indent: str, metadata: Metadata) -> None:
-    """Give the operations that the lines from ``start`` on have at an indentation these attributes.
+    """Add attributes to the operations at an indentation in the lines from ``start`` on.
 
-    Constants have none, nor the broadcasts that only prepare an operand.
+    Constants get none, nor do broadcasts that only prepare an operand.
     """
     ends = [i for i in range(start, len(lines)) if _ends_operation(lines[i], indent)]
     for i in ends:
@@ -47,7 +47,7 @@ def annotate(lines: list[str], start: int, indent: str, metadata: Metadata) -> N
 
 
 def annotate_value(lines: list[str], name: str, indent: str, metadata: Metadata) -> None:
-    """Give the operation that makes a value these attributes, if it is among the lines."""
+    """Add attributes to the operation that defines a value, if it is among the lines."""
     value, _, _ = name.partition("#")
     heads = (f"{indent}{value} = ", f"{indent}{value}:")
     for i in reversed(range(len(lines))):
@@ -64,18 +64,18 @@ def _ends_operation(line: str, indent: str) -> bool:
         return False
     if line.startswith("}", len(indent)) and not line.startswith("})", len(indent)):
         return False
-    return not line.endswith("{") and " : " in line and not _left_out.match(line, len(indent))
+    return not line.endswith("{") and " : " in line and not _excluded.match(line, len(indent))
 
 
 def annotated(line: str, metadata: Metadata) -> str:
-    """The last line of an operation, with attributes; those that it has stay as they are."""
-    found = _location.search(line)
-    location = "" if found is None else found[0]
+    """Add attributes to the last line of an operation; those already present are unchanged."""
+    match = _location.search(line)
+    location = "" if match is None else match[0]
     head, colon, signature = line.removesuffix(location).rpartition(" : ")
     present = re.search(_present, head)
     if present is not None:
-        known = {name.strip('"') for name in re.findall(_field, present[1])}
-        more = [_item(pair) for pair in metadata if pair[0] not in known]
+        names = {name.strip('"') for name in re.findall(_field, present[1])}
+        more = [_item(pair) for pair in metadata if pair[0] not in names]
         items = ", ".join([*([present[1]] if present[1] else []), *more])
         head = f"{head[: present.start()]}{_NAME} = {{{items}}}{head[present.end() :]}"
     else:
@@ -86,18 +86,18 @@ def annotated(line: str, metadata: Metadata) -> str:
 
 
 def _attributes_start(head: str) -> int | None:
-    """Where the dictionary of attributes begins that a text ends with; ``None`` if it has none."""
+    """Return the start of the attribute dictionary at the end of a text, or ``None``."""
     if not head.endswith("}") or head.endswith("{}"):
         return None
     depth = 0
     for i in reversed(range(len(head))):
         depth += (head[i] == "}") - (head[i] == "{")
         if not depth:
-            # ``window = {...}`` is a part of the operation's own notation.
+            # ``window = {...}`` is part of the operation's notation.
             return None if head[:i].endswith(("= ", "<", "(")) else i + 1
     return None
 
 
 def merged_metadata(metadata: Metadata, more: Sequence[tuple[str, str]]) -> Metadata:
-    """Attributes with further ones, which take the place of those of the same name."""
+    """Merge attributes; the later ones override those of the same name."""
     return tuple(sorted({**dict(metadata), **dict(more)}.items()))

@@ -1,4 +1,4 @@
-"""A module of StableHLO under construction."""
+"""A StableHLO module under construction."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -16,21 +16,21 @@ type MeshAxes = tuple[tuple[Hashable, int], ...]
 
 
 class Module:
-    """A module under construction: its functions, and the state that they share.
+    """A module under construction: its functions, and their shared state.
 
     Attributes:
-      platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``; it decides which kernels custom calls name.
-      axis_sizes: the named axes that replicas are laid out on, major to minor.
+      platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``, which selects the kernels of custom calls.
+      axis_sizes: the named axes over which replicas are laid out, major to minor.
       locations: the locations of operations; ``None`` if the text has none.
       num_partitions: the number of devices that share the work.
       shardy: whether shardings are written by mesh axes (Shardy) instead of by tiles (GSPMD).
-      manual: whether the operations being written run on each device by itself.
+      manual: whether the operations being written run per device, on shards.
       host_callbacks: the Python functions that the module calls, by index.
-      devices: the devices on which the module will run, if they are known.
-      large_constants: constants that the text has zeros for, with their position here as the
-        attribute ``ricci.constant``; ``None`` if the text has all constants.
+      devices: the devices on which the module will run, if known.
+      large_constants: constants that the text has zeros for, with their position in this list as
+        the attribute ``ricci.constant``; ``None`` if the text has all constants.
       symbolic: whether some shapes are symbolic.
-      uses_host_memory: whether any value may be in the host's memory.
+      uses_host_memory: whether any value may be in host memory.
     """
 
     name: str
@@ -82,22 +82,22 @@ class Module:
         self.meshes = {}
 
     def mesh(self, axes: Sequence[tuple[Hashable, int]]) -> str:
-        """The symbol of a device mesh with these axes (names and sizes), declared on first use."""
+        """Return the symbol of a mesh with these axes (names and sizes), declared on first use."""
         key = tuple(axes)
-        found = self.meshes.get(key)
-        if found is None:
-            found = self.meshes[key] = self.unique_name("mesh")
-        return found
+        symbol = self.meshes.get(key)
+        if symbol is None:
+            symbol = self.meshes[key] = self.unique_name("mesh")
+        return symbol
 
     def single_device_mesh(self, device: int) -> str:
-        """The symbol of the mesh of one device, given by its position, declared on first use."""
-        found = self.single_devices.get(device)
-        if found is None:
-            found = self.single_devices[device] = self.unique_name(f"maximal_mesh_{device}")
-        return found
+        """Return the symbol of the mesh of the device at a position, declared on first use."""
+        symbol = self.single_devices.get(device)
+        if symbol is None:
+            symbol = self.single_devices[device] = self.unique_name(f"maximal_mesh_{device}")
+        return symbol
 
     def declarations(self) -> list[str]:
-        """The lines that declare the meshes of the module."""
+        """Return the lines that declare the meshes of the module."""
         sizes = {
             symbol: ", ".join(f"{string(str(name))}={size}" for name, size in axes)
             for axes, symbol in self.meshes.items()
@@ -111,7 +111,7 @@ class Module:
         ]
 
     def unique_name(self, name: str) -> str:
-        """A symbol that the module does not use yet, made from a name."""
+        """Return a symbol unused in the module, made from a name."""
         name = "".join(c if c.isascii() and (c.isalnum() or c in "_$.") else "_" for c in name)
         if not (name[:1].isalpha() or name[:1] == "_"):
             name = "_" + name
@@ -128,14 +128,14 @@ class Module:
                 return candidate
 
     def function_for(self, jaxpr: Jaxpr, name: str) -> str:
-        """The private function that computes a jaxpr, written on first use."""
-        # The key is the jaxpr, which stays alive so; its id could be reused by another jaxpr.
-        found = self.private.get(jaxpr)
-        if found is None:
-            found = self.private[jaxpr] = self.unique_name(name)
-            # Writing it may add functions that it calls; they come after it in the text.
+        """Return the symbol of the private function of a jaxpr, written on first use."""
+        # The key is the jaxpr, which so stays alive; its id could be reused by another jaxpr.
+        symbol = self.private.get(jaxpr)
+        if symbol is None:
+            symbol = self.private[jaxpr] = self.unique_name(name)
+            # Writing it may add functions that it calls; they follow it in the text.
             position = len(self.functions)
-            assert self._write is not None, "this module's text is not made of jaxprs"
-            text = self._write(self, jaxpr, found, "private")
+            assert self._write is not None, "this module is not lowered from jaxprs"
+            text = self._write(self, jaxpr, symbol, "private")
             self.functions.insert(position, text)
-        return found
+        return symbol

@@ -1,8 +1,8 @@
-"""Ordered effects: threading tokens through the jaxprs that have some.
+"""Thread tokens through jaxprs with ordered effects.
 
 Such a jaxpr is rewritten before it is lowered: each operation with an ordered effect takes a token
 and returns the next one. Lowering rules see tokens as ordinary operands, and jaxprs without ordered
-effects are not touched.
+effects are unchanged.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,30 +22,30 @@ from ricci_ir import (
     staged_call,
 )
 
-# The equations that replace one with ordered effects, and the tokens that follow them.
+# The equations that replace one with ordered effects, and the tokens that they return.
 type _Ordered = tuple[list[JaxprEqn], list[Var]]
 type OrderRule = Callable[[JaxprEqn, tuple[Effect, ...], list[Var]], _Ordered]
 
 # ``rule(eqn, effects, tokens)`` takes one token for each of the effects. It returns equations that
-# compute the same and thread the tokens, and the tokens that follow.
+# compute the same and thread the tokens, and the new tokens.
 order_rules: RuleTable = rule_table("order", required=False)
 
 
 def ordered_among(effects: Iterable[Effect]) -> tuple[Effect, ...]:
-    """The ordered ones among some effects, sorted by name."""
+    """Return the ordered effects among some, sorted by name."""
     return tuple(sorted(ordered_effects.filter_in(effects), key=str))
 
 
 def thread_tokens(
     jaxpr: Jaxpr, effects: Sequence[Effect] | None = None, position: int = 0
 ) -> Jaxpr:
-    """The jaxpr that takes a token for each ordered effect, and returns the tokens that follow.
+    """Return the jaxpr that takes a token for each ordered effect, and returns new tokens.
 
     The returned tokens are ahead of the other results.
 
     Args:
-      jaxpr: the program.
-      effects: the ordered effects, at least those of the program; by default exactly those.
+      jaxpr: the jaxpr.
+      effects: the ordered effects, at least those of the jaxpr; by default exactly those.
       position: the position of the tokens among the arguments.
     """
     effects = ordered_among(jaxpr.effects) if effects is None else tuple(effects)
@@ -54,8 +54,8 @@ def thread_tokens(
 
 
 def _thread(jaxpr: Jaxpr, effects: tuple[Effect, ...], position: int) -> Jaxpr:
-    given = [Var(abstract_token) for _ in effects]
-    current: dict[Effect, Var] = dict(zip(effects, given, strict=True))
+    in_tokens = [Var(abstract_token) for _ in effects]
+    current: dict[Effect, Var] = dict(zip(effects, in_tokens, strict=True))
     eqns: list[JaxprEqn] = []
     # An equation takes the current token of each of its effects. The tokens that it returns are
     # current from then on, so that the next equation with the effect waits for it.
@@ -71,7 +71,7 @@ def _thread(jaxpr: Jaxpr, effects: tuple[Effect, ...], position: int) -> Jaxpr:
         eqns.extend(written)
         current.update(zip(used, following, strict=True))
     return jaxpr.replace(
-        invars=[*jaxpr.invars[:position], *given, *jaxpr.invars[position:]],
+        invars=[*jaxpr.invars[:position], *in_tokens, *jaxpr.invars[position:]],
         outvars=[*(current[e] for e in effects), *jaxpr.outvars],
         eqns=eqns,
     )
@@ -81,9 +81,9 @@ def tokens_at(
     position: int | Callable[[JaxprEqn], int],
     **changes: Callable[[JaxprEqn, tuple[Effect, ...]], Any],
 ) -> OrderRule:
-    """An order rule: the same operation, with tokens at a position among its operands.
+    """Make an order rule: the same operation, with tokens at a position among its operands.
 
-    The tokens that follow are ahead of its other results.
+    The new tokens are ahead of its other results.
 
     Args:
       position: the position, or a function that computes it from the equation.
@@ -96,8 +96,8 @@ def tokens_at(
             **eqn.params,
             **{name: change(eqn, effects) for name, change in changes.items()},
         }
-        place = position if isinstance(position, int) else position(eqn)
-        return with_tokens(eqn, eqn.primitive, params, tokens, place)
+        index = position if isinstance(position, int) else position(eqn)
+        return with_tokens(eqn, eqn.primitive, params, tokens, index)
 
     return rule
 
@@ -105,7 +105,7 @@ def tokens_at(
 def with_tokens(
     eqn: JaxprEqn, primitive: Primitive, params: dict[str, Any], tokens: list[Var], position: int
 ) -> _Ordered:
-    """An equation with tokens among its operands and ahead of its results; and the new tokens."""
+    """Add tokens to an equation's operands, and new tokens ahead of its results."""
     following = [Var(abstract_token) for _ in tokens]
     written = eqn.replace(
         primitive=primitive,
@@ -117,16 +117,16 @@ def with_tokens(
 
 
 def _called_with_tokens(primitive: Primitive) -> OrderRule:
-    """The rule of a primitive that stands for a program: call that program with tokens."""
-    program = program_rules.get(primitive)
-    if program is None:
+    """Return the order rule of a primitive that calls a jaxpr: call that jaxpr with tokens."""
+    callee = program_rules.get(primitive)
+    if callee is None:
         raise NotImplementedError(
             f"Ordered effects are not supported in {primitive.name!r}, which has no order rule. "
             "Use unordered effects there (ordered=False)."
         )
 
     def rule(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]) -> _Ordered:
-        jaxpr, name = program(**eqn.params)
+        jaxpr, name = callee(**eqn.params)
         params = {"jaxpr": thread_tokens(jaxpr, effects), "name": name}
         return with_tokens(eqn, staged_call.call, params, tokens, 0)
 

@@ -32,8 +32,8 @@ _special_names = {
     "float8_e5m2fnuz": "f8E5M2FNUZ",
     "float8_e8m0fnu": "f8E8M0FNU",
 }
-# Elements narrower than a byte. NumPy keeps each in a byte of its own, and MLIR's parser expects
-# them packed, so they are not written as raw bytes.
+# Elements narrower than a byte. NumPy stores one per byte, and MLIR's parser expects them packed,
+# so they are not written as raw bytes.
 _packed = frozenset({"i2", "i4", "ui2", "ui4", "f4E2M1FN"})
 _PART = 4096  # elements that ``is_splat`` compares at once
 _element_types: dict[np.dtype, str] = {}  # as many as there are dtypes
@@ -41,11 +41,11 @@ _tensor_types: Cache[AbstractValue, str] = Cache("written types", 4096)
 
 
 def element_type(dtype: np.dtype) -> str:
-    """The element type of a dtype, such as ``ui8`` for ``uint8``."""
-    found = _element_types.get(dtype)
-    if found is None:
-        found = _element_types[dtype] = _new_element_type(dtype)
-    return found
+    """Return the element type of a dtype, such as ``ui8`` for ``uint8``."""
+    text = _element_types.get(dtype)
+    if text is None:
+        text = _element_types[dtype] = _new_element_type(dtype)
+    return text
 
 
 def _new_element_type(dtype: np.dtype) -> str:
@@ -62,24 +62,24 @@ def _new_element_type(dtype: np.dtype) -> str:
 
 
 def tensor_type(aval: AbstractValue) -> str:
-    """The StableHLO type of a value, such as ``tensor<2x3xf32>``; ``?`` is a symbolic size."""
-    found = _tensor_types.entries.get(aval)
-    if found is None:
+    """Return the type of a value, such as ``tensor<2x3xf32>``; ``?`` is a symbolic size."""
+    text = _tensor_types.entries.get(aval)
+    if text is None:
         if isinstance(aval, AbstractToken):
-            found = "!stablehlo.token"
+            text = "!stablehlo.token"
         elif isinstance(aval, ShapedArray):
             extended = isinstance(aval.dtype, ExtendedDType)
             array: ShapedArray = aval.dtype.physical_aval(aval) if extended else aval
             sizes = "".join("?x" if is_symbolic_dim(n) else f"{n}x" for n in array.shape)
-            found = f"tensor<{sizes}{element_type(array.dtype)}>"
+            text = f"tensor<{sizes}{element_type(array.dtype)}>"
         else:
             raise TypeError(f"values of type {aval} have no StableHLO type")
-        _tensor_types.add(aval, found)
-    return found
+        _tensor_types.add(aval, text)
+    return text
 
 
 def scalar_literal(value: np.generic) -> str:
-    """The text of an element inside ``dense<...>``."""
+    """Return the text of an element inside ``dense<...>``."""
     dtype = value.dtype
     if dtype.kind == "b":
         return "true" if value else "false"
@@ -96,7 +96,7 @@ def scalar_literal(value: np.generic) -> str:
 
 
 def dense(value: np.ndarray) -> str:
-    """The attribute ``dense<...>`` that holds an array's elements, without its type."""
+    """Return the attribute ``dense<...>`` of an array's elements, without its type."""
     if value.dtype == float0:
         return "dense<false>"
     if value.size == 0:
@@ -109,9 +109,9 @@ def dense(value: np.ndarray) -> str:
 
 
 def is_splat(value: np.ndarray) -> bool:
-    """Whether an array has elements, and all are the same, bit for bit.
+    """Whether an array is not empty and all its elements are equal, bit for bit.
 
-    The array is read in parts: neither is it copied, nor is one read whose elements soon differ.
+    It reads the array in chunks: it makes no copy, and stops at the first chunk that differs.
 
     Example:
       >>> import numpy as np
@@ -139,17 +139,17 @@ def _nested(value: np.ndarray) -> str:
 
 
 def int_array(values: Sequence[int]) -> str:
-    """The attribute ``array<i64: ...>``."""
+    """Return the attribute ``array<i64: ...>``."""
     return f"array<i64: {', '.join(map(str, values))}>" if len(values) else "array<i64>"
 
 
 def int_list(values: Sequence[int]) -> str:
-    """A bracketed list, ``[0, 1]``."""
+    """Return a bracketed list, ``[0, 1]``."""
     return f"[{', '.join(map(str, values))}]"
 
 
 def string(text: str | bytes) -> str:
-    """A string attribute, quoted and escaped."""
+    """Return a string attribute, quoted and escaped."""
     if isinstance(text, bytes):
         text = "".join([_plain_or_escaped[byte] for byte in text])
     elif not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:

@@ -1,4 +1,4 @@
-"""What lowering rules take and return: values, the rules themselves, functions of the host."""
+"""SSA values, the table of lowering rules, and host callbacks."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,8 +9,8 @@ from ricci_ir import AbstractValue, ArrayLike, RuleTable, ShapedArray, TupleReco
 type LoweringRule = Callable[..., Any]
 
 lower_rules: RuleTable = rule_table("lower")
-# Rules of primitives that move elements without computing with them, such as a transposition.
-# They are used where the elements are of an extended dtype (random keys), each an array itself.
+# Rules of primitives that move elements without computing with them, such as a transposition. They
+# are used for extended dtypes (random keys), whose elements are arrays.
 extended_lower_rules: RuleTable = rule_table("extended_lower", required=False)
 
 
@@ -18,8 +18,7 @@ class Value:
     """An SSA value: its name in the text, and its type.
 
     Attributes:
-      aval: the type. It is an ``AbstractToken`` for a token; rules know which of their operands
-        are tokens.
+      aval: the type, an ``AbstractToken`` for a token.
     """
 
     __slots__ = ("aval", "name")
@@ -50,7 +49,7 @@ class HostCallback(TupleRecord):
 
     Attributes:
       fun: takes an array for each operand, and returns a sequence with an array for each result.
-        Tokens are left out of both.
+        Both omit tokens.
       in_avals, out_avals: the types of operands and results, tokens included.
     """
 

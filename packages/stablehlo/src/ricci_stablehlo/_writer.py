@@ -1,4 +1,4 @@
-"""What functions that write operations need of a lowering rule's context, built on them."""
+"""The protocol of contexts in which modules below ``_lowering`` write operations."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from ._values import Value
 
 
 class Writer(Protocol):
-    """The part of ``Lowering`` that writes single operations; see there."""
+    """The methods of ``Lowering`` that write single operations."""
 
     @property
     def module(self) -> Module:
@@ -19,15 +19,15 @@ class Writer(Protocol):
 
     @property
     def sizes(self) -> dict[Any, Value]:
-        """The values of symbolic dimensions: of variables, by name, and of what was computed."""
+        """The values of symbolic dimensions: of variables, by name, and of computed ones."""
         ...
 
     def new_name(self) -> str:
-        """An SSA name that the function does not use yet."""
+        """Return an SSA name that is unused in the function."""
         ...
 
     def write(self, operation: str) -> None:
-        """Add an operation, given as text."""
+        """Append the text of an operation."""
         ...
 
     def emit(
@@ -47,7 +47,7 @@ class Writer(Protocol):
         ...
 
     def constant(self, value: ArrayLike, aval: ShapedArray | None = None) -> Value:
-        """A constant of a type; by default of the value's own."""
+        """Write a constant of a type; by default of the value's."""
         ...
 
     def custom_call(

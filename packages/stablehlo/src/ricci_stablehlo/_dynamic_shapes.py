@@ -1,8 +1,7 @@
-"""Operations whose text holds sizes: written with the sizes, or with values of them.
+"""Write operations with sizes, in their static or dynamic StableHLO form.
 
-StableHLO has two forms of such operations. Where all sizes are known, they are attributes. Where
-some are symbolic, the dynamic form takes them as operands. The functions here write the form that
-is needed, so that lowering rules do not have to know.
+If all sizes are static, they are attributes of the operation. If some are symbolic, the dynamic
+form takes them as operands. These functions choose the form, so that lowering rules need not.
 """
 
 from collections.abc import Sequence
@@ -82,7 +81,7 @@ def write_slice(
 def write_dynamic_slice(
     ctx: Writer, x: Value, indices: Sequence[Value], sizes: Sequence[int], out: ShapedArray
 ) -> Value:
-    """Write ``dynamic_slice``, which moves positions so that the part lies within ``x``."""
+    """Write ``dynamic_slice``, which clamps the indices so that the slice lies within ``x``."""
     if not ctx.module.symbolic or is_static_shape(sizes):
         names = ", ".join(v.name for v in (x, *indices))
         text = f"stablehlo.dynamic_slice {names}, sizes = {int_list(sizes)}"
@@ -106,7 +105,7 @@ def write_pad(
     config: Sequence[tuple[int, int, int]],
     out: ShapedArray,
 ) -> Value:
-    """Write ``pad``; ``config`` gives for each dimension how much to add, as ``lax.pad`` does."""
+    """Write ``pad``; ``config`` has the padding of each dimension, as in ``lax.pad``."""
     low, high, interior = zip(*config, strict=True) if config else ((), (), ())
     if not ctx.module.symbolic or is_static_shape((*low, *high, *interior)):
         text = (

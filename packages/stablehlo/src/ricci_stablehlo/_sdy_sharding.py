@@ -1,4 +1,4 @@
-"""How an array is divided over a mesh, in the words of Shardy."""
+"""Sharding attributes in Shardy (sdy) syntax."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ from ._types import string
 
 
 def parts_text(mesh: Any, parts: Parts, rank: int, unreduced: AxisNames = no_axes) -> str:
-    """How an array is divided over the ``Explicit`` axes of a mesh, as Shardy writes it.
+    """Return the Shardy text of a sharding over the ``Explicit`` axes of a mesh.
 
-    Where the mesh has ``Auto`` axes as well, the compiler may divide further over those.
+    If the mesh also has ``Auto`` axes, the compiler may shard further along these.
 
     Args:
       mesh: the abstract mesh.
-      parts: the axes of each dimension; dimensions behind them are not divided.
+      parts: the axes of each dimension; further dimensions are replicated.
       rank: the number of dimensions.
-      unreduced: the axes along which devices hold terms of a sum.
+      unreduced: the axes along which the array is a partial sum.
     """
     parts = (*parts, *((),) * (rank - len(parts)))
     further = ["?"] if mesh.auto_axes else []

@@ -1,4 +1,4 @@
-"""Programs on shards over some axes of a mesh, where the compiler divides work over the others."""
+"""Computations manual over some mesh axes, while the compiler shards over the others."""
 
 from collections.abc import Callable, Hashable, Sequence
 from math import prod
@@ -16,7 +16,7 @@ _BOOL = ShapedArray((), np.dtype("bool"))
 
 
 def axes_left() -> tuple[Hashable, ...]:
-    """The mesh axes that a program on shards leaves to the compiler; empty outside of one."""
+    """Return the mesh axes that the current manual computation leaves to the compiler."""
     mesh = current_mesh.value
     if mesh is None or not mesh.manual_axes:
         return ()
@@ -26,7 +26,7 @@ def axes_left() -> tuple[Hashable, ...]:
 def mesh_position(ctx: Lowering, axis_name: Hashable, out: ShapedArray) -> Value:
     """Write the position of the device along an axis. All axes of the mesh must be manual."""
     # Partitions are numbered in the order of the mesh, so the index along an axis is
-    # partition_id // (the size of the axes after it) % (its own size).
+    # partition_id // (the size of the axes after it) % (its size).
     sizes = ctx.module.axis_sizes
     order = list(sizes)
     minor = prod(sizes[n] for n in order[order.index(axis_name) + 1 :])
@@ -43,13 +43,13 @@ def on_each_device(
     outs: Sequence[AbstractValue],
     build: Callable[..., Sequence[Value]],
 ) -> list[Value]:
-    """Write an inner program that works on the axes that are left to the compiler, too.
+    """Write a computation that is also manual over the axes that are left to the compiler.
 
     Args:
-      ctx: where to write it.
-      operands: every device along these axes gets the whole of them.
-      outs: the types of the results, which must be the same along these axes.
-      build: writes the inner program, as for ``Lowering.region``.
+      ctx: the context to write it in.
+      operands: the operands, replicated along these axes.
+      outs: the types of the results, which must be replicated along these axes.
+      build: writes the computation, as for ``Lowering.region``.
     """
     module, mesh = ctx.module, current_mesh.value
     symbol = module.mesh(tuple(mesh.shape.items()))
@@ -73,21 +73,21 @@ def once_along(
     operands: Sequence[Value],
     build: Callable[..., Sequence[Value]],
 ) -> None:
-    """Write what one of the devices does along the axes that are left to the compiler.
+    """Write operations that one of the devices runs along the axes left to the compiler.
 
-    ``build(ctx, *operands)`` writes it; it has no results.
+    ``build(ctx, *operands)`` writes them; they have no results.
     """
 
     def inner(ctx: Lowering, *xs: Value) -> Sequence[Value]:
         first: Value | None = None
         zero = ctx.constant(0, _UNSIGNED)
         for name in axes_left():
-            here = mesh_position(ctx, name, _UNSIGNED)
+            position = mesh_position(ctx, name, _UNSIGNED)
             types = ": (tensor<ui32>, tensor<ui32>) -> tensor<i1>"
-            found = Value(ctx.new_name(), _BOOL)
-            ctx.write(f"{found} = stablehlo.compare EQ, {here}, {zero}, UNSIGNED {types}")
-            first = found if first is None else ctx.emit("stablehlo.and", [first, found], _BOOL)
-        assert first is not None, "there is such an axis"
+            is_zero = Value(ctx.new_name(), _BOOL)
+            ctx.write(f"{is_zero} = stablehlo.compare EQ, {position}, {zero}, UNSIGNED {types}")
+            first = is_zero if first is None else ctx.emit("stablehlo.and", [first, is_zero], _BOOL)
+        assert first is not None, "all mesh axes are manual"
         done = ctx.region([], lambda region: build(region, *xs))
         nothing = ctx.region([], lambda region: [])
         ctx.generic("stablehlo.if", [first], [], regions=[done, nothing])
