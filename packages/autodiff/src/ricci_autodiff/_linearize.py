@@ -582,7 +582,7 @@ def residuals_to_variables(
         if type(operand) is not Literal:
             return operand
         value = operand.val
-        if isinstance(value, StagedTracer) and value._trace is trace:
+        if trace is not None and isinstance(value, StagedTracer) and value._trace is trace:
             var = value.atom
             if type(var) is not Literal:
                 tracers.setdefault(id(var), value)
