@@ -296,7 +296,7 @@ def test_a_program_that_does_not_fit_says_how_much_it_takes():
         ricci.errors.JaxRuntimeError, match="more memory than a device has"
     ) as caught:
         plan(lambda x: jnp.sort(x, 0) + x, x)
-    assert "Divide it over more devices" in str(caught.value)
+    assert "Shard it over more devices" in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 12
 
 

@@ -118,7 +118,7 @@ def test_recorded_environments(case):
     assert detect(Membership(), None, environment) == expected
 
 
-def test_what_is_given_is_kept():
+def test_arguments_take_precedence_over_the_environment():
     given = Membership("head:1", None, 0, (3,))
     assert detect(given, None, SLURM) == Membership("head:1", 8, 0, (3,))
     assert detect(given, None, NAMED) == Membership("head:1", 4, 0, (3,))
@@ -172,7 +172,7 @@ FAULTS = {
         {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "2"},
         "coordinator_address cannot be read .* Slurm: SLURM_STEP_NODELIST is not set.\n.*srun",
     ),
-    "rank": ({**SLURM, "SLURM_PROCID": "x"}, "process_id .*SLURM_PROCID is 'x', which is no"),
+    "rank": ({**SLURM, "SLURM_PROCID": "x"}, "process_id .*SLURM_PROCID is 'x'; expected a whole"),
     "uri": ({**OMPI, "OMPI_MCA_orte_hnp_uri": "?"}, r"OMPI_MCA_orte_hnp_uri is '\?'; expected"),
     "ompi_5_machines": (
         {**OMPI_5, "OMPI_COMM_WORLD_SIZE": "4"},
@@ -206,7 +206,7 @@ def test_an_unknown_name():
         detect(Membership(), "lsf", {})
 
 
-def test_names_that_the_oracle_knows():
+def test_method_names_include_those_of_jax():
     assert {"slurm", "ompi", "mpi4py", "gketpu", "gcetpu"} <= set(CLUSTERS)
 
 
@@ -243,7 +243,7 @@ def test_metadata_of_tpu_machines():
         detect(Membership(), "gcetpu", here)
 
 
-def test_mpi_is_asked_by_name(monkeypatch):
+def test_mpi_is_read_only_if_it_is_named(monkeypatch):
     class World:
         def Get_rank(self):
             return 0

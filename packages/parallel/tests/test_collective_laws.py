@@ -31,7 +31,7 @@ COLLECTIVES = {
 }
 
 
-def test_every_collective_has_examples_or_says_why_not():
+def test_every_collective_has_examples_or_a_reason_against():
     assert {p.name for p in DEFINED} >= {"psum", "all_gather", "axis_index"}
     assert all(p in example_rules for p in DEFINED)
 
@@ -171,12 +171,12 @@ def test_steps_are_linear_and_transposed(name, wide):
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("check_vma", [False, True])
 @pytest.mark.parametrize("name", COLLECTIVES)
-def test_devices_compute_what_a_batch_does(name, check_vma):
+def test_results_on_devices_equal_those_of_a_batch(name, check_vma):
     compare_with_batch(name, check_vma)
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)
-def test_wide_values_are_collected_alike(name):
+def test_collectives_agree_with_64_bit_types(name):
     with enable_x64(True):
         compare_with_batch(name, True, wide=True)
 

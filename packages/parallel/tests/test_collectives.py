@@ -53,7 +53,7 @@ def test_reduces_a_value_that_is_the_same_everywhere(transform):
     np.testing.assert_allclose(y, np.broadcast_to(16 * X[0], X.shape))
 
 
-def test_sum_of_a_python_number_is_known_while_tracing():
+def test_sum_of_a_python_number_is_computed_while_tracing():
     sizes = []
     vmap(lambda x: (sizes.append(psum(1, "i")), x)[1], axis_name="i")(X)
     assert sizes == [8]
@@ -226,7 +226,7 @@ def test_sums_of_numbers_are_numbers_unless_groups_differ_in_size():
     assert sizes.tolist() == [6] * 6 + [2] * 2
 
 
-def test_integers_stand_for_axes_of_the_arrays():
+def test_integer_names_are_axes_of_the_arrays():
     found = vmap(lambda x: (psum(x, (0, "i")), pmean(x, (-1, "i")), pmax(x, 0)), axis_name="i")(X)
     expected = [[X.sum()] * 8, [X.mean()] * 8, X.max(1)]
     for x, y in zip(found, expected, strict=True):

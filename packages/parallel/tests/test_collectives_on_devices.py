@@ -249,7 +249,7 @@ PLATFORMS = {
 
 
 @pytest.mark.parametrize(("name", "platform"), PLATFORMS)
-def test_platforms_have_operations_of_their_own(name, platform):
+def test_platforms_lower_to_different_operations(name, platform):
     transfer = lambda x: precv(psend(x, "i", TURN), x, "i", TURN)
     call = CALLS.get(name, transfer)
     traced = jit(pmap(call, axis_name="i")).trace(X)

@@ -208,7 +208,7 @@ def test_under_axes_alone_a_constraint_follows_the_array(line):
 @pytest.mark.parametrize(
     ("name", "call"), [("set_mesh", lambda: set_mesh(None)), ("get_mesh", get_mesh)]
 )
-def test_the_devices_are_not_known_in_a_traced_function(transform, name, call):
+def test_get_mesh_and_set_mesh_are_refused_while_tracing(transform, name, call):
     def traced(x):
         call()
         return x if transform is vmap else reduce_sum(x, (0,))

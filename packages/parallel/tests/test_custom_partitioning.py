@@ -96,10 +96,10 @@ def test_there_are_names_for_many_factors():
         ("((a b) c) -> a", "cannot be nested"),
         ("i ... j -> i", "can only be first"),
         ("i; j -> i", "';' has no meaning"),
-        ("(a b) -> (a b)", "'a' stands in compound factors alone"),
+        ("(a b) -> (a b)", "'a' occurs in compound factors alone"),
     ],
 )
-def test_texts_that_are_no_rules(text, message):
+def test_invalid_texts_of_rules_are_refused(text, message):
     with pytest.raises(ValueError, match=message):
         parse_rule(text)
 
@@ -112,7 +112,7 @@ def test_texts_that_are_no_rules(text, message):
         ("i j k, j k -> i k", {}, "operand 0 has 3 dimensions in it, but is of rank 2"),
         ("... i j k, j k -> i k", {}, "operand 0 has 3 dimensions in it, but is of rank 2"),
         ("i j, j k -> i", {}, "result 0 has 1 dimensions in it, but is of rank 2"),
-        ("i i, i k -> i k", {}, "'i' stands twice in operand 0"),
+        ("i i, i k -> i k", {}, "'i' occurs twice in operand 0"),
         ("... j, ... -> i k", {}, "'…0' are 1 in operand 0 and 2 in operand 1"),
         ("(a b) j, j k -> (a b) k", {"a": 3, "b": 4}, "sizes \\(3, 4\\).* of size 8"),
     ],
@@ -125,7 +125,7 @@ def test_rules_that_do_not_fit(text, options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 2}, "k=2 is of no factor"),
+        ({"k": 2}, "k=2 is of an unknown factor"),
         ({"i": 2}, "leave out i=2"),
         ({"reduction_factors": ("z",)}, "'z' in reduction_factors"),
         ({"reduction_factors": "i"}, "is a tuple of names"),
@@ -150,7 +150,7 @@ def test_factors_that_do_not_fit(options, message):
         (lambda: CompoundFactor("i", BATCHING), "begins with a letter"),
     ],
 )
-def test_mappings_of_something_else(make, message):
+def test_invalid_mappings_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -205,7 +205,7 @@ def test_a_part_may_use_collectives(mesh):
     np.testing.assert_array_equal(jit(f)(device_put(x, sharding)), x + 28)
 
 
-def test_on_one_device_the_function_runs_as_it_is():
+def test_on_one_device_the_function_runs_unchanged():
     f = divided(lambda x: mul(x, x), lambda x: 1 / 0)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(f(x), x * x)
@@ -237,14 +237,14 @@ def test_errors_of_partition_name_the_function(mesh):
         (lambda m, a, r: (m, sin, r.sharding, (P("x"),)), "expected a sharding for each"),
     ],
 )
-def test_answers_of_partition(mesh, answer, message):
+def test_invalid_results_of_partition_are_refused(mesh, answer, message):
     f = custom_partitioning(lambda x: sin(x))
     f.def_partition(answer or (lambda *given: None), sharding_rule="i -> i")
     with pytest.raises(JaxRuntimeError, match=message):
         jit(f)(device_put(np.ones(8, np.float32), NamedSharding(mesh, P("x"))))
 
 
-def test_what_calls_refuse():
+def test_invalid_calls_are_refused():
     f = divided(lambda s, x: mul(x, s), static_argnums=0)
     one = np.ones((2, 2), np.float32)
     with pytest.raises(UnexpectedTracerError, match="argument 0 is static, but is a traced array"):
@@ -277,7 +277,7 @@ def test_what_calls_refuse():
         ),
     ],
 )
-def test_what_def_partition_refuses(options, error, message):
+def test_invalid_arguments_of_def_partition_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         custom_partitioning(sin).def_partition(lambda *given: None, **options)
     with pytest.raises(TypeError, match="partition must be a function"):
@@ -301,7 +301,7 @@ def test_rules_made_by_a_function(mesh):
     assert seen == [(3.0, mesh, [(8, 4)], [(8, 4)])]
 
 
-def test_a_program_that_is_gone_leaves_nothing(mesh):
+def test_a_deleted_function_is_garbage_collected(mesh):
     def make():
         f = divided(lambda x: sin(x))
         jit(f)(device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, P("x"))))

@@ -105,7 +105,7 @@ def test_the_buffers_make_up_the_compilers_peak(name):
     assert len(str(plan).splitlines()) <= 25
 
 
-def test_forward_values_are_kept_for_the_backward_pass_by_their_lines():
+def test_residuals_are_owned_by_the_lines_that_compute_them():
     plan = memory_plan(grad(unrolled), X, X, remedies=False)
     kept = [row for row in plan.buffers if row.why == "kept for the backward pass"]
     assert {(row.file, row.line) for row in kept} == {(__file__, line_of(unrolled, "tanh"))}
@@ -118,7 +118,7 @@ def test_forward_values_are_kept_for_the_backward_pass_by_their_lines():
     assert "kept for the backward pass" in str(plan)
 
 
-def test_what_a_scan_stacks_is_kept_by_the_line_of_its_body():
+def test_stacked_residuals_of_a_scan_are_owned_by_its_body():
     plan = memory_plan(grad(scanned), STACK, X, remedies=False)
     line = line_of(scanned, "tanh")
     stacks = [row for row in plan.buffers if row.shape == (6, N, N) and row.line == line]
@@ -184,7 +184,7 @@ def test_each_of_several_devices_has_its_part():
     assert plan.arguments == one.arguments == 2 * SIZE
     assert 0.9 <= plan.live_bytes / plan.peak_bytes <= 1.1
     # At the peak the devices add the gradients of all layers at once, when nothing else is kept.
-    assert max(plan.course.kept) >= 3 * SIZE
+    assert max(plan.course.residuals) >= 3 * SIZE
 
 
 def remedies(plan, around):
@@ -225,7 +225,7 @@ def test_remedies_around_the_function_with_the_names_of_values():
     assert memory_plan(jit(grad(jit(f))), X, X, remedies=False).peak_bytes == plan.peak_bytes
 
 
-def test_what_cannot_be_checkpointed_has_no_remedies():
+def test_functions_that_cannot_be_checkpointed_have_no_remedies():
     left = []
 
     def f(x):
@@ -265,12 +265,12 @@ def test_the_picture_shows_the_peak_and_its_owners(tmp_path):
     assert plan.svg() == plan._repr_svg_()
 
 
-def test_what_is_no_function_is_refused():
+def test_arguments_that_are_not_functions_are_refused():
     with pytest.raises(TypeError, match="memory_plan expects a function, got 3 of type int"):
         memory_plan(3)
 
 
-def test_a_program_without_anything():
+def test_an_empty_function():
     plan = memory_plan(lambda: ())
     assert plan.peak_bytes == plan.live_bytes == 0
     assert plan.svg().startswith("<svg")
@@ -303,7 +303,7 @@ def test_a_librarys_object_with_stages_of_its_own_is_called_as_a_function(size):
     assert size(Compiled(tanh), X) == SIZE
 
 
-def test_what_is_no_array_is_passed_as_it_is():
+def test_arguments_that_are_not_arrays_are_passed_unchanged():
     fun = lambda kind, x, scale=None: mul(x, scale["by"]) if kind == "mul" else x
     assert memory_plan(fun, "mul", X, scale={"by": 2.0, "unit": "m"}).results == SIZE
 

@@ -72,7 +72,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("case", PAIRS)
-def test_it_gives_what_vmap_gives(case):
+def test_nested_pmap_equals_nested_vmap(case):
     over_devices, over_batch = PAIRS[case]
     found, expected = over_devices(X), over_batch(X)
     if not isinstance(found, tuple):
@@ -92,7 +92,7 @@ def test_it_gives_what_vmap_gives(case):
     ],
     ids=["grad", "checkpoint", "jit", "vmap"],
 )
-def test_it_is_transformed(transform):
+def test_nested_pmap_under_transformations(transform):
     over_devices, over_batch = map(transform, nested(wave))
     expected = over_batch(X)
     for _ in range(2):
@@ -128,7 +128,7 @@ def test_an_axis_that_has_no_devices_is_a_batch_on_each(inner):
         np.testing.assert_array_equal(y, want)
 
 
-def test_a_function_that_is_kept_serves_all_pmaps_around_it():
+def test_a_cached_function_serves_all_enclosing_pmaps():
     inner = jit(lambda row: pmap(lambda x: mul(x, 3.0), axis_name="j")(row))
     for chosen in (devices()[:8], devices()[:8][::-1]):
         outer = pmap(lambda row: add(inner(row), 1.0), axis_name="i", devices=chosen)

@@ -34,7 +34,7 @@ def mesh():
     return Mesh(np.array(devices()[:1], dtype=object), ("x",))
 
 
-def test_one_process_tells_itself_its_own_values():
+def test_one_process_exchanges_values_with_itself():
     found = broadcast_one_to_all(TREE)
     assert found["a"].tolist() == [0, 1, 2]
     assert found["b"] == (2.0, True)
@@ -43,13 +43,13 @@ def test_one_process_tells_itself_its_own_values():
 
 
 @pytest.mark.parametrize(("tiled", "shape"), [(False, (1, 3)), (True, (3,))])
-def test_scalars_are_stacked_and_arrays_if_asked_for(tiled, shape):
+def test_scalars_are_always_stacked_and_arrays_unless_tiled(tiled, shape):
     found = process_allgather(TREE, tiled=tiled)
     assert found["a"].shape == shape
     assert found["b"][0].shape == (1,)
 
 
-def test_nobody_is_preempted_and_all_are_alive():
+def test_one_process_is_alive_and_not_preempted():
     assert reached_preemption_sync_point(3) is False
     with live_devices(devices()) as alive:
         assert alive == devices()
@@ -72,7 +72,7 @@ def test_every_array_needs_a_spec(mesh, pspecs):
         host_local_array_to_global_array({"a": np.ones(2), "b": np.ones(2)}, mesh, pspecs)
 
 
-def test_a_program_knows_no_arrays_of_one_process(mesh):
+def test_arrays_of_one_process_are_refused_inside_jit(mesh):
     call = lambda x: host_local_array_to_global_array_p.bind(
         x, global_mesh=mesh, pspec=PartitionSpec()
     )

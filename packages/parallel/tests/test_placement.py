@@ -25,20 +25,20 @@ def test_new_array_is_put_on_the_device():
     np.testing.assert_array_equal(x, [2.0, 2.0, 2.0])
 
 
-def test_inside_a_traced_function_a_value_is_said_to_be_on_a_device():
+def test_device_put_is_an_operation_of_traced_functions():
     device = devices()[1]
     jaxpr = make_jaxpr(lambda x: placement.constrain(x, device))(1.0)
     assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["sharding_constraint"]
     assert jit(lambda x: placement.constrain(x, device))(1.0).devices() == {device}
 
 
-def test_inside_a_traced_function_the_device_of_a_new_array_is_a_wish():
+def test_devices_of_new_arrays_are_requests_in_traced_functions():
     jaxpr = make_jaxpr(lambda x: placement.create(x, devices()[1]))(1.0)
     assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["device_put"]
     assert float(jit(lambda x: placement.create(x, devices()[1]))(1.0)) == 1.0
 
 
-def test_inside_a_traced_function_a_mesh_is_for_the_compiler():
+def test_shardings_of_new_arrays_are_requests_in_traced_functions():
     sharding = NamedSharding(Mesh(devices()[:2], "x"), P("x"))
     x = jit(lambda x: full((4,), x, sharding=sharding))(2.0)
     assert x.sharding == sharding

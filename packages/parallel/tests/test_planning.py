@@ -136,7 +136,7 @@ def kept(x, w):
     return scan(body, x, w)
 
 
-def test_what_a_loop_stacks_is_owned_by_the_line_that_computes_it():
+def test_stacked_arrays_of_a_loop_are_owned_by_the_line_that_computes_them():
     x, w = (ShapeDtypeStruct(shape, np.float32) for shape in ((64, 64), (9, 64, 64)))
     found = plan(total, x, w, topology="cpu:1")
     stack = next(owner for owner in found.owners if owner.shape == "f32[9,64,64]" and owner.line)
@@ -156,7 +156,7 @@ def test_results_in_donated_memory(mesh):
     assert [owner.kind for owner in found.owners] == ["argument"]
 
 
-def test_arrays_on_devices_that_are_here():
+def test_arrays_on_attached_devices():
     mesh = make_mesh((len(devices()),), ("data",), devices=devices())
     found = plan(tanh, described(mesh, (16, 8), "data"))
     assert (found.devices, found.device_kind, found.chip) == (len(devices()), "cpu", None)
@@ -164,7 +164,7 @@ def test_arrays_on_devices_that_are_here():
     assert plan(tanh, np.ones(3, np.float32)).memory.arguments == 12
 
 
-def test_its_text(mesh):
+def test_a_plan_is_printed(mesh):
     found = plan(
         dot, described(mesh, (16, 64), "data", "model"), described(mesh, (64, 32), "model")
     )
@@ -176,7 +176,7 @@ def test_its_text(mesh):
     assert str(plan(tanh, np.ones(3, np.float32))).count("no communication") == 1
 
 
-def test_what_is_no_function_is_refused():
+def test_arguments_that_are_not_functions_are_refused():
     with pytest.raises(TypeError, match="plan expects a function, got 3"):
         plan(3)  # pyright: ignore[reportArgumentType]
 
@@ -192,7 +192,7 @@ def test_arguments_on_other_devices_are_refused(mesh):
         plan(tanh, described(mesh, (8,)), topology="cpu:8")
 
 
-def test_a_program_that_cannot_be_traced_says_so_as_it_does_in_jit(mesh):
+def test_errors_while_tracing_are_those_of_jit(mesh):
     with pytest.raises(ValueError, match="inner sizes agree"):
         plan(dot, described(mesh, (8, 3)), described(mesh, (8, 3)))
 

@@ -124,7 +124,7 @@ def test_axes_are_checked_when_they_are_given(options, error, message):
         pmap(lambda x: x, **options)
 
 
-def test_what_is_no_function_is_refused():
+def test_arguments_that_are_not_functions_are_refused():
     with pytest.raises(TypeError, match="pmap expects a callable"):
         pmap(3)
 
@@ -145,7 +145,7 @@ def test_static_arguments_are_passed_by_position():
     np.testing.assert_array_equal(last(X, 3), 3 * X)
 
 
-def test_shapes_of_slices_may_be_given():
+def test_global_arg_shapes_are_checked():
     f = pmap(lambda x, d: (x, d["k"]), in_axes=(0, None), global_arg_shapes=((3,), None))
     np.testing.assert_array_equal(f(X, {"k": 1.0})[0], X)
     wrong = pmap(lambda x: x, global_arg_shapes=((4,),))
@@ -155,7 +155,7 @@ def test_shapes_of_slices_may_be_given():
         pmap(lambda x: x, global_arg_shapes=(None, None))(X)
 
 
-def test_the_function_inside_is_known():
+def test_pmap_sets_wrapped():
     assert (pmap(abs).__name__, pmap(abs).__wrapped__) == ("abs", abs)
 
 
@@ -171,6 +171,6 @@ def test_an_axis_without_a_name_is_called_as_in_jax():
         (lambda: pmap(lambda x: x, axis_size=-1, in_axes=None)(1.0), "mapped axis has size -1"),
     ],
 )
-def test_each_slice_needs_a_device_of_its_own(call, message):
+def test_duplicate_devices_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

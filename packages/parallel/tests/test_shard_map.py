@@ -102,7 +102,7 @@ def test_nested_programs_work_on_other_axes(mesh):
     np.testing.assert_array_equal(jit(fun)(x), 2 * x)
 
 
-def test_batches_are_divided_by_spmd_axis_name(mesh):
+def test_batches_are_sharded_over_spmd_axis_name(mesh):
     fun = shard_map(lambda s: add(s, s), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
     xs = np.stack([x] * 4)
     np.testing.assert_array_equal(vmap(fun)(xs), 2 * xs)
@@ -150,7 +150,7 @@ _identity = {"in_specs": P("x"), "out_specs": P("x")}
         ({"in_specs": (P("x"), P("x"))}, "in_specs"),
     ],
 )
-def test_what_does_not_fit_is_refused(mesh, specs, words):
+def test_arguments_that_do_not_fit_are_refused(mesh, specs, words):
     fun = shard_map(lambda s: s, mesh=mesh, **{**_identity, **specs})
     with pytest.raises(ValueError, match="shard_map") as error:
         fun(x)
@@ -159,7 +159,7 @@ def test_what_does_not_fit_is_refused(mesh, specs, words):
     np.testing.assert_array_equal(shard_map(lambda s: s, mesh=mesh, **_identity)(x), x)
 
 
-def test_sizes_that_do_not_divide_are_refused_with_a_spec_that_fits(mesh):
+def test_indivisible_sizes_are_refused_with_a_spec_that_fits(mesh):
     fun = shard_map(lambda s: s, mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y"))
     with pytest.raises(ValueError, match=r"axis 0 of argument s.*not evenly divisible by 2") as e:
         fun(x[:7])

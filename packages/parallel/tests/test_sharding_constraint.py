@@ -57,7 +57,7 @@ def test_it_is_written_by_mesh_axes(mesh, spec, shape, text):
 
 
 @pytest.mark.parametrize("spec", [P("i"), P("j"), P(("i", "j"))])
-def test_the_result_of_a_program_is_spread_as_said(mesh, spec):
+def test_results_have_the_constrained_sharding(mesh, spec):
     sharding = NamedSharding(mesh, spec)
     x = jit(lambda x: with_sharding_constraint(mul(x, x), sharding))(ONES)
     assert x.sharding.is_equivalent_to(sharding, 1)
@@ -160,7 +160,7 @@ def test_how_device_put_treats_memory(options, semantics):
     assert found["copy_semantics"] == (semantics,)
 
 
-def test_the_cotangent_goes_back_to_where_the_value_was():
+def test_cotangents_return_to_the_place_of_the_value():
     here, there = devices()[:2]
     loss = lambda x: reduce_sum(device_put(x, there, src=here), (0,))
     found = params_of("device_put", grad(loss), F8)
@@ -182,7 +182,7 @@ def test_a_kind_of_memory_is_an_annotation_where_there_are_several(platform):
     assert ('_xla_buffer_placement = "pinned_host"' in text) == (platform != "cpu")
 
 
-def test_device_put_refuses_what_is_no_place():
+def test_device_put_refuses_invalid_places():
     with pytest.raises(ValueError, match="got 3 of type int"):
         make_jaxpr(lambda x: device_put(x, 3))(1.0)
 

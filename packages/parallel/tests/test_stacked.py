@@ -48,6 +48,6 @@ def test_pmap_takes_them():
         (lambda d: device_put_replicated(1, []), ValueError, "at least one device"),
     ],
 )
-def test_what_does_not_fit_is_refused(call, error, message):
+def test_arguments_that_do_not_fit_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call(local_devices()[:2])

@@ -203,7 +203,7 @@ def test_values_and_gradients_are_those_without_types():
         np.testing.assert_allclose(typed[name], value, 1e-5, 1e-6, err_msg=name)
 
 
-def test_a_mapped_axis_of_a_batch_is_no_axis_of_types():
+def test_vmap_axes_are_not_axes_of_types():
     def each(x):
         names = ("i", "b")
         return psum(x, names), all_gather(x, names), axis_index(names)
@@ -246,7 +246,7 @@ def test_casts_are_for_shard_map():
     np.testing.assert_array_equal(found, X[:8])
 
 
-def test_the_position_is_known_where_the_compiler_divides_other_axes():
+def test_axis_index_where_the_compiler_partitions_over_other_axes():
     def each(x):
         return mul(x, convert_element_type(axis_index("i"), np.float32))
 
@@ -257,7 +257,7 @@ def test_the_position_is_known_where_the_compiler_divides_other_axes():
     np.testing.assert_allclose(jit(partly)(X), expected, 1e-6)
 
 
-def test_dimensions_that_are_divided_are_not_gathered():
+def test_sharded_dimensions_are_not_gathered():
     divided = make_type_sharding(mesh(i=4, j=2).abstract_mesh, (("j",), ()), {"i"})
     aval = ShapedArray((8, 4), np.float32, sharding=divided)
     gathered = lambda dim: all_gather_p.result_avals(
@@ -271,5 +271,5 @@ def test_dimensions_that_are_divided_are_not_gathered():
         },
     )
     assert str(gathered(1)) == "float32[8@j,16]{V:i}"
-    with pytest.raises(ShardingTypeError, match="dimension 0, which is divided over"):
+    with pytest.raises(ShardingTypeError, match="dimension 0, which is sharded over"):
         gathered(0)

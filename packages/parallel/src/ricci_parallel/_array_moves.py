@@ -1,4 +1,4 @@
-"""Tells ``ricci_ir`` which arrays the compiler gathers though the program does not ask for it."""
+"""Report to ``ricci_ir`` the arrays that the compiler gathers without a request of the program."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -11,7 +11,7 @@ from ricci_xla import Traced, devices_of, is_spread, jit
 def find_moves(
     jaxpr: Jaxpr, fun: Callable[..., Any], arrays: Sequence[Any], traced: Traced | None
 ) -> Sequence[ArrayMove]:
-    """The involuntary collectives of a call. A call on one device has none, and is not compiled."""
+    """Return the involuntary collectives of a call. One device has none."""
     if traced is None and is_spread(jaxpr, arrays):
         traced = jit(fun).trace(*arrays)
     if traced is None or len(devices_of(traced)) == 1:

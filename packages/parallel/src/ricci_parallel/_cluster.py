@@ -13,21 +13,21 @@ class Cluster:
     Attributes:
       client: jaxlib's client of the coordination service.
       service: the service, as rank 0.
-      preemption_sync_manager: what tells all processes when one gets SIGTERM, if it was started.
+      preemption_sync_manager: tells all processes when one gets SIGTERM, if it was started.
       coordinator_address: where the service listens.
       process_id: the number of this process.
       num_processes: the number of processes.
       shutdown_timeout: how long this process waits for the others at its end, in seconds.
       watch: the thread that watches over the processes; ``None`` for one process alone.
-      guard: what holds up the runtime's aborts.
-      main_thread: what tells the others of exceptions.
+      guard: holds up the runtime's aborts.
+      main_thread: tells the others of exceptions.
     """
 
     def __init__(self):
         self.forget()
 
     def forget(self) -> None:
-        """Belong to no cluster."""
+        """Reset to a process without a cluster."""
         self.client: Any = None
         self.service: Any = None
         self.preemption_sync_manager: Any = None
@@ -41,7 +41,7 @@ class Cluster:
         self.main_thread: Any = None
 
     def waiting(self) -> AbstractContextManager[None]:
-        """Say that this process waits for others inside the block."""
+        """Mark this process as waiting for others inside the block."""
         return nullcontext() if self.watch is None else self.watch.observer.waiting()
 
 

@@ -1,4 +1,4 @@
-"""``compute_on``: where on a device, or on its host, a function's operations are done."""
+"""``compute_on``: run a function's operations on another part of the device, or on its host."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,10 +25,10 @@ _stream = r"gpu_stream:(.+)"
 
 
 def _metadata(compute_type: str) -> Metadata:
-    """What XLA is told of each operation.
+    """Return the attributes that XLA gets with each operation.
 
     Raises:
-      ValueError: if there is no such type.
+      ValueError: if the compute type is unknown.
     """
     if compute_type in _kinds:
         return _kinds[compute_type]
@@ -50,7 +50,7 @@ def _lower(
 ) -> list[Value]:
     metadata = _metadata(compute_type)
     options = (("backend_config", compiler_options_json),) if compiler_options_json else ()
-    # Its operations may stand in the text once with and once without attributes.
+    # Operations with attributes and without them are written as two functions.
     with operation_metadata(merged_metadata(operation_metadata.value, metadata)):
         return ctx.call(jaxpr, "compute_on", operands, merged_metadata(metadata, options))
 
@@ -65,7 +65,7 @@ def compute_on(
     out_memory_spaces: PyTree,
     compiler_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """A function whose operations are done elsewhere than on the device's main cores.
+    """Return a function whose operations run elsewhere than on the device's main cores.
 
     On a CPU there is no other place, and the function is computed as usual.
 
@@ -81,9 +81,9 @@ def compute_on(
       A function of the same arguments and results, or a decorator.
 
     Raises:
-      ValueError: if there is no such type, it is called inside of a function of another type, or
+      ValueError: if the type is unknown, it is called inside of a function of another type, or
         the pytree of memory spaces does not fit the result.
-      TypeError: if a memory space is none.
+      TypeError: if a memory space is not a ``MemorySpace``.
 
     Example:
       >>> from ricci.experimental.compute_on import compute_on
@@ -109,14 +109,14 @@ def compute_on(
 
     @looks_like(f)
     def computed(*args: object, **kwargs: object) -> Any:
-        around = operation_metadata.value
-        kind, outer = dict(metadata).get(_KIND), dict(around).get(_KIND)
+        enclosing = operation_metadata.value
+        kind, outer = dict(metadata).get(_KIND), dict(enclosing).get(_KIND)
         if outer is not None and kind != outer:
             raise ValueError(
                 f"compute_on: compute_type={compute_type!r} inside of a function that is computed "
                 f"on {outer!r}. Functions of different types cannot be inside of each other."
             )
-        with operation_metadata(merged_metadata(around, metadata)):
+        with operation_metadata(merged_metadata(enclosing, metadata)):
             out = call(*args, **kwargs)
         leaves, tree = tree_flatten(out)
         spaces = flatten_axes("compute_on out_memory_spaces", tree, out_memory_spaces)

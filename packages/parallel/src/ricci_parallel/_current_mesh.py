@@ -122,11 +122,11 @@ class use_abstract_mesh:
         self._entered: list[Override] = []
 
     def __enter__(self) -> None:
-        here: AbstractMesh | None = current_mesh.value
-        if here is not None and not self.mesh.empty and here.size != self.mesh.size:
+        current: AbstractMesh | None = current_mesh.value
+        if current is not None and not self.mesh.empty and current.size != self.mesh.size:
             raise ValueError(
-                f"use_abstract_mesh cannot change the number of devices: {here} is in force, of "
-                f"size {here.size}, but {self.mesh} has size {self.mesh.size}."
+                f"use_abstract_mesh cannot change the number of devices: {current} is in force, of "
+                f"size {current.size}, but {self.mesh} has size {self.mesh.size}."
             )
         block = current_mesh(None if self.mesh.empty else self.mesh)
         block.__enter__()

@@ -71,40 +71,40 @@ def _device_put_jvp(
     srcs: _Places,
     copy_semantics: _CopySemantics,
 ) -> tuple[list[Array], list[Any]]:
-    """The jvp rule. A tangent comes from where its primal is, and its cotangent goes back there."""
-    given = [i for i, t in enumerate(tangents) if type(t) is not Zero]
-    origins = tuple(srcs[i] or _place_of(primals[i]) or _opposite(devices[i]) for i in given)
+    """The jvp rule. A tangent comes from its primal's place; its cotangent returns there."""
+    nonzero = [i for i, t in enumerate(tangents) if type(t) is not Zero]
+    origins = tuple(srcs[i] or _place_of(primals[i]) or _opposite(devices[i]) for i in nonzero)
     results = device_put_p.bind(*primals, devices=devices, srcs=srcs, copy_semantics=copy_semantics)
-    if not given:
+    if not nonzero:
         return results, list(tangents)
     moved = iter(
         device_put_p.bind(
-            *(tangents[i] for i in given),
-            devices=tuple(devices[i] for i in given),
+            *(tangents[i] for i in nonzero),
+            devices=tuple(devices[i] for i in nonzero),
             srcs=origins,
-            copy_semantics=tuple(copy_semantics[i] for i in given),
+            copy_semantics=tuple(copy_semantics[i] for i in nonzero),
         )
     )
     return results, [t if type(t) is Zero else next(moved) for t in tangents]
 
 
 def _place_of(x: ArrayLike) -> Sharding | None:
-    """Where an operand is, as far as that is known while a function is differentiated."""
+    """Return an operand's sharding, or ``None`` if it is unknown under differentiation."""
     value = x.concrete() if isinstance(x, Tracer) else x
     return getattr(value, "sharding", None)
 
 
 def _opposite(place: _Place) -> MemorySpace | None:
-    """Where a value that is put on the host comes from, if nothing else says it."""
+    """Return the source of a value that is put on the host, if nothing else specifies it."""
     return MemorySpace.Device if place is MemorySpace.Host else None
 
 
 def _device_put_linearize(
     tape: Tape, primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Array], list[Any]]:
-    """The linearize rule: results are put now, since a compiled program would leave them in place.
+    """The linearize rule: put results eagerly, since a compiled jaxpr would leave them in place.
 
-    The rule runs on the tape, which passes on what depends on no tangent.
+    The rule runs on the tape, which evaluates equations that depend on no tangent.
     """
     context.trace = tape
     return _device_put_jvp(primals, tangents, **params)
@@ -117,28 +117,28 @@ def _device_put_transpose(
     srcs: _Places,
     copy_semantics: _CopySemantics,
 ) -> list[Array | None]:
-    """The transpose rule: cotangents go back to where the operands came from."""
-    given = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
+    """The transpose rule: cotangents return to the operands' places."""
+    nonzero = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
     moved = iter(
         device_put_p.bind(
-            *(cts[i] for i in given),
-            devices=tuple(srcs[i] for i in given),
-            srcs=tuple(devices[i] for i in given),
-            copy_semantics=(_copy,) * len(given),
+            *(cts[i] for i in nonzero),
+            devices=tuple(srcs[i] for i in nonzero),
+            srcs=tuple(devices[i] for i in nonzero),
+            copy_semantics=(_copy,) * len(nonzero),
         )
     )
     return [None if type(ct) is Zero else next(moved) for ct in cts]
 
 
 def _memory_of(place: _Place) -> str | None:
-    """The memory that a place names, or None: a device alone leaves a value in its memory."""
+    """Return the memory kind of a place; ``None`` for a device, which keeps a value's memory."""
     if isinstance(place, MemorySpace):
         return HOST_MEMORY if place is MemorySpace.Host else "device"
     return None if place is None or isinstance(place, Device) else place.memory_kind or "device"
 
 
 def _placed(ctx: Lowering, x: Value, place: _Place) -> Value:
-    """Return an operand in the memory that is asked for, if that may be another than its own."""
+    """Return an operand in the requested memory kind, if that may differ from its own."""
     kind = _memory_of(place)
     if kind is None or ctx.platform == "cpu":
         return x
@@ -165,15 +165,15 @@ def _device_put_eager(
     *args: ArrayLike, devices: _Places, srcs: _Places, copy_semantics: _CopySemantics
 ) -> list[Array]:
     return [
-        put_arrays(x, where, donate=how == _donate, may_alias=False if how == _copy else None)
-        for x, where, how in zip(args, devices, copy_semantics, strict=True)
+        put_arrays(x, place, donate=how == _donate, may_alias=False if how == _copy else None)
+        for x, place, how in zip(args, devices, copy_semantics, strict=True)
     ]
 
 
 def _device_put_memory(
     on_host: Sequence[bool], *, devices: _Places, **params: object
 ) -> tuple[bool, ...]:
-    """Which results are in the host's memory."""
+    """The memory rule: whether each result is in host memory."""
     return tuple(
         there if memory is None else memory == HOST_MEMORY
         for there, memory in zip(on_host, map(_memory_of, devices), strict=True)
@@ -188,7 +188,7 @@ def _device_put_mesh(*, devices: _Places, **params: object) -> Mesh | None:
 def _device_put_types(
     avals: Sequence[Any], results: Sequence[Any], *, devices: _Places, **params: object
 ) -> list[TypeSharding | None]:
-    """A value that stays where it is keeps its type; one with a place has that of the place."""
+    """Result types: the operand's for a value without a place, else the place's sharding."""
     return [
         explicit_sharding(aval.ndim, place)
         if isinstance(place, NamedSharding)
@@ -224,28 +224,28 @@ other_memories.move = _move
 result_moves.move = _move
 
 
-def _place(where: Any) -> _Place:
-    """The place that a traced value is said to be put at.
+def _place(target: Any) -> _Place:
+    """Normalize the place that a traced value is put at.
 
     Raises:
       ValueError: if it names devices in a function that is run on shards.
     """
-    if where is None or isinstance(where, MemorySpace):
-        return where
+    if target is None or isinstance(target, MemorySpace):
+        return target
     inside: AbstractMesh | None = current_mesh.value
     if inside is not None and inside.manual_axes:
         raise ValueError(
-            f"device_put: to {where} inside a function that pmap or shard_map runs on the shards "
+            f"device_put: to {target} inside a function that pmap or shard_map runs on the shards "
             f"along {', '.join(map(repr, inside.manual_axes))}. Each device has its own shard "
             "there: call device_put outside, or exchange shards with ppermute or all_gather."
         )
-    if isinstance(where, Device):
-        return where
-    if isinstance(where, PartitionSpec):
-        return sharding_in_program(where, "device_put", ValueError)
-    if isinstance(where, NamedSharding):
-        return where  # on an abstract mesh as well
-    return as_sharding(where)
+    if isinstance(target, Device):
+        return target
+    if isinstance(target, PartitionSpec):
+        return sharding_in_program(target, "device_put", ValueError)
+    if isinstance(target, NamedSharding):
+        return target  # on an abstract mesh as well
+    return as_sharding(target)
 
 
 @boundary
@@ -259,8 +259,8 @@ def device_put(
 ) -> PyTree:
     """Put the arrays, NumPy arrays and Python scalars of a pytree on devices.
 
-    Inside a traced function, it says where values should be, and the compiler may place them
-    elsewhere. Cotangents go back to where the values were.
+    Inside a traced function, the place is a request; the compiler may place values elsewhere.
+    Cotangents return to the sources.
 
     Args:
       x: the pytree.
@@ -277,13 +277,13 @@ def device_put(
 
     Raises:
       TypeError: if a leaf is not an array, a NumPy array or a number.
-      ValueError: if a leaf of ``device`` is no device, sharding or memory, or needs a mesh and
+      ValueError: if a leaf of ``device`` is not a device, sharding or memory, or needs a mesh and
         none is set, or ``device`` is not a prefix of ``x``, or a leaf has both ``donate`` and
         ``may_alias``.
       IndivisibleError: if a sharding cannot divide an array evenly.
 
     Example:
-      Parameters to one device, and a batch divided over several:
+      Parameters to one device, and a batch sharded over several:
 
       >>> import numpy as np
       >>> import ricci

@@ -1,6 +1,6 @@
 """``device_put_sharded`` and ``device_put_replicated``: one part of an array on each device.
 
-The parts are stacked along a new leading axis, which is divided over the devices.
+The parts are stacked along a new leading axis, which is sharded over the devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from ricci_xla import device_put as put_arrays
 
 
 def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> PyTree:
-    """Put each of several pytrees on a device of its own, and stack them.
+    """Put each of several pytrees on its own device, and stack them.
 
     Args:
       shards: one pytree of arrays and scalars for each device. All have the same structure, and
@@ -23,7 +23,7 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> P
       devices: the devices.
 
     Returns:
-      A pytree of that structure. Its arrays have a new leading axis, divided over the devices.
+      A pytree of that structure. Its arrays have a new leading axis, sharded over the devices.
 
     Raises:
       TypeError: if ``shards`` is not a sequence.
@@ -57,7 +57,7 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> P
             )
     parts = list(zip(*(leaves for leaves, _ in trees), strict=True))
     for k, leaves in enumerate(parts):
-        _check_alike(leaves, lambda k=k: keystr(tree_flatten_with_path(shards[0])[0][k][0]))
+        _check_same_types(leaves, lambda k=k: keystr(tree_flatten_with_path(shards[0])[0][k][0]))
     return tree_unflatten(trees[0][1], [_stacked(leaves, devices) for leaves in parts])
 
 
@@ -69,7 +69,7 @@ def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> PyTree:
       devices: the devices.
 
     Returns:
-      The pytree. Its arrays have a new leading axis, divided over the devices.
+      The pytree. Its arrays have a new leading axis, sharded over the devices.
 
     Raises:
       ValueError: if there are no devices.
@@ -87,7 +87,7 @@ def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> PyTree:
     return tree_map(lambda leaf: _stacked([leaf] * len(devices), devices), x)
 
 
-def _check_alike(leaves: Sequence[ArrayLike], path: Callable[[], str]) -> None:
+def _check_same_types(leaves: Sequence[ArrayLike], path: Callable[[], str]) -> None:
     """Raise ``ValueError`` unless all leaves have the same shape and dtype."""
     first = get_aval(leaves[0])
     for i, leaf in enumerate(leaves):
@@ -100,7 +100,7 @@ def _check_alike(leaves: Sequence[ArrayLike], path: Callable[[], str]) -> None:
 
 
 def _stacked(parts: Sequence[ArrayLike], devices: Sequence[Device]) -> Array:
-    """An array of parts, each on its device."""
+    """Return an array whose parts are each on one device."""
     shape = (len(parts), *np.shape(parts[0]))
     sharding = NamedSharding(Mesh(np.array(devices), ("devices",)), P("devices"))
     placed = [

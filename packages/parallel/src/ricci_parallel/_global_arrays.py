@@ -1,7 +1,7 @@
-"""Arrays of one process as parts of arrays over all of them, and back.
+"""Conversions between arrays of one process and arrays over all processes.
 
 Both directions are primitives, each the transpose of the other. They move no data between
-processes: the parts on this process's devices get another shape around them.
+processes: the shards on this process's devices are wrapped in an array of another shape.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ from ._device_put import device_put
 
 
 def _scaled(shape: Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: bool) -> Shape:
-    """The shape of a global array, from that of this process's part; or the inverse."""
+    """Return the shape of a global array, given that of this process's part; or the inverse."""
     whole, mine = global_mesh.shape, global_mesh.local_mesh.shape
     sizes = list(shape)
     for axis, part in enumerate(pspec.partitions):
@@ -49,12 +49,12 @@ def _scaled(shape: Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: bool
 
 
 def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
-    """The type of a global array, from that of this process's part.
+    """Return the type of a global array, given that of this process's part.
 
     Args:
       arr: the type of the part.
       global_mesh: the mesh of all devices.
-      pspec: how the array is divided.
+      pspec: the sharding of the global array.
 
     Returns:
       The type.
@@ -63,12 +63,12 @@ def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSp
 
 
 def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
-    """The type of this process's part of a global array.
+    """Return the type of this process's part of a global array.
 
     Args:
       arr: the type of the global array.
       global_mesh: the mesh of all devices.
-      pspec: how the array is divided.
+      pspec: the sharding of the global array.
 
     Returns:
       The type.
@@ -84,7 +84,7 @@ def host_local_array_to_global_array_impl(
     Args:
       arr: this process's part.
       global_mesh: the mesh of all devices.
-      pspec: how the array is divided.
+      pspec: the sharding of the global array.
 
     Returns:
       The global array.
@@ -107,7 +107,7 @@ def global_array_to_host_local_array_impl(
     Args:
       arr: the global array.
       global_mesh: the mesh of all devices.
-      pspec: how the array is divided.
+      pspec: the sharding of the global array.
 
     Returns:
       This process's part.
@@ -123,7 +123,7 @@ def global_array_to_host_local_array_impl(
 
 
 def _rewrapped(array: Any, shape: Shape, sharding: NamedSharding) -> Array:
-    """An array of the same parts, of another shape."""
+    """Return an array of the same shards with another shape and sharding."""
     if array.shape == shape and array.sharding == sharding:
         return array
     return make_array_from_single_device_arrays(shape, sharding, parts(array), dtype=array.dtype)
@@ -209,7 +209,7 @@ def _each(primitive: Primitive, arrays: PyTree, mesh: Mesh, pspecs: PyTree) -> P
 
 
 def _for_rank(spec: PartitionSpec, ndim: int) -> PartitionSpec:
-    """A spec without entries that say nothing of dimensions which an array does not have."""
+    """Drop empty entries of a spec past an array's rank."""
     entries = spec.partitions
     extra = entries[ndim:]
     return PartitionSpec(*entries[:ndim]) if extra and not any(extra) else spec
@@ -232,7 +232,7 @@ def host_local_array_to_global_array(
       A pytree of arrays over the devices of ``global_mesh``.
 
     Raises:
-      ValueError: if a leaf of ``pspecs`` is no ``PartitionSpec``.
+      ValueError: if a leaf of ``pspecs`` is not a ``PartitionSpec``.
       IndivisibleError: if this process's devices cannot divide a part evenly.
 
     Example:
@@ -258,13 +258,13 @@ def global_array_to_host_local_array(
       global_inputs: a pytree of arrays.
       global_mesh: the mesh of all devices.
       pspecs: a ``PartitionSpec``, or a pytree of them that is a prefix of ``global_inputs``. An
-        array that is divided in another way is moved first.
+        array that is sharded in another way is moved first.
 
     Returns:
       A pytree of arrays on the devices of this process.
 
     Raises:
-      ValueError: if a leaf of ``pspecs`` is no ``PartitionSpec``.
+      ValueError: if a leaf of ``pspecs`` is not a ``PartitionSpec``.
 
     Example:
       >>> import ricci

@@ -1,4 +1,4 @@
-"""``inspect_array_sharding``: the sharding of an array, which XLA chooses inside ``jit``."""
+"""``inspect_array_sharding``: report the sharding of an array, which XLA chooses inside ``jit``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from ricci_xla import Sharding, ShardingInspector, undivided
 type _Callback = Callable[[Sharding], None]
 
 _effects: frozenset[Effect] = frozenset({DebugEffect()})
-# jaxlib calls an inspector when the module is compiled, but does not keep it alive until then.
+# jaxlib calls an inspector when the module is compiled, but holds no reference to it until then.
 _inspectors: dict[_Callback, list[ShardingInspector]] = {}
 
 

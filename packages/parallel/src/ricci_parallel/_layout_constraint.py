@@ -1,4 +1,4 @@
-"""``with_layout_constraint``: the order in which a value's elements lie in memory."""
+"""``with_layout_constraint``: constrain the order in which a value's elements lie in memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from ricci_xla import Format, Layout, Sharding, device_put, physical_layout
 
 
 def _in_order(x: Array, layout: Layout) -> Array:
-    """An array in a layout, where it is."""
+    """Return an array in a layout, with the same sharding."""
     sharding: Sharding = x.sharding
     return device_put(x, Format(layout, sharding))
 
@@ -70,7 +70,7 @@ layout_constraint_p: Primitive = define(
 def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
     """Ask for the order in which the elements of arrays lie in memory.
 
-    Inside ``jit``, the compiler keeps to it, and results that come from here have the layout.
+    Inside ``jit``, the compiler honours it, and results that come from here have the layout.
 
     Args:
       x: a pytree of arrays.

@@ -1,4 +1,4 @@
-"""Tells ``ricci_xla`` which arrays take the memory of a device that has too little."""
+"""Report to ``ricci_xla`` the arrays that fill a device's memory, for out-of-memory errors."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -10,7 +10,7 @@ _ROWS = 6
 
 
 def explain(program: Any, leaves: Sequence[Any], options: Any) -> str:
-    """The first lines of a program's memory plan."""
+    """Return the first lines of an executable's memory plan."""
     planning = import_module("ricci_parallel.planning")  # few programs need it
     lines = planning.plan_of(Traced(program, leaves, options)).head(_ROWS)
     return "\n".join([*lines, _ADVICE])

@@ -1,7 +1,7 @@
-"""Registers the function that gives arrays a place, with those who cannot import it.
+"""Register the functions that place arrays with packages that cannot import them.
 
-``lax`` puts new arrays on a device by it, ``jit`` the arguments and results of calls inside of
-other programs.
+``lax`` uses them to put new arrays on devices, ``jit`` for the arguments and results of calls
+inside of traced functions.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ from ._sharding_constraint import constrain, is_typed
 
 
 def _constrained(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
-    """A value of which a user says where it is."""
+    """Constrain a value to the place that a user specifies."""
     if isinstance(place, PartitionSpec):
         place = sharding_in_program(place, "out_sharding")
     if not isinstance(place, NamedSharding):
@@ -36,21 +36,21 @@ def _constrained(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
 
 
 def _created(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
-    """A new array at a place."""
+    """Put a new array at a place."""
     if isinstance(place, PartitionSpec):
         place = sharding_in_program(place, "out_sharding")
     if not isinstance(place, NamedSharding):
         return device_put(x, place)
     if context.trace is eval_trace and not isinstance(x, Tracer) and place.mesh.axis_names:
-        # What it was made of, such as the value that fills it, may be committed elsewhere.
+        # Its operands, such as the fill value, may be committed elsewhere.
         return device_put(x, place)
     return _constrained(x, place)
 
 
 def _within(x: Array, sharding: Sharding) -> Array:
-    """A value in a program, of a function there that was jitted with a sharding.
+    """Constrain an argument or result of an inner ``jit`` to its sharding.
 
-    How it lies over ``Explicit`` axes, its type says already.
+    Explicit axes are dropped from the constraint: the value's type already has them.
     """
     if not isinstance(sharding, NamedSharding) or not is_typed(sharding):
         return constrain(x, sharding)
@@ -62,7 +62,7 @@ def _within(x: Array, sharding: Sharding) -> Array:
 
 
 def _among(part: object, axes: frozenset[Any]) -> Any:
-    """An entry of a spec with some of its axes alone."""
+    """Restrict an entry of a spec to some mesh axes."""
     if isinstance(part, tuple):
         return tuple(name for name in part if name in axes) or None
     return part if part is UNCONSTRAINED or part in axes else None

@@ -35,7 +35,7 @@ from ._process_slices import (
     joined,
     part_of_this_process,
 )
-from ._slices import UNNAMED, Slices, call_on_slices, divided_arguments, enclosing
+from ._slices import UNNAMED, Slices, argument_shardings, call_on_slices, enclosing
 
 
 def pmap[**P, R](
@@ -59,10 +59,10 @@ def pmap[**P, R](
     Args:
       fun: a function of pytrees of arrays.
       axis_name: a name by which collectives such as ``psum`` refer to the devices.
-      in_axes: the axis of the arguments that is divided over the devices: an int for all of them,
+      in_axes: the axis of the arguments that is sharded over the devices: an int for all of them,
         or a tuple with one entry for each positional argument. An entry is an int, ``None`` (every
         device gets the whole argument), or a pytree of these that is a prefix of the argument.
-        Keyword arguments are divided along axis 0.
+        Keyword arguments are sharded along axis 0.
       out_axes: the axis along which the results of the devices are stacked; ``None`` takes the
         result of one device.
       static_broadcasted_argnums: the positions of arguments that are compile-time constants. They
@@ -78,7 +78,7 @@ def pmap[**P, R](
         process must have the shape that is given for it.
 
     Returns:
-      A function whose results are divided over the devices. It is compiled as by ``jit``, and can
+      A function whose results are sharded over the devices. It is compiled as by ``jit``, and can
       be differentiated, batched and traced.
 
     Raises:
@@ -101,10 +101,10 @@ def pmap[**P, R](
 
     Notes:
       The mapped axis must not be longer than the number of devices; the slices do not have it.
-      Values that all devices share (``in_axes=None``) are copied to each in every call.
+      Values that are replicated (``in_axes=None``) are copied to each device in every call.
 
     See also:
-      ``shard_map`` and ``jit`` with shardings, which keep arrays whole; ``vmap``, for one device.
+      ``shard_map`` and ``jit`` with shardings, whose arrays stay whole; ``vmap``, for one device.
     """
     check_callable("pmap", fun)
     _check_axes("in_axes", in_axes)
@@ -136,18 +136,18 @@ def pmap[**P, R](
 
     def on_slices(available: Sequence[Device] | None, *args: object, **kwargs: object) -> Any:
         leaves, tree, dims, static, names = cut(args, kwargs)
-        # Over several processes the arguments have been joined, and have the size of the whole.
+        # Over several processes the arguments are already joined into global arrays.
         expected = axis_size if available is None else None
         dims, size = mapped_dims("pmap", leaves, dims, expected, names)
         if global_arg_shapes is not None:
             _check_shapes(leaves, dims, tuple(global_arg_shapes), names)
 
         def on_one(*slices: ArrayLike) -> Any:
-            given_args, given_kwargs = tree_unflatten(tree, slices)
-            full = list(given_args)
+            dynamic, keywords = tree_unflatten(tree, slices)
+            full = list(dynamic)
             for i in sorted(static):
                 full.insert(i, args[i])
-            return call(*full, **given_kwargs)
+            return call(*full, **keywords)
 
         info = DebugInfo("pmap", name, tuple(names()))
         slices = Slices(on_one, leaves, dims, size, axis_name, out_axes, info)
@@ -156,7 +156,7 @@ def pmap[**P, R](
     def compiled(available: Sequence[Device] | None, across: Any = None) -> Any:
         return jit(
             looks_like(fun)(partial(on_slices, available)),
-            in_shardings=ProgramShardings(divided_arguments, across),
+            in_shardings=ProgramShardings(argument_shardings, across),
             static_argnums=static_argnums or None,
             donate_argnums=_as_tuple(donate_argnums) or None,
         )
@@ -175,11 +175,11 @@ def pmap[**P, R](
         if over not in whole:
             whole[over] = compiled(over)
         axis = _unnamed_axis(axis_name)
-        dynamic, given_kwargs = tree.unflatten(joined(leaves, dims, over, axis))
+        dynamic, keywords = tree.unflatten(joined(leaves, dims, over, axis))
         full = list(dynamic)
         for i in sorted(static):
             full.insert(i, args[i])
-        return (tree_map(part_of_this_process, whole[over](*full, **given_kwargs)),)
+        return (tree_map(part_of_this_process, whole[over](*full, **keywords)),)
 
     mapped: Any = compiled(None, across)
     mapped.__wrapped__ = fun
@@ -187,14 +187,14 @@ def pmap[**P, R](
 
 
 class _Cut(TupleRecord):
-    """The arrays among the arguments of a call, and how each is cut into slices.
+    """The array arguments of a call, and the axis along which each is cut into slices.
 
     Attributes:
       leaves: the arrays.
       tree: their structure, a tuple of positional arguments and a dictionary of the others.
-      dims: the axis of each array, ``None`` where all devices get the whole.
+      dims: the axis of each array, ``None`` for replicated arrays.
       static: the positions of the static arguments, which are not among them.
-      names: tells the names of the arrays.
+      names: returns the names of the arrays.
     """
 
     leaves: Sequence[ArrayLike]
@@ -231,14 +231,14 @@ def _check_shapes(
             f"{len(leaves)} arrays. Give a shape or None for each."
         )
     for i, (leaf, dim, shape) in enumerate(zip(leaves, dims, shapes, strict=True)):
-        found = list(get_aval(leaf).shape)
+        slice_ = list(get_aval(leaf).shape)
         if dim is not None:
-            del found[dim]
-        if shape is not None and tuple(shape) != tuple(found):
+            del slice_[dim]
+        if shape is not None and tuple(shape) != tuple(slice_):
             raise ValueError(
                 f"pmap: global_arg_shapes says {tuple(shape)} for argument {names()[i]}, whose "
-                f"slices have shape {tuple(found)}. Slices are not divided between processes: give "
-                "their shape, or None."
+                f"slices have shape {tuple(slice_)}. A slice belongs to one process: give its "
+                "shape, or None."
             )
 
 
@@ -247,7 +247,7 @@ def _as_tuple(argnums: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def _devices(devices: Sequence[Device] | None, backend: str | None, name: str) -> Sequence[Device]:
-    """The devices that may run the slices; ``devices`` are those that the user chose."""
+    """Return the devices that may run the slices; ``devices`` are those that the user chose."""
     if devices is None:
         return local_devices(backend=backend)
     if enclosing.value is not None:

@@ -21,7 +21,7 @@ from ._global_arrays import (
 def devices_of_several_processes(
     chosen: Sequence[Device] | None, backend: Any
 ) -> tuple[Device, ...] | None:
-    """The devices that a ``pmap`` runs on; ``None`` if they are all this process's.
+    """Return the devices that a ``pmap`` runs on; ``None`` if all belong to this process.
 
     Args:
       chosen: the devices that the user has chosen; by default all of a platform.
@@ -29,8 +29,8 @@ def devices_of_several_processes(
     """
     if chosen is None:
         return tuple(devices(backend)) if process_count(backend) > 1 else None
-    here = process_index(backend)
-    return None if all(d.process_index == here for d in chosen) else tuple(chosen)
+    rank = process_index(backend)
+    return None if all(d.process_index == rank for d in chosen) else tuple(chosen)
 
 
 def check_slices(name: str, size: int, axis_size: int | None, over: Sequence[Device]) -> None:
@@ -43,12 +43,12 @@ def check_slices(name: str, size: int, axis_size: int | None, over: Sequence[Dev
       over: the devices of all processes.
     """
     rank = process_index()
-    own = sum(device.process_index == rank for device in over)
-    if size != own:
+    count = sum(device.process_index == rank for device in over)
+    if size != count:
         raise ValueError(
             f"pmap of {name}: the mapped axis has size {size} in this process (rank {rank}), which "
-            f"has {own} of the {len(over)} devices. Over several processes each passes a slice for "
-            "each of its devices; to run on some of them, or on this process alone, give devices."
+            f"has {count} of the {len(over)} devices. Each process passes a slice for each of its "
+            "devices; to run on some of them, or on this process alone, give devices."
         )
     if axis_size is not None and axis_size != len(over):
         raise ValueError(
@@ -63,7 +63,7 @@ def joined(
     over: Sequence[Device],
     axis: Hashable,
 ) -> list[Any]:
-    """The slices of all processes as global arrays, of which this process has passed its own."""
+    """Join this process's slices with those of the others into global arrays."""
     mesh = Mesh(np.array(over, dtype=object), (axis,))
     return [
         host_local_array_to_global_array_impl(x, global_mesh=mesh, pspec=_spec(dim, axis))
@@ -76,7 +76,7 @@ def _spec(dim: int | None, axis: Hashable) -> PartitionSpec:
 
 
 def part_of_this_process(result: Any) -> Array:
-    """This process's part of a result."""
-    words = result.physical if is_extended(result.dtype) else result
-    place = words.sharding
+    """Return this process's part of a result."""
+    physical = result.physical if is_extended(result.dtype) else result
+    place = physical.sharding
     return global_array_to_host_local_array_impl(result, global_mesh=place.mesh, pspec=place.spec)

@@ -1,4 +1,4 @@
-"""``reshard``, and running functions with axes of the mesh in another mode."""
+"""``reshard``, and functions that run with mesh axes of another type."""
 
 from collections.abc import Callable
 from typing import Any, overload
@@ -51,41 +51,41 @@ from ._device_put import device_put
 from ._sharding_constraint import is_typed
 
 
-def as_out_sharding(given: object, what: str = "out_sharding") -> NamedSharding:
-    """The sharding that a user asks for a result to have.
+def as_out_sharding(sharding: object, what: str = "out_sharding") -> NamedSharding:
+    """Check a requested result sharding, and return it as a ``NamedSharding``.
 
     Args:
-      given: a ``PartitionSpec`` for the mesh in force, or a ``NamedSharding`` on it.
+      sharding: a ``PartitionSpec`` for the mesh in force, or a ``NamedSharding`` on it.
       what: the argument, for errors.
 
     Raises:
       TypeError: if it is neither.
       ValueError: if there is no mesh, or it is another one, or an axis is not ``Explicit``.
     """
-    here: AbstractMesh | None = current_mesh.value
-    if isinstance(given, PartitionSpec):
-        given = sharding_in_program(given, what, ValueError)
-    elif given is None:
+    in_force: AbstractMesh | None = current_mesh.value
+    if isinstance(sharding, PartitionSpec):
+        sharding = sharding_in_program(sharding, what, ValueError)
+    elif sharding is None:
         raise ValueError(f"{what} is None. Pass a PartitionSpec; P() means the whole everywhere.")
-    elif not isinstance(given, NamedSharding):
+    elif not isinstance(sharding, NamedSharding):
         raise TypeError(
-            f"{what} must be a PartitionSpec or a NamedSharding, got {given!r} of type "
-            f"{type(given).__name__}. To put an array on a device, call device_put."
+            f"{what} must be a PartitionSpec or a NamedSharding, got {sharding!r} of type "
+            f"{type(sharding).__name__}. To put an array on a device, call device_put."
         )
-    elif here is not None and given.mesh.abstract_mesh != here:
+    elif in_force is not None and sharding.mesh.abstract_mesh != in_force:
         raise ValueError(
-            f"{what}: the context mesh {here} should match the mesh of {given}. Pass the "
+            f"{what}: the context mesh {in_force} should match the mesh of {sharding}. Pass the "
             "PartitionSpec alone."
         )
-    types = given.mesh._name_to_type
-    for _, name in given.spec._axis_names():
+    types = sharding.mesh._name_to_type
+    for _, name in sharding.spec._axis_names():
         if types[name] is not AxisType.Explicit:
             raise ValueError(
-                f"{what}: {given.spec} names the axis {name!r}, which is {types[name]} in "
-                f"{given.mesh}. Types say of Explicit axes only how an array is divided: make the "
+                f"{what}: {sharding.spec} names the axis {name!r}, which is {types[name]} in "
+                f"{sharding.mesh}. Shardings in types have Explicit axes alone: make the "
                 "mesh with axis_types=AxisType.Explicit, or call with_sharding_constraint."
             )
-    return given
+    return sharding
 
 
 @api_boundary
@@ -98,14 +98,14 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
         pytree of these that is a prefix of ``xs``. They name ``Explicit`` axes.
 
     Returns:
-      The arrays with these shardings. The types of traced arrays say so.
+      The arrays with these shardings, which are part of the types of traced arrays.
 
     Raises:
       TypeError: if a leaf of ``out_shardings`` is anything else.
       ValueError: if no mesh is in force, an axis is not ``Explicit``, or a spec does not fit.
 
     Example:
-      A dimension that is divided, and then held whole by every device:
+      A dimension that is sharded, then replicated:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -124,7 +124,7 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
 
 
 def _moved_tree(what: str, xs: PyTree, out_shardings: PyTree) -> PyTree:
-    """``reshard``; ``what`` is what errors call the pytree."""
+    """Move the leaves of a pytree; ``what`` is the pytree's name in errors."""
     pairs, tree = tree_flatten_with_path(xs)
     shardings = flatten_axes("reshard out_shardings", tree, out_shardings)
     moved = [_moved(f"{what}{keystr(p)}", x, s) for (p, x), s in zip(pairs, shardings, strict=True)]
@@ -145,7 +145,7 @@ def _moved(what: str, x: ArrayLike, sharding: object) -> ArrayLike:
     return reshard_to(x, typed)
 
 
-# Programs of functions that are run under other axis types, by function.
+# Jaxprs of functions that are run under other axis types, by function.
 _programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("functions under other axis types", 64)
 
 type MeshAxes = str | tuple[str, ...] | None
@@ -170,14 +170,14 @@ def auto_axes(
     axes: MeshAxes = None,
     out_sharding: PyTree = None,
 ) -> Any:
-    """A function that runs ``f`` with axes of the mesh in ``Auto`` mode.
+    """Return a function that runs ``f`` with axes of the mesh in ``Auto`` mode.
 
-    There the compiler decides how arrays are divided over the axes, and types do not say it.
+    There the compiler chooses shardings over these axes, and types do not have them.
 
     Args:
       f: a function of pytrees of arrays. Without it, a decorator is returned.
       axes: the axes; by default all that are ``Explicit``.
-      out_sharding: how the results are divided, a sharding or a ``PartitionSpec`` or a pytree of
+      out_sharding: the results' sharding: a sharding or a ``PartitionSpec`` or a pytree of
         these. It may be given to the returned function instead.
 
     Returns:
@@ -209,7 +209,7 @@ def auto_axes(
         if out is None:
             raise TypeError(
                 "Missing required keyword argument: 'out_sharding'. auto_axes cannot know how the "
-                "results are divided: pass out_sharding=P(...), to it or to the function."
+                "results are sharded: pass out_sharding=P(...), to it or to the function."
             )
         mesh, chosen = _axes_of("auto_axes", axes, AxisType.Explicit)
         inner = _with_types(mesh, chosen, AxisType.Auto)
@@ -241,14 +241,14 @@ def explicit_axes(
     axes: MeshAxes = None,
     in_sharding: PyTree = None,
 ) -> Any:
-    """A function that runs ``f`` with axes of the mesh in ``Explicit`` mode.
+    """Return a function that runs ``f`` with axes of the mesh in ``Explicit`` mode.
 
-    There the types of arrays say how they are divided over the axes.
+    There the types of arrays have their shardings over these axes.
 
     Args:
       f: a function of pytrees of arrays. Without it, a decorator is returned.
       axes: the axes; by default all that are ``Auto``.
-      in_sharding: how the arguments are divided, a sharding or a ``PartitionSpec`` or a pytree of
+      in_sharding: the arguments' sharding: a sharding or a ``PartitionSpec`` or a pytree of
         these for the tuple of arguments. It may be given to the returned function instead.
 
     Returns:
@@ -278,24 +278,24 @@ def explicit_axes(
     @looks_like(f)
     @api_boundary
     def under_explicit(*args: object, **kwargs: object) -> Any:
-        given = kwargs.pop("in_sharding", in_sharding)
-        if given is None:
+        in_spec = kwargs.pop("in_sharding", in_sharding)
+        if in_spec is None:
             raise TypeError(
                 "Missing required keyword argument: 'in_sharding'. explicit_axes cannot know how "
-                "the arguments are divided: pass in_sharding=P(...), to it or to the function."
+                "the arguments are sharded: pass in_sharding=P(...), to it or to the function."
             )
         mesh, chosen = _axes_of("explicit_axes", axes, AxisType.Auto)
         inner = _with_types(mesh, chosen, AxisType.Explicit)
         with current_mesh(inner):
             leaves, tree = tree_flatten(args)
-            specs = flatten_axes("explicit_axes in_sharding", tree, given)
+            specs = flatten_axes("explicit_axes in_sharding", tree, in_spec)
             named = tree_unflatten(tree, [_named(inner, s) for s in specs])
         shardings = iter(tree_flatten(named, is_leaf=lambda s: isinstance(s, Sharding))[0])
         enter = lambda x: reshard_to(x, explicit_sharding(_type_of(x).ndim, next(shardings)))
         leave = lambda outs: tree_map(
             lambda x: reshard_to(x, _without(_type_of(x), mesh, chosen)), outs
         )
-        return _run(f, "explicit_axes", inner, args, kwargs, enter, leave, (given, chosen))
+        return _run(f, "explicit_axes", inner, args, kwargs, enter, leave, (in_spec, chosen))
 
     return under_explicit
 
@@ -315,7 +315,7 @@ def _axes_of(what: str, axes: MeshAxes, kind: AxisType) -> tuple[AbstractMesh, A
     names = (axes,) if isinstance(axes, str) else axes
     if names is None:
         kinds = zip(mesh.axis_names, mesh.axis_types, strict=True)
-        names = [name for name, found in kinds if found is kind]
+        names = [name for name, axis_type in kinds if axis_type is kind]
     unknown = [name for name in names if name not in mesh.axis_names]
     if unknown:
         raise ValueError(f"{what}: the mesh has no axis {unknown[0]!r}; it is {mesh}.")
@@ -324,16 +324,18 @@ def _axes_of(what: str, axes: MeshAxes, kind: AxisType) -> tuple[AbstractMesh, A
 
 def _with_types(mesh: AbstractMesh, axes: AxisNames, kind: AxisType) -> AbstractMesh:
     types = zip(mesh.axis_names, mesh.axis_types, strict=True)
-    return mesh.update(axis_types=[kind if name in axes else found for name, found in types])
+    return mesh.update(
+        axis_types=[kind if name in axes else axis_type for name, axis_type in types]
+    )
 
 
 def _without(aval: ShapedArray, mesh: AbstractMesh, axes: AxisNames) -> TypeSharding | None:
-    """The sharding of a type, without some axes, on another mesh."""
-    found = aval.type_sharding
-    if found is None:
+    """Return the sharding of a type without some axes, on another mesh."""
+    sharding = aval.type_sharding
+    if sharding is None:
         return None
-    parts = tuple(tuple(name for name in part if name not in axes) for part in found.parts)
-    return found.update(mesh=mesh, parts=parts)
+    parts = tuple(tuple(name for name in part if name not in axes) for part in sharding.parts)
+    return sharding.update(mesh=mesh, parts=parts)
 
 
 def _run(
@@ -346,16 +348,16 @@ def _run(
     leave: Callable[[PyTree], PyTree],
     key: tuple[Any, ...],
 ) -> Any:
-    """Run a function under a mesh with other axis types, as a program of its own.
+    """Run a function under a mesh with other axis types, as a staged call.
 
     Args:
       fun: the function.
       what: the name of the transformation.
       mesh: the mesh in force inside.
       args, kwargs: the arguments.
-      enter: moves a leaf of the arguments to what it is inside.
-      leave: moves what the function returns to what it is outside.
-      key: what the program depends on besides.
+      enter: converts a leaf of the arguments to its sharding inside.
+      leave: converts the function's result to its sharding outside.
+      key: further parts of the cache key.
     """
     leaves, tree = tree_flatten((args, kwargs))
     avals = [_type_of(x) for x in leaves]
@@ -365,8 +367,8 @@ def _run(
         nonlocal out_tree
         with current_mesh(mesh):
             moved = [enter(x) for x in xs]
-            given, named = tree_unflatten(tree, moved)
-            out = fun(*given, **named)
+            positional, named = tree_unflatten(tree, moved)
+            out = fun(*positional, **named)
         outs, out_tree = tree_flatten(leave(out))
         return outs
 
@@ -375,12 +377,12 @@ def _run(
         return tree_unflatten(out_tree, outs)
     name = getattr(fun, "__name__", type(fun).__name__)
     jaxpr = trace_to_jaxpr(flat, avals, DebugInfo(what, name))
-    consts, program = jaxpr.consts, convert_constvars(jaxpr)
+    consts, closed = jaxpr.consts, convert_constvars(jaxpr)
     if not any(isinstance(c, Tracer) for c in consts):
-        where = (tree, tuple(avals), mesh, device_mesh.value, str(key))
-        kept = _programs.recall(fun, where)
-        if kept is not None and same_program(kept, program):
-            program = kept
+        key = (tree, tuple(avals), mesh, device_mesh.value, str(key))
+        cached = _programs.recall(fun, key)
+        if cached is not None and same_program(cached, closed):
+            closed = cached
         else:
-            _programs.put(fun, where, program)
-    return tree_unflatten(out_tree, staged_call.bind(program, name, [*consts, *leaves]))
+            _programs.put(fun, key, closed)
+    return tree_unflatten(out_tree, staged_call.bind(closed, name, [*consts, *leaves]))

@@ -1,4 +1,4 @@
-"""``with_sharding_constraint``: how a value inside a program is divided over devices."""
+"""``with_sharding_constraint``: constrain the sharding of values, also inside of ``jit``."""
 
 from collections.abc import Hashable, Sequence
 from itertools import zip_longest
@@ -62,17 +62,17 @@ def _names(part: Hashable) -> tuple[Hashable, ...]:
 
 
 def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Hashable) -> Sharding:
-    """The sharding of a batch, given that of its examples.
+    """Return the sharding of a batch, given that of its examples.
 
     Args:
       sharding: the sharding of arrays of ``ndim`` dimensions.
       ndim: the rank of an example.
       dim: the batch dimension.
-      spmd_name: the mesh axis, or axes, that the batch is divided over; ``None`` leaves it
+      spmd_name: the mesh axis, or axes, that the batch is sharded over; ``None`` leaves it
         unconstrained.
 
     Raises:
-      ValueError: if the examples are divided over one of these mesh axes already.
+      ValueError: if the examples are sharded over one of these mesh axes already.
     """
     if not isinstance(sharding, NamedSharding):
         return sharding
@@ -81,11 +81,11 @@ def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Hashab
     if twice:
         raise ValueError(
             f"with_sharding_constraint: {sharding.spec} names the mesh axis {twice[0]!r}, which is "
-            f"the spmd_axis_name of a vmap around it: the batch is divided over that axis. Leave "
+            f"the spmd_axis_name of a vmap around it: the batch is sharded over that axis. Leave "
             "it out of the spec, or name another axis in vmap."
         )
     spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
-    # Nothing is left to the compiler where types say all.
+    # With Explicit axes alone the compiler has no choice left.
     free = None if sharding.mesh.are_all_axes_explicit else UNCONSTRAINED
     spec.insert(dim, free if spmd_name is None else spmd_name)
     while spec and spec[-1] is None:
@@ -122,17 +122,19 @@ def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: 
     if isinstance(sharding, NamedSharding):
         if isinstance(sharding.mesh, AbstractMesh):
             if ctx.module.num_partitions == 1:
-                return x  # the program came to run on one device, where nothing can be divided
+                return x  # one device, where every sharding is trivial
             _check_size(sharding.mesh, ctx.module.num_partitions)
         mesh = ctx.module.mesh(tuple(sharding.mesh.shape.items()))
         spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
     else:
         mesh, spec = ctx.module.mesh(()), [None] * ndim
-    # What the type says of Explicit axes stays, unless the sharding says something else of them.
-    own = () if x.aval.type_sharding is None else x.aval.type_sharding.parts
+    # The type's Explicit axes stay, unless the sharding names them for another dimension.
+    typed_parts = () if x.aval.type_sharding is None else x.aval.type_sharding.parts
     used = {name for part in spec for name in _names(part)}
-    typed = [[name for name in part if name not in used] for part in own]
-    parts = (_dimension_text(part, own) for part, own in zip_longest(spec, typed, fillvalue=()))
+    typed = [[name for name in part if name not in used] for part in typed_parts]
+    parts = (
+        _dimension_text(part, explicit) for part, explicit in zip_longest(spec, typed, fillvalue=())
+    )
     name = ctx.new_name()
     ctx.write(
         f"{name} = sdy.sharding_constraint {x} <@{mesh}, [{', '.join(parts)}]> : "
@@ -141,27 +143,27 @@ def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: 
     return Value(name, x.aval)
 
 
-def _dimension_text(part: object, own: Sequence[Hashable]) -> str:
-    names = [string(str(n)) for n in (*own, *_names(part))]
+def _dimension_text(part: object, explicit: Sequence[Hashable]) -> str:
+    names = [string(str(n)) for n in (*explicit, *_names(part))]
     return f"{{{', '.join([*names, '?'] if part is UNCONSTRAINED else names)}}}"
 
 
 def _check_size(mesh: AbstractMesh, devices: int) -> None:
     if mesh.size != devices:
         raise ValueError(
-            f"with_sharding_constraint: the sharding has {mesh}, which stands for {mesh.size} "
+            f"with_sharding_constraint: the sharding has {mesh}, which is for {mesh.size} "
             f"devices, but the program runs on {devices}. Set a mesh of as many devices, or name "
             "the mesh in the sharding."
         )
 
 
 def is_typed(sharding: object) -> bool:
-    """Whether types say how arrays with a sharding are divided."""
+    """Whether the types of arrays with a sharding include it, that is, it has ``Explicit`` axes."""
     return isinstance(sharding, NamedSharding) and bool(sharding.mesh.abstract_mesh.explicit_axes)
 
 
 def mesh_of_sharding(sharding: Sharding) -> Mesh | None:
-    """The devices of a program with an operation of this sharding; one device has no axes."""
+    """Return the mesh that an operation with this sharding requires; one device has no axes."""
     if isinstance(sharding, SingleDeviceSharding):
         return Mesh(np.array(sharding._device_assignment[0], dtype=object), ())
     if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
@@ -170,77 +172,81 @@ def mesh_of_sharding(sharding: Sharding) -> Mesh | None:
 
 
 def _move_now(x: ArrayLike, sharding: Sharding, *, strict: bool) -> Array:
-    """Give an array a sharding outside of programs.
+    """Move an array to a sharding eagerly.
 
     Args:
       x: the array.
       sharding: the sharding.
-      strict: whether an array that is committed to other devices is refused even if it is divided
-        alike. In transformed calls of functions with ``in_shardings`` such arrays are copied.
+      strict: whether an array that is committed to other devices is refused even if its shards are
+        the same. In transformed calls of functions with ``in_shardings`` such arrays are copied.
 
     Raises:
       ValueError: if ``x`` is committed to other devices.
     """
     target = _decided(sharding, x)
-    here: Sharding | None = getattr(x, "sharding", None)
-    if here is None or not getattr(x, "committed", False):
+    current: Sharding | None = getattr(x, "sharding", None)
+    if current is None or not getattr(x, "committed", False):
         return device_put(x, target)
-    found, wanted = here._device_assignment, target._device_assignment
+    source, destination = current._device_assignment, target._device_assignment
     ndim = physical_aval(get_aval(x)).ndim
-    if found != wanted and (strict or not divides_alike(here, target, ndim)):
+    if source != destination and (strict or not divides_alike(current, target, ndim)):
         raise ValueError(
             f"with_sharding_constraint: the array is committed to the devices "
-            f"{[d.id for d in found]}, but the constraint is for {[d.id for d in wanted]}. To move "
-            "it to other devices, call device_put(x, sharding)."
+            f"{[d.id for d in source]}, but the constraint is for {[d.id for d in destination]}. "
+            "To move it to other devices, call device_put(x, sharding)."
         )
     return device_put(x, target)
 
 
 def _decided(sharding: Sharding, x: ArrayLike) -> Sharding:
-    """A sharding for an array that is moved now: what it leaves open stays as it is."""
+    """Replace unconstrained entries of a sharding by those of the array's current sharding."""
     if not isinstance(sharding, NamedSharding):
         return sharding
-    here: Sharding | None = getattr(x, "sharding", None)
+    current: Sharding | None = getattr(x, "sharding", None)
     if isinstance(sharding.mesh, AbstractMesh):
-        sharding = _with_devices(sharding, here)
+        sharding = _with_devices(sharding, current)
     if UNCONSTRAINED not in sharding.spec:
         return sharding
-    own: tuple[Any, ...] = ()
-    if isinstance(here, NamedSharding) and here.mesh == sharding.mesh:
-        own = tuple(here.spec)
+    current_spec: tuple[Any, ...] = ()
+    if isinstance(current, NamedSharding) and current.mesh == sharding.mesh:
+        current_spec = tuple(current.spec)
     used = {name for _, name in sharding.spec._axis_names()}
     spec = [
         part if part is not UNCONSTRAINED else now if used.isdisjoint(_names(now)) else None
-        for part, now in zip_longest(sharding.spec, own[: len(sharding.spec)])
+        for part, now in zip_longest(sharding.spec, current_spec[: len(sharding.spec)])
     ]
     while spec and spec[-1] is None:
         spec.pop()
     return sharding.update(spec=PartitionSpec(*spec))
 
 
-def _with_devices(sharding: NamedSharding, here: Sharding | None) -> NamedSharding:
-    """A sharding on an abstract mesh as one on devices: those that are set, or the array's own.
+def _with_devices(sharding: NamedSharding, current: Sharding | None) -> NamedSharding:
+    """Replace a sharding's abstract mesh by devices: those that are set, or the array's.
 
     Raises:
       TypeError: if there are none.
     """
     mesh = sharding.mesh
-    found = on_set_devices(mesh.abstract_mesh)
-    if found is None and isinstance(here, NamedSharding) and here.num_devices == mesh.size:
-        grid = np.array(here._device_assignment, dtype=object).reshape(mesh.axis_sizes)
-        found = Mesh(grid, mesh.axis_names, mesh.axis_types)
-    if found is None:
+    device_mesh = on_set_devices(mesh.abstract_mesh)
+    if (
+        device_mesh is None
+        and isinstance(current, NamedSharding)
+        and current.num_devices == mesh.size
+    ):
+        grid = np.array(current._device_assignment, dtype=object).reshape(mesh.axis_sizes)
+        device_mesh = Mesh(grid, mesh.axis_names, mesh.axis_types)
+    if device_mesh is None:
         raise TypeError(
             f"with_sharding_constraint: the sharding has {mesh}, which has no devices, and the "
-            f"array, with {here}, is not on a mesh of {mesh.size}. Set the mesh by "
+            f"array, with {current}, is not on a mesh of {mesh.size}. Set the mesh by "
             "`with set_mesh(mesh):`, or give NamedSharding(mesh, spec) with a mesh of devices."
         )
-    return sharding.update(mesh=found)
+    return sharding.update(mesh=device_mesh)
 
 
 sharding_constraint_p: Primitive = define(
     "sharding_constraint",
-    sharding=each_its_own,  # it constrains axes of which types say nothing
+    sharding=each_its_own,  # it constrains Auto axes, which types do not have
     abstract_eval=lambda x, **params: x,
     jvp=linear,
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
@@ -252,21 +258,21 @@ sharding_constraint_p: Primitive = define(
 )
 
 
-def _as_sharding(where: object, what: str) -> Sharding:
-    """A sharding, or the one that a ``PartitionSpec`` means on the mesh that is set."""
-    if where is None:
+def _as_sharding(sharding: object, what: str) -> Sharding:
+    """Return a sharding; a ``PartitionSpec`` is one on the mesh that is set."""
+    if sharding is None:
         raise ValueError(
             f"with_sharding_constraint: {what} has the sharding None. Give a sharding, or a "
             "PartitionSpec inside `with set_mesh(mesh):`; an empty PartitionSpec means replicated."
         )
-    if isinstance(where, PartitionSpec):
-        return sharding_in_program(where, "with_sharding_constraint")
-    if not isinstance(where, Sharding):
+    if isinstance(sharding, PartitionSpec):
+        return sharding_in_program(sharding, "with_sharding_constraint")
+    if not isinstance(sharding, Sharding):
         raise TypeError(
-            f"with_sharding_constraint: the sharding of {what} is {where!r}, which is neither a "
+            f"with_sharding_constraint: the sharding of {what} is {sharding!r}, which is neither a "
             "sharding nor a PartitionSpec."
         )
-    return where
+    return sharding
 
 
 def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
@@ -290,7 +296,7 @@ def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
 
 
 def _check_in_shards(sharding: NamedSharding, what: str) -> None:
-    """Raise ``ValueError`` if a program on shards constrains an axis that it works on itself."""
+    """Raise ``ValueError`` if a function on shards constrains one of its manual axes."""
     inside: AbstractMesh | None = current_mesh.value
     if inside is None or not inside.manual_axes:
         return
@@ -305,12 +311,12 @@ def _check_in_shards(sharding: NamedSharding, what: str) -> None:
             f"with_sharding_constraint: {sharding.spec} divides {what} over the mesh axis "
             f"{wrong[0]!r} inside a function that pmap or shard_map runs on the shards along "
             f"{', '.join(map(repr, manual))}. It has the shard of one device there. Constrain the "
-            "result outside, or an axis that the function does not work on."
+            "result outside, or an axis that is not manual."
         )
 
 
 def _is_an_assertion(sharding: Sharding) -> bool:
-    """Whether types say all of a sharding, so that there is nothing left for the compiler."""
+    """Whether a sharding has ``Explicit`` axes alone, so that the constraint checks a type."""
     if not isinstance(sharding, NamedSharding):
         return False
     return bool(sharding.mesh.axis_names) and sharding.mesh.are_all_axes_explicit
@@ -340,9 +346,9 @@ def _free_dims(sharding: Sharding) -> frozenset[int]:
 
 
 def constrain(x: ArrayLike, sharding: Sharding, what: str = "a value") -> Array:
-    """Constrain the sharding of one array: now, or when the traced program runs.
+    """Constrain the sharding of one array: eagerly, or as an operation of the traced function.
 
-    ``what`` is what errors call the array.
+    ``what`` is the array's name in errors.
     """
     if context.trace is eval_trace and not isinstance(x, Tracer):
         return _move_now(x, sharding, strict=True)
@@ -358,7 +364,7 @@ def constrain(x: ArrayLike, sharding: Sharding, what: str = "a value") -> Array:
 
 
 def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
-    """Constrain how arrays are divided over devices; inside ``jit``, the compiler keeps to it.
+    """Constrain the sharding of arrays; inside ``jit``, the compiler honours it.
 
     Args:
       x: a pytree of arrays.
@@ -376,11 +382,11 @@ def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
       IndivisibleError: if a sharding cannot divide an array evenly.
       RuntimeError: if a ``PartitionSpec`` is given and no mesh is set.
       TypeError: if a leaf of ``shardings`` is anything else.
-      AssertionError: if all axes of the mesh are of type ``Explicit``, and the array's type says
+      AssertionError: if all axes of the mesh are of type ``Explicit``, and the array's type has
         another sharding.
 
     Example:
-      An intermediate result that should stay divided. Elsewhere the compiler is free.
+      An intermediate result that should stay sharded. Elsewhere the compiler is free.
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -400,9 +406,9 @@ def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
     pairs, tree = tree_flatten_with_path(x)
     places = flatten_axes("with_sharding_constraint: shardings", tree, shardings)
     results = []
-    for (path, leaf), where in zip(pairs, places, strict=True):
+    for (path, leaf), place in zip(pairs, places, strict=True):
         what = f"x{keystr(path)}"
-        sharding = _as_sharding(where, what)
+        sharding = _as_sharding(place, what)
         _check(sharding, leaf, what)
         if _is_an_assertion(sharding):
             _assert_type(sharding, leaf, what)

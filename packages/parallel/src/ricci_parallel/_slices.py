@@ -1,9 +1,9 @@
-"""Running a function on slices of arrays, one on each device: the work of ``pmap``.
+"""Evaluation of a function on slices of arrays, one on each device: the core of ``pmap``.
 
-A call becomes a program on shards over a mesh with one axis for each ``pmap`` around the function.
-The outermost one makes the mesh, so it has to know the axes of those inside. They are found by
+A call becomes a ``shard_map`` over a mesh with one axis for each ``pmap`` around the function.
+The outermost one makes the mesh, so it needs the axes of those inside, which are discovered by
 tracing: inside, a ``pmap`` takes the next axis of the mesh in force; if there is none, it adds one
-to its own program, and the outermost traces again, with that axis.
+to its own jaxpr, and the outermost traces again, with that axis.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -33,7 +33,7 @@ from ricci_xla import AbstractMesh, AxisType, Device, Mesh, NamedSharding, Parti
 from .manual._primitive import bind_on_shards, shard_map_p, trace_on_shards
 from .manual._specs import AnyMesh
 
-# The name of the axis of a pmap that gives none, as it stands in the shardings of results.
+# The name of the axis of an unnamed pmap in the shardings of results.
 UNNAMED = "_internal_pmap_axis_name"
 
 # The number of devices that all pmaps around what is traced can have; None outside of pmaps.
@@ -46,7 +46,7 @@ class Slices(TupleRecord):
     Attributes:
       fun: the function of the slices, which are its positional arguments.
       args: the whole arrays.
-      dims: the axis of each array along which it is cut; ``None`` if all devices get the whole.
+      dims: the axis of each array along which it is cut; ``None`` if it is replicated.
       size: the number of slices.
       axis_name: what collectives call the axis, or ``None``.
       out_axes: the axes along which results are stacked, a prefix of the result.
@@ -63,7 +63,7 @@ class Slices(TupleRecord):
 
 
 def call_on_slices(call: Slices, available: Sequence[Device]) -> PyTree:
-    """The results of a call, run on the first of the devices, or within an enclosing ``pmap``."""
+    """Run a call on the first of the devices, or within an enclosing ``pmap``."""
     outer: AbstractMesh | None = current_mesh.value
     if enclosing.value is not None and outer is not None:
         return _inside(call, outer)
@@ -80,14 +80,14 @@ def call_on_slices(call: Slices, available: Sequence[Device]) -> PyTree:
 
 
 def _inside(call: Slices, outer: AbstractMesh) -> PyTree:
-    """The results of a call inside a function that ``pmap`` runs.
+    """Run a call inside a function that ``pmap`` runs.
 
     It takes the next axis of the mesh. If that belongs to another ``pmap``, or there is one of this
     name already, each device maps over its slices itself.
     """
-    around = [name for name in outer.axis_names if name in outer.manual_axes]
-    _check_count(call, prod(outer.shape[n] for n in around) * call.size, enclosing.value)
-    depth = len(around)
+    manual = [name for name in outer.axis_names if name in outer.manual_axes]
+    _check_count(call, prod(outer.shape[n] for n in manual) * call.size, enclosing.value)
+    depth = len(manual)
     name = f"{UNNAMED}{depth}" if call.axis_name is None else call.axis_name
     mesh = outer
     if outer.axis_names[depth:]:
@@ -126,19 +126,21 @@ def _mesh(devices: Sequence[Device], sizes: Sequence[int], names: Sequence[Hasha
 
 
 def _deepest(jaxpr: Jaxpr, mesh: AnyMesh) -> AnyMesh:
-    """The mesh with the most axes: the given one, or one in a program that begins with its axes."""
+    """Return the mesh with the most axes: ``mesh``, or an inner one that begins with its axes."""
     for eqn in jaxpr.eqns:
         if eqn.primitive is shard_map_p:
-            found: AnyMesh = eqn.params["mesh"]
-            begins = found.axis_names[: len(mesh.axis_names)] == mesh.axis_names
-            mesh = found if begins and len(found.axis_names) > len(mesh.axis_names) else mesh
+            inner_mesh: AnyMesh = eqn.params["mesh"]
+            begins = inner_mesh.axis_names[: len(mesh.axis_names)] == mesh.axis_names
+            mesh = (
+                inner_mesh if begins and len(inner_mesh.axis_names) > len(mesh.axis_names) else mesh
+            )
         for inner in jaxprs_in_params(eqn.params):
             mesh = _deepest(inner, mesh)
     return mesh
 
 
 class _Traced(TupleRecord):
-    """The program of a call on shards, how arguments and results are divided, and their tree."""
+    """The jaxpr of a call on shards, the specs of arguments and results, and the results' tree."""
 
     jaxpr: Jaxpr
     mesh: AnyMesh
@@ -152,8 +154,7 @@ def _traced(call: Slices, mesh: AnyMesh, axis: Hashable) -> _Traced:
     tree: Any = None  # fun sets both
     out_specs: list[PartitionSpec] = []
 
-    # A shard has size 1 along the mapped axis: it is removed before the call, and results get it
-    # back.
+    # A shard has size 1 along the mapped axis: it is removed before the call, and added to results.
     def fun(*shards: Array) -> list[ArrayLike]:
         nonlocal tree
         slices = [
@@ -190,7 +191,7 @@ def _spec(dim: int | None, axis: Hashable) -> PartitionSpec:
 
 
 def _out_dim(out: ArrayLike, target: int, what: str) -> int:
-    """The axis of a result along which those of the devices are stacked, counted from the front."""
+    """Return the axis along which the devices' results are stacked, counted from the front."""
     ndim = get_aval(out).ndim + 1
     if not -ndim <= target < ndim:
         raise ValueError(
@@ -200,14 +201,14 @@ def _out_dim(out: ArrayLike, target: int, what: str) -> int:
     return target % ndim
 
 
-def divided_arguments(jaxpr: Jaxpr) -> list[Sharding | None]:
-    """How each argument of a mapped function is divided, as its program says.
+def argument_shardings(jaxpr: Jaxpr) -> list[Sharding | None]:
+    """Return the sharding of each argument of a mapped function, read from its jaxpr.
 
-    It is open for functions with a ``pmap`` inside, which may divide it further.
+    It is ``None`` for functions with a ``pmap`` inside, which may shard it further.
     """
-    found: dict[int, Sharding] = {}
+    shardings: dict[int, Sharding] = {}
     for eqn in jaxpr.eqns:
         if eqn.primitive is shard_map_p and len(eqn.params["mesh"].axis_names) == 1:
             for atom, spec in zip(eqn.invars, eqn.params["in_specs"], strict=True):
-                found.setdefault(id(atom), NamedSharding(eqn.params["mesh"], spec))
-    return [found.get(id(var)) for var in jaxpr.invars]
+                shardings.setdefault(id(atom), NamedSharding(eqn.params["mesh"], spec))
+    return [shardings.get(id(var)) for var in jaxpr.invars]

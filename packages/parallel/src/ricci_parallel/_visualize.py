@@ -1,4 +1,4 @@
-"""Drawing which device holds which part of an array, in a terminal or a notebook."""
+"""Drawings of the devices that hold each part of an array, in a terminal or a notebook."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -20,10 +20,10 @@ _PALETTE = ("#1f77b4", "#ffbb78", "#2ca02c", "#ff9896", "#9467bd", "#c49c94", "#
 
 
 def _rich() -> SimpleNamespace:
-    """The parts of rich that draw; they are loaded when something is drawn first."""
+    """Import the parts of rich that draw, on the first drawing."""
     names = {"align": "Align", "box": "SQUARE", "console": "Console", "table": "Table"}
     try:
-        found = {
+        parts = {
             name: getattr(import_module(f"rich.{module}"), name) for module, name in names.items()
         }
     except ModuleNotFoundError as error:
@@ -31,7 +31,7 @@ def _rich() -> SimpleNamespace:
             "debug.visualize_sharding draws with the package rich, which is not installed. Run "
             "pip install 'ricci-parallel[rich]', or read sharding.devices_indices_map(shape)."
         ) from error
-    return SimpleNamespace(**found)
+    return SimpleNamespace(**parts)
 
 
 def _parts(

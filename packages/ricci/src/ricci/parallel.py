@@ -1,4 +1,4 @@
-"""What the compiler makes of programs on several devices."""
+"""Costs of functions on several devices: communication, memory and time."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_parallel.planning import Chip as Chip
@@ -6,7 +6,7 @@ from ricci_parallel.planning import LiveBuffer as LiveBuffer
 from ricci_parallel.planning import Memory as Memory
 from ricci_parallel.planning import MemoryPlan as MemoryPlan
 from ricci_parallel.planning import Owner as Owner
-from ricci_parallel.planning import Place as Place
+from ricci_parallel.planning import PeakLocation as PeakLocation
 from ricci_parallel.planning import Plan as Plan
 from ricci_parallel.planning import Remedy as Remedy
 from ricci_parallel.planning import StepTime as StepTime

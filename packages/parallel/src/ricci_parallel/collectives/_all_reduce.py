@@ -1,4 +1,4 @@
-"""The primitives that reduce values over named axes."""
+"""Primitives that reduce values over named axes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,7 +40,7 @@ def lower_all_reduce(
 
 
 def all_reduce_rule(op: str) -> Callable[..., Value]:
-    """The lowering rule of a reduction by an operation of StableHLO."""
+    """Return the lowering rule of a reduction by an operation of StableHLO."""
 
     def lower(
         ctx: Lowering, x: Value, *, axes: AxisNames, axis_index_groups: Groups | None
@@ -51,7 +51,7 @@ def all_reduce_rule(op: str) -> Callable[..., Value]:
 
 
 def reduce_batch(reduce: Callable[[ArrayLike, int | None, int], ArrayLike]) -> derived:
-    """The batching rule of a reduction over named axes.
+    """Return the batching rule of a reduction over named axes.
 
     If the mapped axis is one of them, the batch is reduced by ``reduce(x, dim, size)``, and the
     collective goes over the other axes.
@@ -74,9 +74,9 @@ def reduce_batch(reduce: Callable[[ArrayLike, int | None, int], ArrayLike]) -> d
                 whole = {"axes": axes, "axis_index_groups": None}
                 each = lambda row: primitive.bind(row, **whole)
                 return in_groups(axis, x, dim, axes, groups, each), 0
-            rest = tuple(name for name in axes if name != axis.name)
+            other_axes = tuple(name for name in axes if name != axis.name)
             out = reduce(x, dim, axis.size)
-            return (primitive.bind(out, axes=rest, **params) if rest else out), None
+            return (primitive.bind(out, axes=other_axes, **params) if other_axes else out), None
 
         return batch
 
@@ -84,14 +84,14 @@ def reduce_batch(reduce: Callable[[ArrayLike, int | None, int], ArrayLike]) -> d
 
 
 def sum_over(x: ArrayLike, dim: int | None, size: int) -> Array:
-    """The sum of a batch; of a value that is the same for all examples, its multiple."""
+    """Sum a batch; a value that is the same for all examples is multiplied by their number."""
     if dim is None:
         return mul(x, scalar_of(x, size))
     return reduce_sum(x, (dim,))
 
 
 def scalar_of(x: ArrayLike, value: int) -> np.number:
-    """A scalar of an array's dtype."""
+    """Return a scalar of an array's dtype."""
     return get_aval(x).dtype.type(value)
 
 
@@ -101,7 +101,7 @@ def axes_of(*, axes: AxisNames, **_: object) -> AxisNames:
 
 
 def reduced_type(name: str, accepted: Sequence[type]) -> Callable[..., ShapedArray]:
-    """The abstract evaluation of a reduction that accepts some dtypes."""
+    """Return the abstract evaluation rule of a reduction that accepts some dtypes."""
 
     def abstract_eval(
         aval: ShapedArray, *, axes: AxisNames, axis_index_groups: Groups | None

@@ -22,8 +22,8 @@ _INT = np.dtype("int32")
 def _lower(ctx: Lowering, *, axis_name: Hashable) -> Value:
     """Write the position along an axis.
 
-    Only a program that works on all axes of a mesh may ask for its partition. Where the compiler
-    divides work over some, the position is computed in an inner program that works on these, too.
+    Only a module that is manual over all axes of its mesh may ask for its partition. Where the
+    compiler partitions over some, the position is computed in an inner call, manual over these too.
     """
     left, out = axes_left(), ctx.out
     if axis_name in left or ctx.module.num_partitions == 1 or not left:
@@ -49,7 +49,7 @@ axis_index_p: Primitive = define(
     host=outside,
     lower=_lower,
     sharding=made_varying,
-    examples=no_examples("it has no operands, and stands for another number in each member"),
+    examples=no_examples("it has no operands, and has another value in each member"),
 )
 
 

@@ -1,14 +1,14 @@
 """Casts between the states that a value can have along a manual axis of a mesh.
 
-Inside ``shard_map`` with ``check_vma``, types say for each axis in which state a value is:
+Inside ``shard_map`` with ``check_vma``, types have one of these states for each axis:
 
     invarying   it is the same on all devices
     varying     it may differ between devices: ``{V:x}``
     unreduced   each device holds a term of a sum: ``{U:x}``
     reduced     it is the same on all devices, and its cotangent is unreduced: ``{R:x}``
 
-A cast changes what the type says, and no value. Casts and sums are each other's transposes: that of
-``pvary`` is the sum over the devices, since each device's use of a shared value has a cotangent.
+A cast changes a type, and no value. Casts and sums are each other's transposes: that of ``pvary``
+is the sum over the devices, since each device's use of a replicated value has a cotangent.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -44,8 +44,8 @@ def _cast(name: str, old: str, new: str, transposed: Callable[[], Primitive]) ->
     def batch(
         axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *, axes: AxisNames
     ) -> tuple[Any, int | None]:
-        rest = tuple(name for name in axes if name != axis.name)
-        return (primitive.bind(*args, axes=rest) if rest else args[0]), dims[0]
+        other_axes = tuple(name for name in axes if name != axis.name)
+        return (primitive.bind(*args, axes=other_axes) if other_axes else args[0]), dims[0]
 
     def lower(ctx: Lowering, x: Value, *, axes: AxisNames) -> Value:
         return x
@@ -67,7 +67,7 @@ def _cast(name: str, old: str, new: str, transposed: Callable[[], Primitive]) ->
 
 
 def _sum(name: str, old: str, transposed: Primitive) -> Primitive:
-    """A sum over devices, after which all of them have one value."""
+    """Define a sum over devices, after which all of them have one value."""
 
     def abstract_eval(aval: ShapedArray, *, axes: AxisNames) -> ShapedArray:
         check_dtype(name, aval, numeric)
@@ -88,17 +88,17 @@ def _sum(name: str, old: str, transposed: Primitive) -> Primitive:
     )
 
 
-# Casts a value that all devices share to one that may differ between them.
+# Casts a replicated value to one that may differ between devices.
 pvary_p: Primitive = _cast("pvary", "invarying", "varying", lambda: psum_invariant_p)
 psum_invariant_p: Primitive = _sum("psum_invariant", "varying", pvary_p)
 varying_cast.register(pvary_p)
 
-# Casts a value that all devices share to one whose cotangent is summed later.
+# Casts a replicated value to one whose cotangents are unreduced.
 preduced_p: Primitive = _cast("preduced", "invarying", "reduced", lambda: unreduced_psum_p)
 unreduced_psum_p: Primitive = _sum("unreduced_psum", "unreduced", preduced_p)
 
-# Casts values that differ between devices to the terms of a sum that is done later. The transpose
-# casts a value that all devices share to one that has another cotangent on each.
+# Casts values that differ between devices to the terms of an unreduced sum. The transpose
+# casts a replicated value to one that has another cotangent on each.
 vary_unreduced_cast_p: Primitive = _cast(
     "vary_unreduced_cast_p", "varying", "unreduced", lambda: reduced_vary_cast_p
 )
@@ -108,7 +108,7 @@ reduced_vary_cast_p: Primitive = _cast(
 
 
 def varied(x: ArrayLike, names: Sequence[Hashable]) -> ArrayLike:
-    """``x`` as a value that varies along some axes, where types say so."""
+    """Cast ``x`` to a value that varies along the axes that types of ``shard_map`` cover."""
     missing = tuple(
         name for name in typed_axes(names) if state_of(get_aval(x), name) == "invarying"
     )
@@ -116,7 +116,7 @@ def varied(x: ArrayLike, names: Sequence[Hashable]) -> ArrayLike:
 
 
 def total(x: ArrayLike, *, axes: AxisNames, axis_index_groups: Groups | None) -> Array:
-    """The sum over named axes, by the primitive for the states that ``x`` has along them.
+    """Sum over named axes, by the primitive for the states that ``x`` has along them.
 
     Raises:
       ValueError: if ``x`` is not in one state along all axes.
@@ -133,14 +133,14 @@ def total(x: ArrayLike, *, axes: AxisNames, axis_index_groups: Groups | None) ->
 def _common_state(what: str, x: ArrayLike, names: Sequence[Hashable]) -> str:
     aval = get_aval(x)
     states = {name: state_of(aval, name) for name in names}
-    found = set(states.values())
-    if len(found) > 1:
+    distinct = set(states.values())
+    if len(distinct) > 1:
         each = ", ".join(f"{state} along {name!r}" for name, state in states.items())
         raise ValueError(
             f"{what}: a value of type {aval} is {each}. Give the axes of one state, or make it "
             "varying along the others with jax.lax.pcast(x, axis_name, to='varying')."
         )
-    return found.pop()
+    return distinct.pop()
 
 
 _between: dict[tuple[str, str], Primitive] = {
@@ -153,20 +153,20 @@ _between: dict[tuple[str, str], Primitive] = {
 
 @api_boundary
 def pcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], *, to: str) -> PyTree:
-    """Change what types say of values along manual axes of a mesh; the values stay.
+    """Cast values between the states of types along manual axes of a mesh; elements do not change.
 
     Args:
       x: a pytree of arrays.
       axis_name: the name of an axis of an enclosing ``shard_map``, or a tuple of names.
       to: ``"varying"``: values that may differ between devices. ``"unreduced"``: terms of a sum,
         which ``psum`` or ``psum_scatter`` does later. ``"reduced"``: one value, whose cotangents
-        are such terms. From ``"unreduced"`` there is no cast, since the sum has to be done.
+        are such terms. From ``"unreduced"`` there is no cast: reduce it by ``psum``.
 
     Returns:
       A pytree of the same values.
 
     Raises:
-      ValueError: if the axis is not one of ``shard_map``, or there is no such cast.
+      ValueError: if the axis does not belong to ``shard_map``, or there is no such cast.
 
     Example:
       >>> import numpy as np

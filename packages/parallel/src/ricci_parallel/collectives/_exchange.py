@@ -22,7 +22,7 @@ from ricci_stablehlo import Lowering, Value
 from ._casts import varied
 from ._law_examples import exchange_examples
 from ._lowering import channel, is_alone, on_words, replica_groups
-from ._members import arranged, divided, in_groups, shape_of, sizes_around
+from ._members import arranged, in_groups, shape_of, sizes_around, split_dimension
 from ._named_axes import (
     Groups,
     array_axis,
@@ -107,27 +107,27 @@ def _exchange_examples(
         return in_groups(
             axis, x, dim, names, groups, lambda row: all_to_all_p.bind(row, **whole)
         ), 0
-    rest, before, behind = sizes_around(names, axis.name)
+    other_axes, before, behind = sizes_around(names, axis.name)
     x = batched_at(x, dim, axis, 0)
     rank = len(shape_of(x)) - 1
     part = shape_of(x)[split + 1] // params["axis_size"]
-    x = divided(x, split + 1, (before, axis.size, behind, part))
+    x = split_dimension(x, split + 1, (before, axis.size, behind, part))
     labels: list[Hashable] = ["sender", *range(rank)]
     labels[split + 1 : split + 1] = ["before", "receiver", "behind"]
-    if rest:
+    if other_axes:
         order = ["receiver", "sender", *range(rank)]
         x = arranged(x, labels, [["before", "behind"], *([i] for i in order)])
-        over = {"axis_name": rest, "axis_size": before * behind}
+        over = {"axis_name": other_axes, "axis_size": before * behind}
         x = all_to_all_p.bind(x, **{**params, **over, "split_axis": 0, "concat_axis": 0})
-        x = divided(x, 0, (before, behind))
+        x = split_dimension(x, 0, (before, behind))
         labels = ["before", "behind", *order]
     target: list[list[Hashable]] = [["receiver"], *([i] for i in range(rank))]
     target[concat + 1] = ["before", "sender", "behind", concat]
     return arranged(x, labels, target), 0
 
 
-# Divides one dimension among the members, and joins what they sent along another, or the same one.
-# ``tiled`` says how the caller sees it, and changes nothing.
+# Splits one dimension among the members, and joins their parts along another, or the same one.
+# ``tiled`` records how the caller sees it, and changes nothing.
 all_to_all_p: Primitive = define(
     "all_to_all",
     abstract_eval=_type,
@@ -172,12 +172,12 @@ def _exchanged(
         leaf = varied(leaf, names)
         if tiled or split == concat:
             return all_to_all_p.bind(leaf, split_axis=split, concat_axis=concat, **shared)
-        # The parts are joined along a new axis, and the one that was divided goes.
+        # The parts are joined along a new axis, and the split one is removed.
         concat += concat > split
         split += concat <= split
         leaf = expand_dims(leaf, (concat,))
-        found = all_to_all_p.bind(leaf, split_axis=split, concat_axis=concat, **shared)
-        return squeeze(found, (split,))
+        joined = all_to_all_p.bind(leaf, split_axis=split, concat_axis=concat, **shared)
+        return squeeze(joined, (split,))
 
     return tree_map(one, x)
 
@@ -192,18 +192,18 @@ def all_to_all(
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> PyTree:
-    """Exchange parts: each member divides its values among all members, and joins what it gets.
+    """Exchange parts: each member splits its values among all, and joins the received parts.
 
     Args:
       x: a pytree of arrays.
       axis_name: the name of the axis, bound by an enclosing ``vmap``, ``pmap`` or ``shard_map``;
         or a tuple of names.
-      split_axis: the axis that is divided among the members. Its size is their number, or a
+      split_axis: the axis that is split among the members. Its size is their number, or a
         multiple of it if ``tiled``.
       concat_axis: the axis of the result along which the parts are joined.
       axis_index_groups: exchanges in each of these groups of members on its own, given by their
         positions along the axis; they have one size, and every position is in one of them.
-      tiled: whether the parts are concatenated along an axis that is there. By default,
+      tiled: whether the parts are concatenated along an existing axis. By default,
         ``split_axis`` is removed, and ``concat_axis`` is new.
 
     Returns:
@@ -211,7 +211,7 @@ def all_to_all(
 
     Raises:
       NameError: if no axis of that name is in scope.
-      ValueError: if the axis cannot be divided among the members.
+      ValueError: if the axis cannot be split evenly among the members.
 
     Example:
       >>> import numpy as np

@@ -16,7 +16,7 @@ from ._varying import extremum
 
 
 def _extremum_jvp(primitive: Primitive) -> Callable[..., tuple[Any, Any]]:
-    """The tangent is that of the members that have the extreme value: the mean of several."""
+    """Return the jvp rule: the mean tangent of the members that have the extreme value."""
 
     def jvp(
         primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any

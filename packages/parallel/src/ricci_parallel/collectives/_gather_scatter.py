@@ -1,4 +1,4 @@
-"""The primitives that gather the values of all members, or scatter the sum of them.
+"""Primitives that gather the values of all members, or scatter their sum.
 
 Gathering and scattering are each other's transposes.
 """
@@ -35,7 +35,7 @@ from ._law_examples import (
     unreduced_scattering_examples,
 )
 from ._lowering import channel, is_alone, on_words, replica_groups
-from ._members import arranged, divided, in_groups, shape_of, sizes_around
+from ._members import arranged, in_groups, shape_of, sizes_around, split_dimension
 from ._named_axes import (
     AxisNames,
     Groups,
@@ -117,14 +117,14 @@ def _gather_examples(
     if groups is not None:
         whole = {**params, "axis_index_groups": None}
         return in_groups(axis, x, dim, names, groups, lambda row: primitive.bind(row, **whole)), 0
-    rest, before, behind = sizes_around(names, axis.name)
+    other_axes, before, behind = sizes_around(names, axis.name)
     x = batched_at(x, dim, axis, 0)
     labels: list[Hashable] = ["own", *range(len(shape_of(x)) - 1)]
     members = ["own"]
-    if rest:
-        over = {**params, "axis_name": rest, "axis_size": before * behind}
+    if other_axes:
+        over = {**params, "axis_name": other_axes, "axis_size": before * behind}
         x = primitive.bind(x, **{**over, "all_gather_dimension": 0, "tiled": False})
-        x = divided(x, 0, (before, behind))
+        x = split_dimension(x, 0, (before, behind))
         labels, members = ["before", "behind", *labels], ["before", "own", "behind"]
     target: list[Sequence[Hashable]] = [[i] for i in labels if isinstance(i, int)]
     if tiled:
@@ -143,7 +143,7 @@ def _gather_transpose(
 def _gather(
     name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: object
 ) -> Primitive:
-    """``all_gather``, by what its result counts as."""
+    """Define a variant of ``all_gather`` by the state of its result."""
     primitive = define(
         name,
         abstract_eval=_gathered_type,
@@ -162,7 +162,7 @@ def _gather(
     return primitive
 
 
-# The values of all members, stacked along a new dimension, or joined along one of their own.
+# The values of all members, stacked along a new dimension, or joined along an existing one.
 all_gather_p: Primitive = _gather("all_gather", _gather_transpose, gathers, gathering_examples)
 
 
@@ -175,7 +175,7 @@ def _invariant_transpose(
     axis_size: int,
     tiled: bool,
 ) -> list[Array]:
-    """Each member takes its own part of the cotangent, which all members share."""
+    """The transpose rule: each member takes its part of the cotangent, which is the same on all."""
     place = axis_index(axis_name)
     if not tiled:
         return [dynamic_index_in_dim(ct, place, all_gather_dimension, keepdims=False)]
@@ -189,7 +189,7 @@ def _invariant_transpose(
 def _reduced_transpose(
     ct: ArrayLike, x: object, *, all_gather_dimension: int, **params: object
 ) -> list[Array]:
-    """The members' cotangents are terms of a sum, of which each member gets its part."""
+    """The transpose rule: the members' cotangents are unreduced; each gets its part of the sum."""
     return [unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
@@ -276,17 +276,17 @@ def _scatter_examples(
         whole = {**params, "axis_index_groups": None}
         each = lambda row: primitive.bind(row, **whole)
         return in_groups(axis, x, dim, names, groups, each), 0
-    rest, before, behind = sizes_around(names, axis.name)
+    other_axes, before, behind = sizes_around(names, axis.name)
     total = reduce_sum(batched_at(x, dim, axis, 0), (0,))
     part = shape_of(total)[place] // params["axis_size"]
-    total = divided(total, place, (before, axis.size, behind, part))
+    total = split_dimension(total, place, (before, axis.size, behind, part))
     rank = len(shape_of(total)) - 3
     labels: list[Hashable] = list(range(rank))
     labels[place:place] = ["before", "own", "behind"]
     target: list[Sequence[Hashable]] = [["own"], *([i] for i in range(rank))]
-    if rest:
+    if other_axes:
         target.insert(place + 1, ["before", "behind"])
-        over = {**params, "axis_name": rest, "axis_size": before * behind, "tiled": False}
+        over = {**params, "axis_name": other_axes, "axis_size": before * behind, "tiled": False}
         parts = arranged(total, labels, target)
         parts = primitive.bind(parts, **{**over, "scatter_dimension": place + 1})
     else:
@@ -310,7 +310,7 @@ def _unreduced_transpose(
 def _scatter(
     name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: object
 ) -> Primitive:
-    """The sum over the members, of which each gets its part along a dimension."""
+    """Define a sum over the members, of which each gets its part along a dimension."""
     return define(
         name,
         abstract_eval=_scattered_type,

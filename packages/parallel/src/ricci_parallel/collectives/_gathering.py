@@ -1,4 +1,4 @@
-"""Collectives that gather the values of all members, or scatter the sum of them."""
+"""Collectives that gather the values of all members, or scatter their sum."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -54,8 +54,8 @@ def all_gather(
         positions along the axis; they have one size, and every position is in one of them.
       axis: the axis of the result along which the members are.
       tiled: whether the values are concatenated along that axis instead of stacked along a new one.
-      to: what types of ``shard_map`` say of the result along the named axis. ``"varying"``: each
-        member's own copy; ``"invarying"``: one value that all share; ``"reduced"``: one value whose
+      to: the state of the result's type along the axis under ``shard_map``. ``"varying"``: each
+        member's own copy; ``"invarying"``: one replicated value; ``"reduced"``: one value whose
         cotangents are summed later (see ``pcast``).
 
     Returns:
@@ -64,7 +64,7 @@ def all_gather(
 
     Raises:
       NameError: if no axis of that name is in scope.
-      ValueError: if ``axis`` or ``to`` is none of those possible.
+      ValueError: if ``axis`` or ``to`` is invalid.
       NotImplementedError: for ``axis_index_groups`` where the result is to be one value.
 
     Example:
@@ -122,14 +122,14 @@ def psum_scatter(
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> PyTree:
-    """Sum over a named axis, and leave each member one part of the sum.
+    """Sum over a named axis, and give each member one part of the sum.
 
-    It costs half of what ``psum`` does, which leaves each member the whole sum.
+    It costs half of ``psum``, which gives each member the whole sum.
 
     Args:
       x: a pytree of arrays.
       axis_name: the name of the axis, or a tuple of names.
-      scatter_dimension: the axis of the arrays that is divided among the members.
+      scatter_dimension: the axis of the arrays that is split among the members.
       axis_index_groups: sums in each of these groups of members on its own, given by their
         positions along the axis; they have one size, and every position is in one of them.
       tiled: whether that axis stays, with as many elements as each member gets. By default its size
@@ -140,8 +140,8 @@ def psum_scatter(
 
     Raises:
       NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
-      ValueError: if the axis cannot be divided among the members.
-      TypeError: if the elements are no numbers.
+      ValueError: if the axis cannot be split evenly among the members.
+      TypeError: if the elements are not numbers.
 
     Example:
       >>> import numpy as np

@@ -1,4 +1,4 @@
-"""The operands and parameters on which the laws of collectives are checked.
+"""Operands and parameters on which the laws of collectives are checked.
 
 Operands have a leading dimension for each named axis: the laws run under ``vmap`` over those.
 """
@@ -86,12 +86,12 @@ gathering_examples: Sequence[OverAxes] = (
 
 
 def _without_groups(rows: Any) -> Callable[[], Iterator[Row]]:
-    def made() -> Iterator[Row]:
+    def examples() -> Iterator[Row]:
         for args, params in rows():
             if params["axis_index_groups"] is None:
                 yield args, {k: v for k, v in params.items() if k != "axis_index_groups"}
 
-    return made
+    return examples
 
 
 shared_gathering_examples: Sequence[OverAxes] = tuple(
@@ -199,14 +199,14 @@ broadcast_examples: Sequence[OverAxes] = (
 
 
 def _ragged() -> Iterator[Row]:
-    """Each member sends consecutive ranges of its rows; what it sends where is a table of sizes."""
+    """Examples of members that send consecutive ranges of their rows, by a table of sizes."""
     params = {"axis_index_groups": None, "axis_name": ("i",)}
     tables = ragged_tables(np.array([[1, 1], [0, 2]], np.int32))
     yield (_values(2, 3, 2), _values(2, 4, 2), *tables), params
 
 
 def ragged_tables(sizes: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The offsets and sizes of a ragged exchange, where member ``i`` sends ``sizes[i, j]`` rows."""
+    """Return offsets and sizes of an exchange where member ``i`` sends ``sizes[i, j]`` rows."""
     before = lambda table, axis: np.cumsum(table, axis, dtype=table.dtype) - table
     return before(sizes, 1), sizes, before(sizes, 0), sizes.T.copy()
 

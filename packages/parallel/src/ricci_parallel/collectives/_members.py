@@ -20,12 +20,12 @@ from ._named_axes import AxisNames, Groups
 
 
 def shape_of(x: ArrayLike) -> tuple[int, ...]:
-    """The shape of an array, a tracer or a scalar."""
+    """Return the shape of an array, a tracer or a scalar."""
     return get_aval(x).shape
 
 
 def sizes_around(names: AxisNames, name: Hashable) -> tuple[AxisNames, int, int]:
-    """The other axes of a collective, and how many positions those before and behind ``name`` have.
+    """Return the other axes of a collective, and the sizes of those before and after ``name``.
 
     A member's position along several axes counts them in row-major order.
     """
@@ -35,7 +35,7 @@ def sizes_around(names: AxisNames, name: Hashable) -> tuple[AxisNames, int, int]
 
 
 def rows_of(x: ArrayLike, order: Sequence[int]) -> Array:
-    """Rows of an array, given by their positions; zeros for positions behind the last row."""
+    """Return rows of an array by their positions; zeros for positions past the last row."""
     shape = shape_of(x)
     if list(order) == list(range(shape[0])):
         return x  # pyright: ignore[reportReturnType]
@@ -88,15 +88,15 @@ def in_groups(
     sizes = {len(group) for group in groups}
     if len(sizes) == 1:
         rows = reshape(x, (len(groups), *sizes, *shape_of(x)[1:]))
-        found = vmap(along)(rows)
-        found = reshape(found, (axis.size, *shape_of(found)[2:]))
+        out = vmap(along)(rows)
+        out = reshape(out, (axis.size, *shape_of(out)[2:]))
     else:
         ends = np.cumsum([len(group) for group in groups]).tolist()
         parts = [
             along(slice_in_dim(x, end - len(g), end)) for g, end in zip(groups, ends, strict=True)
         ]
-        found = concatenate(parts, 0)
-    return rows_of(found, np.argsort(order).tolist())
+        out = concatenate(parts, 0)
+    return rows_of(out, np.argsort(order).tolist())
 
 
 def arranged(
@@ -124,7 +124,7 @@ def arranged(
     return reshape(x, shape) if shape != shape_of(x) else x  # pyright: ignore[reportReturnType]
 
 
-def divided(x: ArrayLike, dim: int, sizes: Sequence[int]) -> Array:
-    """Divide a dimension of an array into several."""
+def split_dimension(x: ArrayLike, dim: int, sizes: Sequence[int]) -> Array:
+    """Reshape a dimension of an array into several."""
     shape = shape_of(x)
     return reshape(x, (*shape[:dim], *sizes, *shape[dim + 1 :]))

@@ -1,4 +1,4 @@
-"""The axis names that collectives take, and groups of members along them."""
+"""Axis names that collectives take, and groups of members along them."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, NoReturn
@@ -12,12 +12,12 @@ type Groups = tuple[tuple[int, ...], ...]
 
 
 def as_names(axis_name: Hashable | Sequence[Hashable]) -> AxisNames:
-    """A name, or a tuple or list of names, as a tuple."""
+    """Return a name, or a tuple or list of names, as a tuple."""
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
 def axis_names(what: str, axis_name: Hashable | Sequence[Hashable]) -> AxisNames:
-    """The names of the axes that a collective goes over.
+    """Return the names of the axes that a collective goes over.
 
     Args:
       what: the name of the collective, for messages.
@@ -25,7 +25,7 @@ def axis_names(what: str, axis_name: Hashable | Sequence[Hashable]) -> AxisNames
 
     Raises:
       NameError: if no enclosing transformation binds one of the names.
-      ValueError: if a name is there twice.
+      ValueError: if a name occurs twice.
     """
     names = as_names(axis_name)
     for name in names:
@@ -41,7 +41,7 @@ def axis_names(what: str, axis_name: Hashable | Sequence[Hashable]) -> AxisNames
 def as_groups(
     what: str, names: AxisNames, groups: Sequence[Sequence[int]] | None, *, equal: bool = True
 ) -> Groups | None:
-    """The argument ``axis_index_groups`` as tuples.
+    """Return the argument ``axis_index_groups`` as tuples.
 
     Args:
       what: the name of the collective, for messages.
@@ -70,17 +70,17 @@ def as_groups(
 
 
 def group_size(names: AxisNames, groups: Groups | None) -> int:
-    """The number of members that take part in a collective together."""
+    """Return the number of members that take part in a collective together."""
     return axis_size(names) if groups is None else len(groups[0])
 
 
 def shown(names: AxisNames) -> str:
-    """Axes in messages: the one name, or all of them."""
+    """Return axes as text for messages: the one name, or all of them."""
     return repr(names[0]) if len(names) == 1 else repr(names)
 
 
 def array_axis(what: str, axis: int, rank: int, shape: Sequence[int]) -> int:
-    """A position among ``rank`` axes; negative ones count from the end.
+    """Normalize a position among ``rank`` axes; negative ones count from the end.
 
     Raises:
       ValueError: if there is no such axis.
@@ -103,11 +103,11 @@ def check_divisible(
     names: AxisNames,
     tiled: bool,
 ) -> None:
-    """Raise ``ValueError`` unless an axis of an array can be divided among members.
+    """Raise ``ValueError`` unless an axis of an array splits evenly among members.
 
     Args:
       what: the name of the collective.
-      argument: the name of the argument that gives the axis.
+      argument: the name of the argument that specifies the axis.
       axis: the axis.
       shape: the shape of the array.
       count: the number of members.
@@ -130,13 +130,13 @@ def named(*, axis_name: object, **_: object) -> AxisNames:
 
 
 def axes_over(params: dict[str, Any]) -> AxisNames:
-    """The axes that a collective with these parameters goes over."""
+    """Return the axes that a collective with these parameters goes over."""
     names = params["axes"] if "axes" in params else params["axis_name"]
     return names if isinstance(names, tuple) else (names,)
 
 
 def outside(*args: ArrayLike, **params: object) -> NoReturn:
-    """The ``host`` rule of collectives: outside of ``vmap``, ``pmap`` and ``shard_map``.
+    """The ``host`` rule of collectives: raise outside of ``vmap``, ``pmap`` and ``shard_map``.
 
     Raises:
       NameError: if its axes are not in scope.

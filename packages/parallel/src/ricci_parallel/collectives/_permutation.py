@@ -1,4 +1,4 @@
-"""Collectives that send each member's values to another member, or those of one to all."""
+"""Collectives that send each member's values to another member, or one member's to all."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -52,7 +52,7 @@ type Pairs = tuple[tuple[int, int], ...]
 
 
 def as_pairs(what: str, names: AxisNames, perm: Sequence[Any]) -> Pairs:
-    """The argument ``perm`` as tuples, with positions counted from the front.
+    """Return the argument ``perm`` as tuples, with positions counted from the front.
 
     Raises:
       ValueError: if a member is a source twice or a destination twice, or there is no such member.
@@ -70,14 +70,14 @@ def as_pairs(what: str, names: AxisNames, perm: Sequence[Any]) -> Pairs:
             f"{what}: perm has the position {outside[0]}, but {shown(names)} has {size} members, "
             f"at positions 0 to {size - 1}."
         )
-    found = tuple((source % size, target % size) for source, target in pairs)
-    for ends in zip(*found, strict=True):
+    wrapped = tuple((source % size, target % size) for source, target in pairs)
+    for ends in zip(*wrapped, strict=True):
         if len(set(ends)) < len(ends):
             raise ValueError(
                 f"{what}: perm={list(pairs)} must have unique sources and unique destinations. "
                 "To send one member's value to all, use pbroadcast or all_gather."
             )
-    return found
+    return wrapped
 
 
 def _same_type(aval: ShapedArray, **_: object) -> ShapedArray:
@@ -110,47 +110,49 @@ def _permute_batch(
     if axis.name not in axis_name:
         return ppermute_p.bind(x, axis_name=axis_name, perm=perm), dim
     x = batched_at(x, dim, axis, 0)
-    rest, _, behind = sizes_around(axis_name, axis.name)
-    if rest:
-        return _permute_rows(axis, x, rest, behind, perm), 0
+    other_axes, _, behind = sizes_around(axis_name, axis.name)
+    if other_axes:
+        return _permute_rows(axis, x, other_axes, behind, perm), 0
     order = [axis.size] * axis.size  # behind the last row: zeros
     for source, target in perm:
         order[target] = source
     return rows_of(x, order), 0
 
 
-def _permute_rows(axis: Axis, x: ArrayLike, rest: AxisNames, behind: int, perm: Pairs) -> Array:
-    """Permute over the mapped axis and others, ``rest``.
+def _permute_rows(
+    axis: Axis, x: ArrayLike, other_axes: AxisNames, behind: int, perm: Pairs
+) -> Array:
+    """Permute over the mapped axis and others, ``other_axes``.
 
-    What a row sends to another row is a permutation over the other axes.
+    The elements that one row sends to another row are permuted over the other axes.
     """
 
-    def apart(position: int) -> tuple[int, int]:
-        """The row of a member, and its position along the other axes."""
+    def row_and_place(position: int) -> tuple[int, int]:
+        """Return the row of a member, and its position along the other axes."""
         before, minor = divmod(position, axis.size * behind)
         row, minor = divmod(minor, behind)
         return row, before * behind + minor
 
     moves: dict[int, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
     for source, target in perm:
-        (row, place), (new_row, new_place) = apart(source), apart(target)
+        (row, place), (new_row, new_place) = row_and_place(source), row_and_place(target)
         moves[new_row][row].append((place, new_place))
-    here = axis_index(rest)
+    place_index = axis_index(other_axes)
     rows = []
     for new_row in range(axis.size):
         result = full_like(index_in_dim(x, 0, 0, keepdims=False), 0)
         for row, pairs in moves[new_row].items():
             sent = ppermute_p.bind(
-                index_in_dim(x, row, 0, keepdims=False), axis_name=rest, perm=tuple(pairs)
+                index_in_dim(x, row, 0, keepdims=False), axis_name=other_axes, perm=tuple(pairs)
             )
-            gets = np.isin(np.arange(size_of(rest)), [target for _, target in pairs])
-            mine = dynamic_index_in_dim(gets, here, keepdims=False)
+            gets = np.isin(np.arange(size_of(other_axes)), [target for _, target in pairs])
+            mine = dynamic_index_in_dim(gets, place_index, keepdims=False)
             result = select(broadcast(mine, shape_of(result)), sent, result)
         rows.append(result)
     return stack(rows)
 
 
-# The values of other members, by pairs of positions; zeros in members that are no destination.
+# The values of other members, by pairs of positions; zeros in members that are not a destination.
 ppermute_p: Primitive = define(
     "ppermute",
     abstract_eval=_same_type,
@@ -176,7 +178,7 @@ def ppermute(
       x: a pytree of arrays.
       axis_name: the name of the axis, bound by an enclosing ``vmap``, ``pmap`` or ``shard_map``;
         or a tuple of names.
-      perm: pairs (source, destination) of positions along the axis. A member that is no
+      perm: pairs (source, destination) of positions along the axis. A member that is not a
         destination gets zeros.
 
     Returns:
@@ -187,7 +189,7 @@ def ppermute(
       ValueError: if a member is a source twice, or a destination twice, or does not exist.
 
     Example:
-      Differences to the left neighbour in a ring, as in a stencil that is divided over devices:
+      Differences to the left neighbour in a ring, as in a stencil that is sharded over devices:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -224,7 +226,7 @@ def pshuffle(x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence
 
     Raises:
       NameError: if no axis of that name is in scope.
-      ValueError: if ``perm`` is no permutation.
+      ValueError: if ``perm`` is not a permutation.
 
     Example:
       >>> import numpy as np
@@ -270,11 +272,11 @@ def _broadcast_lower(ctx: Lowering, x: Value, *, axis_name: Hashable, source: in
 def _broadcast_transpose(
     ct: ArrayLike, x: object, *, axis_name: Hashable, source: int
 ) -> list[Array]:
-    """The source gets the sum of all cotangents, the other members none."""
+    """The transpose rule: the source gets the sum of all cotangents, the other members zeros."""
     names = named(axis_name=axis_name)
     total = psum_p.bind(ct, axes=names, axis_index_groups=None)
-    here = eq(axis_index(names), np.int32(source))
-    return [select(broadcast(here, shape_of(total)), total, full_like(total, 0))]
+    is_source = eq(axis_index(names), np.int32(source))
+    return [select(broadcast(is_source, shape_of(total)), total, full_like(total, 0))]
 
 
 def _broadcast_batch(
@@ -289,13 +291,13 @@ def _broadcast_batch(
     names = named(axis_name=axis_name)
     if axis.name not in names:
         return pbroadcast_p.bind(x, axis_name=axis_name, source=source), dim
-    rest, _, behind = sizes_around(names, axis.name)
+    other_axes, _, behind = sizes_around(names, axis.name)
     before, minor = divmod(source, axis.size * behind)
     row, minor = divmod(minor, behind)
     if dim is not None:
         x = index_in_dim(x, row, dim, keepdims=False)
-    if rest:
-        x = pbroadcast_p.bind(x, axis_name=rest, source=before * behind + minor)
+    if other_axes:
+        x = pbroadcast_p.bind(x, axis_name=other_axes, source=before * behind + minor)
     return x, None
 
 
@@ -342,8 +344,8 @@ def pbroadcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], source: int)
     size = size_of(names)
     if not -size <= source < size:
         raise ValueError(
-            f"pbroadcast: source={source} is no member of {axis_name!r}, whose members are at the "
-            f"positions 0 to {size - 1}."
+            f"pbroadcast: source={source} is not a member of {axis_name!r}, whose members are at "
+            f"the positions 0 to {size - 1}."
         )
     name = tuple(axis_name) if isinstance(axis_name, list) else axis_name
     return tree_map(

@@ -1,4 +1,4 @@
-"""``ragged_all_to_all``: an exchange of parts whose sizes are known only when the program runs."""
+"""``ragged_all_to_all``: an exchange of parts whose sizes are known only at run time."""
 
 from collections.abc import Hashable, Sequence
 from math import prod
@@ -88,18 +88,18 @@ def _type(
 
 
 def _received(
-    me: ArrayLike,
+    member: ArrayLike,
     output: Array,
     operands: Array,
     input_offsets: Array,
     send_sizes: Array,
     output_offsets: Array,
 ) -> Array:
-    """What one member receives, given the arrays of all members.
+    """Return the rows that one member receives, computed from the arrays of all members.
 
     Args:
       me: its position.
-      output: its own ``output``.
+      output: its ``output``.
       operands, input_offsets, send_sizes, output_offsets: those of all members, along a new leading
         axis.
     """
@@ -110,9 +110,9 @@ def _received(
         return output
 
     def mine(table: Array) -> Array:
-        """What all members say about their parts for this one, part by part."""
-        here = dynamic_slice_in_dim(table, mul(me, np.int32(each)), each, 1)
-        return convert_element_type(reshape(here, (sent,)), np.int32)
+        """Select the entries of all members for this one, part by part."""
+        column = dynamic_slice_in_dim(table, mul(member, np.int32(each)), each, 1)
+        return convert_element_type(reshape(column, (sent,)), np.int32)
 
     starts, sizes, first = map(mine, (output_offsets, send_sizes, input_offsets))
     # For each row, the last part that covers it, or -1.
@@ -124,9 +124,9 @@ def _received(
     part = reduce_max(select(covered, parts, full_like(parts, -1)), (1,))
     received = ge(part, np.int32(0))
     part = max(part, np.int32(0))
-    own = index_take(sub(first, starts), (part,), (0,))
+    shift = index_take(sub(first, starts), (part,), (0,))
     sender = div(part, np.int32(each))
-    source = add(add(iota(np.int32, count), own), mul(sender, np.int32(available)))
+    source = add(add(iota(np.int32, count), shift), mul(sender, np.int32(available)))
     source = select(received, source, full_like(source, 0))
     values = reshape(operands, (members * available, *shape_of(operands)[2:]))
     moved = index_take(values, (source,), (0,))
@@ -140,7 +140,7 @@ def _by_gathering(
     axis_index_groups: Groups | None,
     axis_name: AxisNames,
 ) -> Array:
-    """The same by gathering all values, for platforms whose compilers lack the operation."""
+    """Evaluate it by gathering all values, for platforms whose compilers lack the operation."""
     size = group_size(axis_name, axis_index_groups)
     gathered = [
         all_gather_p.bind(
@@ -153,13 +153,13 @@ def _by_gathering(
         )
         for x in (operand, *offsets[:3])
     ]
-    me = axis_index(axis_name)
+    member = axis_index(axis_name)
     if axis_index_groups is not None:
         places = np.zeros(size_of(axis_name), np.int32)
         for group in axis_index_groups:
             places[list(group)] = np.arange(size)
-        me = dynamic_index_in_dim(places, me, 0, keepdims=False)
-    return _received(me, output, *gathered)
+        member = dynamic_index_in_dim(places, member, 0, keepdims=False)
+    return _received(member, output, *gathered)
 
 
 _lower_by_gathering = traced(_by_gathering)
@@ -203,11 +203,11 @@ def _transpose(
     recv_sizes: ArrayLike,
     **params: Any,
 ) -> list[Array | None]:
-    """What was received goes back to where it came from; what was overwritten has no cotangent."""
+    """The transpose rule: received rows return to their sender; overwritten rows get zeros."""
     names, groups = params["axis_name"], params["axis_index_groups"]
 
-    def told(x: ArrayLike) -> Array:
-        """What the other members know about the part that goes to or comes from this one."""
+    def received_from_all(x: ArrayLike) -> Array:
+        """Return the entries of the other members for the parts exchanged with this one."""
         return all_to_all_p.bind(
             x,
             axis_index_groups=groups,
@@ -218,24 +218,24 @@ def _transpose(
             tiled=True,
         )
 
-    places = told(output_offsets)
-    back = rest = None
+    places = received_from_all(output_offsets)
+    operand_ct = output_ct = None
     if is_undefined_primal(operand):
         zeros = full(operand.aval.shape, 0, operand.aval.dtype)
-        back = ragged_all_to_all_p.bind(
-            ct, zeros, places, recv_sizes, told(input_offsets), send_sizes, **params
+        operand_ct = ragged_all_to_all_p.bind(
+            ct, zeros, places, recv_sizes, received_from_all(input_offsets), send_sizes, **params
         )
     if is_undefined_primal(output):
-        rest = select(
+        output_ct = select(
             broadcast_in_dim(_written(shape_of(ct)[0], places, recv_sizes), shape_of(ct), (0,)),
             full_like(ct, 0),
             ct,
         )
-    return [back, rest, None, None, None, None]
+    return [operand_ct, output_ct, None, None, None, None]
 
 
 def _written(count: int, starts: ArrayLike, sizes: ArrayLike) -> Array:
-    """Which of ``count`` rows lie in one of the given ranges."""
+    """Return a mask of the rows, of ``count``, that lie in one of some ranges."""
     dtype = get_aval(starts).dtype
     shape = (count, *shape_of(starts))
     rows = broadcasted_iota(dtype, shape, 0)
@@ -255,8 +255,8 @@ def _batch(
                 "ragged_all_to_all over groups or several axes, of which vmap maps over one, is "
                 "not supported. Map over none of them, or name one axis alone."
             )
-        alone = lambda me, own: _received(me, own, operand, *offsets[:3])
-        return vmap(alone)(iota(np.int32, axis.size), output), 0
+        receive = lambda member, output_row: _received(member, output_row, operand, *offsets[:3])
+        return vmap(receive)(iota(np.int32, axis.size), output), 0
     # Every member sends a part for each example. The examples' rows come one after another.
     members = group_size(params["axis_name"], params["axis_index_groups"])
 
@@ -273,11 +273,11 @@ def _batch(
 
     sizes = (shape_of(operand)[1], 0, shape_of(output)[1], 0)
     moved = [by_member(x, rows) for x, rows in zip(offsets, sizes, strict=True)]
-    found = ragged_all_to_all_p.bind(joined(operand), joined(output), *moved, **params)
-    return reshape(found, shape_of(output)), 0
+    out = ragged_all_to_all_p.bind(joined(operand), joined(output), *moved, **params)
+    return reshape(out, shape_of(output)), 0
 
 
-# Each member sends a range of rows to every member, which puts it at a place that the sender names.
+# Each member sends a range of rows to every member, which stores it where the sender specifies.
 ragged_all_to_all_p: Primitive = define(
     "ragged_all_to_all",
     abstract_eval=_type,
@@ -305,7 +305,7 @@ def ragged_all_to_all(
     axis_name: Hashable | Sequence[Hashable],
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> Array:
-    """Exchange ranges of rows, whose sizes are computed.
+    """Exchange ranges of rows whose sizes are arrays.
 
     This member sends the rows ``operand[input_offsets[i] : input_offsets[i] + send_sizes[i]]`` to
     member ``i``, which gets them in its result from row ``output_offsets[i]`` on. Where nothing is

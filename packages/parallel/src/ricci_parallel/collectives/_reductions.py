@@ -37,7 +37,7 @@ from ._named_axes import array_axis, as_groups, axis_names
 
 
 class _Reduced:
-    """The axes that a call reduces over.
+    """Axes that a call reduces over.
 
     Attributes:
       names: the named axes.
@@ -53,10 +53,10 @@ class _Reduced:
         axis_name: Hashable | Sequence[Hashable],
         groups: Sequence[Sequence[int]] | None,
     ):
-        given = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+        axes = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
         self.what = what
-        self.positions = tuple(name for name in given if isinstance(name, int))
-        self.names = axis_names(what, [name for name in given if not isinstance(name, int)])
+        self.positions = tuple(name for name in axes if isinstance(name, int))
+        self.names = axis_names(what, [name for name in axes if not isinstance(name, int)])
         if groups is not None and self.positions:
             raise ValueError(
                 f"{what}: axis_index_groups are groups of members of named axes; leave out the "
@@ -67,7 +67,7 @@ class _Reduced:
     def apply(
         self, collective: Callable[..., Array], reduce: Callable[..., Array], x: ArrayLike
     ) -> ArrayLike:
-        """Reduce one array: by ``reduce`` over its own axes, by ``collective`` over named ones."""
+        """Reduce one array: by ``reduce`` over dimensions, by ``collective`` over named axes."""
         if self.positions:
             shape = shape_of(x)
             x = reduce(x, [array_axis(self.what, i, len(shape), shape) for i in self.positions])
@@ -76,7 +76,7 @@ class _Reduced:
         return collective(x, axes=self.names, axis_index_groups=self.groups)
 
     def known_size(self) -> int | None:
-        """The number of members that are reduced to one, if it is the same for all members."""
+        """Return the number of members in each group, if all groups have the same."""
         if self.groups is None:
             return axis_size(self.names)
         sizes = {len(group) for group in self.groups}
@@ -90,7 +90,7 @@ def psum(
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> PyTree:
-    """The sum of ``x`` over a named axis.
+    """Sum ``x`` over a named axis.
 
     Args:
       x: a pytree of arrays.
@@ -99,7 +99,7 @@ def psum(
         positions along the axis; every position is in one group.
 
     Returns:
-      A pytree like ``x``, the same on all devices. The sum of a Python number is known at trace
+      A pytree like ``x``, the same on all devices. The sum of a Python number is computed at trace
       time: ``psum(1, axis_name)`` is the size of the axis.
 
     Raises:
@@ -116,7 +116,7 @@ def psum(
       >>> ricci.vmap(share, axis_name="batch")(jnp.array([1.0, 1.0, 2.0])).tolist()
       [0.25, 0.25, 0.5]
 
-      Of the members in groups, each on its own:
+      Sums in groups:
 
       >>> pairs = lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2, 3]])
       >>> ricci.vmap(pairs, axis_name="i")(jnp.array([1, 2, 3, 4])).tolist()
@@ -157,7 +157,7 @@ def pmean(
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> PyTree:
-    """The mean of ``x`` over a named axis; ``psum`` describes the arguments.
+    """Average ``x`` over a named axis; ``psum`` describes the arguments.
 
     Args:
       x, axis_name, axis_index_groups: as for ``psum``.
@@ -209,7 +209,7 @@ def pmax(
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> PyTree:
-    """The maximum of ``x`` over a named axis; ``psum`` describes the arguments.
+    """Maximize ``x`` over a named axis; ``psum`` describes the arguments.
 
     Args:
       x, axis_name, axis_index_groups: as for ``psum``.
@@ -235,7 +235,7 @@ def pmin(
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> PyTree:
-    """The minimum of ``x`` over a named axis; ``psum`` describes the arguments.
+    """Minimize ``x`` over a named axis; ``psum`` describes the arguments.
 
     Args:
       x, axis_name, axis_index_groups: as for ``psum``.

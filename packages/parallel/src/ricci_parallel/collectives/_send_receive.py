@@ -1,4 +1,4 @@
-"""Sending values to another member, and receiving them, as two operations ordered by a token."""
+"""``psend`` and ``precv``: point-to-point transfers, as two operations ordered by a token."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -82,7 +82,7 @@ precv_p: Primitive = define(
     memo=False,  # the type depends on the mesh in force
     jvp=_no_derivative,
     transpose=not_linear,
-    batch=unsupported("what a batch sends cannot be received one by one; use ppermute"),
+    batch=unsupported("the values of a batch cannot be received one by one; use ppermute"),
     axis_names=named,
     host=outside,
     lower=_receive_lower,
@@ -135,13 +135,13 @@ def precv(
     """Receive the values that members send with ``psend``.
 
     Args:
-      token: the token that ``psend`` or ``create_token`` gave.
-      out_shape: the type of what is received: an object with ``shape`` and ``dtype``.
+      token: the token that ``psend`` or ``create_token`` returned.
+      out_shape: the type of the received values: an object with ``shape`` and ``dtype``.
       axis_name: the name of the axis, or a tuple of names.
       perm: pairs (source, destination) of positions along the axis.
 
     Returns:
-      An array of that type: what was sent to this member, zeros if nothing was.
+      An array of that type: the values sent to this member, or zeros.
 
     Raises:
       NameError: if no axis of that name is in scope.

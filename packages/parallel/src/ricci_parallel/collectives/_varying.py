@@ -1,8 +1,8 @@
-"""How the states of types along mesh axes pass through collectives: rules of kind ``sharding``.
+"""Sharding rules of collectives: the states of types along manual mesh axes.
 
-Inside ``shard_map`` with ``check_vma`` a type says along which axes a value varies. A collective
-over an axis takes a value that varies along it; one that is the same on all devices is cast before.
-A collective after which all devices hold one value takes its axes away; the others keep them.
+Inside ``shard_map`` with ``check_vma`` a type has the axes along which a value varies. A collective
+over an axis takes a value that varies along it; a replicated one is cast before.
+A collective after which all devices hold one value removes its axes; the others preserve them.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -25,30 +25,30 @@ from ricci_ir import (
 
 from ._named_axes import axes_over
 
-# For each dimension of a result, the dimension of the operand that it is; None for another one.
+# For each dimension of a result, the operand's dimension that it is; None if it is another.
 type Places = Sequence[int | None]
 
 
 def manual_axes() -> AxisNames:
-    """The mesh axes of the programs on shards around the code being traced."""
+    """Return the mesh axes of the ``shard_map`` calls around the code being traced."""
     mesh = current_mesh.value
     return no_axes if mesh is None else frozenset(mesh.manual_axes)
 
 
 def typed_axes(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
-    """The axes, among those given, for which types say whether values vary along them."""
+    """Return the axes, among ``names``, along which types record whether values vary."""
     return tuple(filter(manual_axes().__contains__, names)) if varying_axes.value else ()
 
 
 def state_of(aval: ShapedArray, name: Hashable) -> str:
-    """The state of a type along an axis: ``varying``, ``unreduced``, ``reduced``, ``invarying``."""
-    found = aval.type_sharding
-    states = ("varying", "unreduced", "reduced") if found is not None else ()
-    return next((state for state in states if name in getattr(found, state)), "invarying")
+    """Return a type's state along an axis: varying, unreduced, reduced or invarying."""
+    sharding = aval.type_sharding
+    states = ("varying", "unreduced", "reduced") if sharding is not None else ()
+    return next((state for state in states if name in getattr(sharding, state)), "invarying")
 
 
 def state_change(old: str, new: str) -> own_sharding:
-    """The rule of an operation that changes the operand's state along its axes.
+    """Return the rule of an operation that changes the operand's state along its axes.
 
     Args:
       old, new: ``varying``, ``unreduced``, ``reduced``, or ``invarying`` for none of these.
@@ -65,25 +65,27 @@ def state_change(old: str, new: str) -> own_sharding:
 def _changed(
     aval: ShapedArray, names: tuple[Hashable, ...], old: str, new: str
 ) -> TypeSharding | None:
-    found = aval.type_sharding
-    states = {name: getattr(found, name, no_axes) for name in ("varying", "unreduced", "reduced")}
+    sharding = aval.type_sharding
+    states = {
+        name: getattr(sharding, name, no_axes) for name in ("varying", "unreduced", "reduced")
+    }
     if old in states:
         states[old] = states[old] - set(names)
     if new in states:
         states[new] = states[new] | set(names)
-    if found is None:
+    if sharding is None:
         return make_type_sharding(None, ((),) * aval.ndim, **states)
-    return make_type_sharding(found.mesh, found.parts, **states)
+    return make_type_sharding(sharding.mesh, sharding.parts, **states)
 
 
 def exchanges(
     places: Callable[..., Places] | None = None, *, old: str = "varying", new: str = "varying"
 ) -> own_sharding:
-    """The rule of a collective that takes values from all devices along its axes.
+    """Return the rule of a collective that takes values from all devices along its axes.
 
     Args:
-      places: ``places(rank, **params)`` says for each dimension of the result which one of the
-        operand it is. A dimension that is none of them must not be divided. By default all are.
+      places: ``places(rank, **params)`` returns for each dimension of the result which one of the
+        operand it is. A dimension that is none of them must be unsharded. By default all are.
       old, new: the operand's and the result's state along the axes.
     """
 
@@ -94,25 +96,25 @@ def exchanges(
         if old == "varying":
             require_varying(aval, names)
         parts, rank = aval.type_sharding.parts, aval.ndim  # pyright: ignore
-        kept = range(rank) if places is None else places(rank, **params)
-        divided = [i for i in range(rank) if parts[i] and i not in kept]
-        if divided:
+        source_dims = range(rank) if places is None else places(rank, **params)
+        sharded = [i for i in range(rank) if parts[i] and i not in source_dims]
+        if sharded:
             raise ShardingTypeError(
                 f"a collective over {names} of {aval.str_short(True)} moves values along "
-                f"dimension {divided[0]}, which is divided over {parts[divided[0]]}.\n"
+                f"dimension {sharded[0]}, which is sharded over {parts[sharded[0]]}.\n"
                 "Gather it with reshard before."
             )
         changed = _changed(aval, names, old, new)
-        moved = tuple(() if i is None else parts[i] for i in kept)
+        moved = tuple(() if i is None else parts[i] for i in source_dims)
         return [None if changed is None else changed.update(parts=moved)]
 
     return own_sharding(make, joins=False)
 
 
 def require_varying(aval: ShapedArray, names: Sequence[Hashable]) -> None:
-    """Ask for a cast of operands, unless a type varies along some axes."""
-    found = aval.type_sharding
-    varying = no_axes if found is None else found.varying
+    """Raise ``VaryingMismatch``, which casts the operands, unless a type varies along some axes."""
+    sharding = aval.type_sharding
+    varying = no_axes if sharding is None else sharding.varying
     if not varying.issuperset(names):
         raise VaryingMismatch(varying.union(names))
 
@@ -163,7 +165,7 @@ def _ragged_states(
 
 
 class _Sends:
-    """The rule of an operation whose result is a token, whose type says nothing."""
+    """The rule of an operation whose result is a token, whose type has no states."""
 
     joins: bool = False
 

@@ -1,1 +1,1 @@
-"""Running a function on every device of a mesh, on its own shards of the arguments."""
+"""``shard_map``: run a function on every device of a mesh, on its own shards of the arguments."""

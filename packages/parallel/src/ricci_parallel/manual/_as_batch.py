@@ -1,6 +1,6 @@
-"""A program on shards as a function of a batch: the axes of its mesh are those of ``vmap``.
+"""``shard_map`` as nested ``vmap``, one for each mesh axis.
 
-Backends that have no devices compute it so; what compiles for devices never does.
+Backends without devices evaluate it so; compiled functions never do.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -23,38 +23,38 @@ def as_batch(
     out_specs: Specs,
     **params: object,
 ) -> list[Array]:
-    """The results of ``shard_map``, computed on whole arrays; the parameters are those of it."""
+    """Compute the results of ``shard_map`` on whole arrays; the parameters are the primitive's."""
     sizes = {name: n for name, n in mesh.shape.items() if name in newly_manual_axes}
     fun: Callable[..., Sequence[Array]] = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
     for name, size in reversed(sizes.items()):
         dims = tuple(0 if name in named_axes_of(spec) else None for spec in in_specs)
         fun = vmap(fun, dims, axis_name=name, axis_size=size)
     pairs = zip(operands, in_specs, strict=True)
-    shards = [_divided(x, spec, sizes) for x, spec in pairs]
+    shards = [_shards_of(x, spec, sizes) for x, spec in pairs]
     return [_joined(x, spec, sizes) for x, spec in zip(fun(*shards), out_specs, strict=True)]
 
 
-def _divided(x: Array, spec: PartitionSpec, sizes: dict[Hashable, int]) -> Array:
-    """The shards of an array, along a leading dimension for each axis that its spec names."""
+def _shards_of(x: Array, spec: PartitionSpec, sizes: dict[Hashable, int]) -> Array:
+    """Return an array's shards along a leading dimension for each axis that its spec names."""
     shape: list[int] = []
     place: dict[Hashable, int] = {}
-    kept = []
+    trailing = []
     for size, part in zip(_shape(x), _padded(spec, len(_shape(x))), strict=True):
         for name in spec_axes(part):
             place[name] = len(shape)
             shape.append(sizes[name])
             size //= sizes[name]
-        kept.append(len(shape))
+        trailing.append(len(shape))
         shape.append(size)
     leading = [place[name] for name in sizes if name in place]
-    return transpose(reshape(x, shape), (*leading, *kept))
+    return transpose(reshape(x, shape), (*leading, *trailing))
 
 
 def _joined(x: Array, spec: PartitionSpec, sizes: dict[Hashable, int]) -> Array:
-    """The array of shards that lie along a leading dimension for each axis."""
+    """Join shards that lie along a leading dimension for each axis."""
     named = [name for name in sizes if name in named_axes_of(spec)]
     for i, name in reversed(list(enumerate(sizes))):
-        if name not in named:  # the shards along this axis are the same
+        if name not in named:  # replicated along this axis
             x = index_in_dim(x, 0, i, keepdims=False)
     rank = len(_shape(x)) - len(named)
     order: list[int] = []

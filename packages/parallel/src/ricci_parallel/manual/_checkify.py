@@ -20,7 +20,7 @@ from ricci_xla import PartitionSpec
 def check_shards(
     log: Any, primitive: Primitive, operands: Sequence[ArrayLike], params: dict[str, Any]
 ) -> list[Array]:
-    """The rule of ``shard_map``: each device reports errors of its own.
+    """The checkify rule of ``shard_map``: each device reports its own errors.
 
     Args:
       log: collects the errors.
@@ -30,20 +30,20 @@ def check_shards(
     with extend_axes(mesh.shape.items()):
         checked = log.checked(jaxpr)
         count = checked.leaf_count
-        program = checked.jaxpr.derived(
+        batched_errors = checked.jaxpr.derived(
             ("errors of shards", count), lambda: _with_axis(checked.jaxpr, count)
         )
     spec = PartitionSpec(tuple(mesh.axis_names))
     changed = {
         **params,
-        "jaxpr": program if count else checked.jaxpr,
+        "jaxpr": batched_errors if count else checked.jaxpr,
         "out_specs": (*(spec,) * count, *params["out_specs"]),
     }
     return log.absorb(checked, primitive.bind(*operands, **changed))
 
 
 def _with_axis(jaxpr: Jaxpr, count: int) -> Jaxpr:
-    """The program whose first results have a new leading axis, to be divided over the devices."""
+    """Add a leading axis, sharded over the devices, to the first results of a jaxpr."""
 
     def fun(*args: Array) -> list[Array]:
         outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)

@@ -1,13 +1,13 @@
-"""Derivatives of programs on shards.
+"""Derivatives of ``shard_map``.
 
-With ``check_vma`` the types inside say which values are the same on several devices. A value that
-is the same is cast where it meets others, and the transpose of that cast sums the cotangents: no
-other communication arises. Without it, what a spec says is all that is known: the cotangent of a
-result that devices share is divided among them, and an argument that they share collects the
-cotangents of all.
+With ``check_vma`` the types inside record which values are the same on several devices. Such a
+value is cast where it meets varying ones, and the transpose of that cast sums the cotangents: no
+other communication arises. Without it, only the specs are known: the cotangent of a replicated
+result is divided by the number of devices, and that of a replicated argument is summed over them.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from itertools import compress
 from math import prod
 from typing import Any
 
@@ -45,7 +45,7 @@ from ._specs import AnyMesh, Specs, named_axes_of, replicated_axes
 
 
 class Shards(TupleRecord):
-    """The parameters of ``shard_map``, except its program and specs."""
+    """The parameters of ``shard_map``, except its jaxpr and specs."""
 
     mesh: AnyMesh
     manual: AxisNames
@@ -53,7 +53,7 @@ class Shards(TupleRecord):
 
     @staticmethod
     def of(params: dict[str, Any]) -> "Shards":
-        """Those of an operation, from its parameters by name."""
+        """Read them from an operation's parameters by name."""
         return Shards(params["mesh"], params["newly_manual_axes"], params["check_vma"])
 
     def bind(
@@ -64,13 +64,13 @@ class Shards(TupleRecord):
         in_specs: Sequence[PartitionSpec],
         out_specs: Sequence[PartitionSpec],
     ) -> list[Array]:
-        """Apply ``shard_map`` to another program."""
+        """Apply ``shard_map`` to another jaxpr."""
         return primitive.bind(*args, **self.params(jaxpr, in_specs, out_specs))
 
     def params(
         self, jaxpr: Jaxpr, in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec]
     ) -> dict[str, Any]:
-        """The parameters for another program."""
+        """Return the parameters for another jaxpr."""
         return {
             "check_vma": self.check_vma,
             "in_specs": tuple(in_specs),
@@ -81,39 +81,34 @@ class Shards(TupleRecord):
         }
 
     def inside[T](self, build: Callable[[], T]) -> T:
-        """The result of ``build``, called inside a program on these shards."""
+        """Call ``build`` with the axes and mesh of these shards in force."""
         return in_scope(self.mesh, self.manual, build, self.check_vma)
 
 
-def where[T](items: Sequence[T], flags: Sequence[bool]) -> tuple[T, ...]:
-    """The items whose flag is set."""
-    return tuple(item for item, flag in zip(items, flags, strict=True) if flag)
-
-
 def jvp_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], list[Any]]]:
-    """The jvp rule of ``shard_map``."""
+    """Return the jvp rule of ``shard_map``."""
 
     def jvp(
         primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Array], list[Any]]:
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
         nonzeros = [type(t) is not Zero for t in tangents]
-        program, out_nonzeros = shards.inside(lambda: jvp_jaxpr(params["jaxpr"], nonzeros))
+        jaxpr, out_nonzeros = shards.inside(lambda: jvp_jaxpr(params["jaxpr"], nonzeros))
         outs = shards.bind(
             primitive,
             [*primals, *(t for t in tangents if type(t) is not Zero)],
-            program,
-            (*in_specs, *where(in_specs, nonzeros)),
-            (*out_specs, *where(out_specs, out_nonzeros)),
+            jaxpr,
+            (*in_specs, *compress(in_specs, nonzeros)),
+            (*out_specs, *compress(out_specs, out_nonzeros)),
         )
-        results, found = outs[: len(out_specs)], outs[len(out_specs) :]
-        return results, join_tangents(out_nonzeros, found, results)
+        results, tangents_out = outs[: len(out_specs)], outs[len(out_specs) :]
+        return results, join_tangents(out_nonzeros, tangents_out, results)
 
     return jvp
 
 
 def linearize_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], list[Any]]]:
-    """The linearize rule of ``shard_map``: each device keeps its own residuals."""
+    """Return the linearize rule of ``shard_map``: each device keeps its own residuals."""
 
     def linearize(
         tape: Tape, primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
@@ -123,7 +118,7 @@ def linearize_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], lis
         split, new_specs = shards.inside(lambda: _linearized(params["jaxpr"], nonzeros, shards))
         outputs = shards.bind(primitive, primals, split.forward, in_specs, (*out_specs, *new_specs))
         results = outputs[: len(out_specs)]
-        # Residuals may be arguments or results, too; these keep their specs.
+        # Residuals may be arguments or results, too; these have their specs already.
         specs = (*in_specs, *out_specs, *new_specs)
         values = (*primals, *outputs)
         if not split.tangent.outvars:
@@ -136,8 +131,8 @@ def linearize_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], lis
             ),
             shards.params(
                 split.tangent,
-                (*(specs[i] for i in split.residuals), *where(in_specs, nonzeros)),
-                where(out_specs, split.nonzeros),
+                (*(specs[i] for i in split.residuals), *compress(in_specs, nonzeros)),
+                tuple(compress(out_specs, split.nonzeros)),
             ),
         )
         return results, join_tangents(split.nonzeros, recorded, results)
@@ -148,9 +143,9 @@ def linearize_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], lis
 def _linearized(
     jaxpr: Jaxpr, nonzeros: tuple[bool, ...], shards: Shards
 ) -> tuple[Linearized, Specs]:
-    """The linearization of a program on shards, and the specs of its new residuals.
+    """Linearize the jaxpr of shards; return the specs of its new residuals as well.
 
-    The residuals of all devices are one array outside: joined along the first dimension, by the
+    The residuals of all devices are one array outside: joined along the first dimension, over the
     axes along which they vary. A scalar gets a dimension for that.
     """
     key = ("linearize on shards", nonzeros, shards)
@@ -165,7 +160,7 @@ def _make_linearized(
     first_new = len(jaxpr.invars) + results
     specs = tuple(_residual_spec(a, shards) for a in split.forward.out_avals[results:])
     grown = [
-        bool(len(spec)) and _lacks_dimension(aval)
+        bool(len(spec)) and _needs_dimension(aval)
         for spec, aval in zip(specs, split.forward.out_avals[results:], strict=True)
     ]
     if not any(grown):
@@ -203,8 +198,8 @@ def _aval(x: ArrayLike) -> ShapedArray:
     return get_aval(x)  # pyright: ignore[reportReturnType]
 
 
-def _lacks_dimension(aval: Any) -> bool:
-    """Whether the first dimension cannot be joined: there is none, or it is divided already."""
+def _needs_dimension(aval: Any) -> bool:
+    """Whether a residual has no first dimension to join along, or one that is sharded already."""
     return not aval.shape or (aval.type_sharding is not None and bool(aval.type_sharding.parts[0]))
 
 
@@ -213,20 +208,20 @@ def _residual_spec(aval: AbstractValue, shards: Shards) -> PartitionSpec:
         return PartitionSpec()
     axes = shards.manual
     if shards.check_vma:
-        found = aval.type_sharding
-        axes = axes & (no_axes if found is None else found.varying)
+        sharding = aval.type_sharding
+        axes = axes & (no_axes if sharding is None else sharding.varying)
     names = tuple(name for name in shards.mesh.axis_names if name in axes)
     return PartitionSpec(names) if names else PartitionSpec()
 
 
 def transpose_rule(primitive: Primitive) -> Callable[..., list[Array | None]]:
-    """The transpose rule of ``shard_map``."""
+    """Return the transpose rule of ``shard_map``."""
 
     def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Array | None]:
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
         linear = [is_linear(a) for a in args]
         nonzeros = [type(c) is not Zero for c in cts]
-        program, out_nonzeros = shards.inside(
+        transposed, out_nonzeros = shards.inside(
             lambda: _transposed(params["jaxpr"], linear, nonzeros, shards, in_specs, out_specs)
         )
         outs = iter(
@@ -236,22 +231,22 @@ def transpose_rule(primitive: Primitive) -> Callable[..., list[Array | None]]:
                     *(a for a in args if not is_linear(a)),
                     *(c for c in cts if type(c) is not Zero),
                 ],
-                program,
+                transposed,
                 (
-                    *where(in_specs, [not flag for flag in linear]),
-                    *(_ct_spec(s) for s in where(out_specs, nonzeros)),
+                    *compress(in_specs, [not flag for flag in linear]),
+                    *(_ct_spec(s) for s in compress(out_specs, nonzeros)),
                 ),
-                [_ct_spec(s) for s in where(where(in_specs, linear), out_nonzeros)],
+                [_ct_spec(s) for s in compress(compress(in_specs, linear), out_nonzeros)],
             )
         )
-        found = iter(out_nonzeros)
-        return [next(outs) if flag and next(found) else None for flag in linear]
+        nonzero = iter(out_nonzeros)
+        return [next(outs) if flag and next(nonzero) else None for flag in linear]
 
     return transpose
 
 
 def _ct_spec(spec: PartitionSpec) -> PartitionSpec:
-    """The spec of cotangents: ``reduced`` and ``unreduced`` change places."""
+    """Return the spec of a cotangent: swap ``reduced`` and ``unreduced``."""
     if not (spec.unreduced or spec.reduced):
         return spec
     return PartitionSpec(*spec, unreduced=spec.reduced, reduced=spec.unreduced)
@@ -265,51 +260,58 @@ def _transposed(
     in_specs: Specs,
     out_specs: Specs,
 ) -> tuple[Jaxpr, list[bool]]:
-    program, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros)
-    known = len(linear) - sum(linear)
-    ct_specs = where(out_specs, nonzeros)
-    result_specs = where(where(in_specs, linear), out_nonzeros)
+    transposed, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros)
+    residual_count = len(linear) - sum(linear)
+    ct_specs = list(compress(out_specs, nonzeros))
+    result_specs = list(compress(compress(in_specs, linear), out_nonzeros))
 
     def by_specs(*args: Array) -> list[Array]:
-        cts = [_shared(ct, spec, shards) for ct, spec in zip(args[known:], ct_specs, strict=True)]
-        outs = eval_jaxpr(program, program.consts, *args[:known], *cts)
-        return [_collected(x, spec, shards) for x, spec in zip(outs, result_specs, strict=True)]
+        cts = [
+            _split_cotangent(ct, spec, shards)
+            for ct, spec in zip(args[residual_count:], ct_specs, strict=True)
+        ]
+        outs = eval_jaxpr(transposed, transposed.consts, *args[:residual_count], *cts)
+        return [
+            _sum_cotangents(x, spec, shards) for x, spec in zip(outs, result_specs, strict=True)
+        ]
 
     sums = [
         _axes_to_sum(aval, named_axes_of(spec), shards)
-        for aval, spec in zip(program.out_avals, result_specs, strict=True)
+        for aval, spec in zip(transposed.out_avals, result_specs, strict=True)
     ]
 
     def by_types(*args: Array) -> list[Array]:
-        outs = eval_jaxpr(program, program.consts, *args)
+        outs = eval_jaxpr(transposed, transposed.consts, *args)
         return [
             psum_invariant_p.bind(x, axes=axes) if axes else x
             for x, axes in zip(outs, sums, strict=True)
         ]
 
     if shards.check_vma and not any(sums):
-        return program, out_nonzeros
+        return transposed, out_nonzeros
     fun = by_types if shards.check_vma else by_specs
     key = ("transpose on shards", tuple(linear), tuple(nonzeros), shards, in_specs, out_specs)
     return (
-        jaxpr.derived(key, lambda: trace_to_jaxpr(fun, program.in_avals, jaxpr.debug_info)),
+        jaxpr.derived(key, lambda: trace_to_jaxpr(fun, transposed.in_avals, jaxpr.debug_info)),
         out_nonzeros,
     )
 
 
-def _shared(ct: Array, spec: PartitionSpec, shards: Shards) -> Array:
+def _split_cotangent(ct: Array, spec: PartitionSpec, shards: Shards) -> Array:
+    """Divide the cotangent of a replicated result by the number of devices that have it."""
     axes = replicated_axes(shards.mesh, spec, shards.manual)
     size = prod(shards.mesh.shape[name] for name in axes)
     return div(ct, _aval(ct).dtype.type(size)) if size > 1 else ct
 
 
-def _collected(x: Array, spec: PartitionSpec, shards: Shards) -> Array:
+def _sum_cotangents(x: Array, spec: PartitionSpec, shards: Shards) -> Array:
+    """Sum the cotangents of a replicated argument over the devices that have it."""
     axes = replicated_axes(shards.mesh, spec, shards.manual)
     return psum_p.bind(x, axes=axes, axis_index_groups=None) if axes else x
 
 
 def _axes_to_sum(aval: AbstractValue, named: AxisNames, shards: Shards) -> tuple[Hashable, ...]:
-    """The axes along which a cotangent varies and its argument does not."""
-    found = aval.type_sharding
-    extra = no_axes if found is None else (found.varying & shards.manual) - named
+    """Return the axes along which a cotangent varies and its argument does not."""
+    sharding = aval.type_sharding
+    extra = no_axes if sharding is None else (sharding.varying & shards.manual) - named
     return tuple(n for n in shards.mesh.axis_names if n in extra)

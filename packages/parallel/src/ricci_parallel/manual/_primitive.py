@@ -1,9 +1,10 @@
-"""The primitive that runs a program on every device of a mesh, on its own shards of the operands.
+"""``shard_map_p``: the primitive that runs a jaxpr on every device of a mesh, on its own shards.
 
 It is lowered to ``sdy.manual_computation``. ``shard_map`` and ``pmap`` are built on it.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from itertools import compress
 from math import prod
 from typing import Any
 
@@ -43,7 +44,7 @@ from ricci_xla import Mesh, PartitionSpec
 
 from ._as_batch import as_batch
 from ._checkify import check_shards
-from ._derivatives import Shards, jvp_rule, linearize_rule, transpose_rule, where
+from ._derivatives import Shards, jvp_rule, linearize_rule, transpose_rule
 from ._scope import in_scope
 from ._specs import (
     AnyMesh,
@@ -65,12 +66,12 @@ def trace_on_shards(
     args: Sequence[ArrayLike],
     debug_info: DebugInfo,
 ) -> Jaxpr:
-    """The program of a flat function on shards, whose types do not say along which axes they vary.
+    """Trace a flat function on shards, whose types do not record along which axes they vary.
 
     Args:
       fun: takes the shards of one device, and returns a flat sequence of arrays.
-      mesh: the devices, or their axes within another program on shards.
-      manual: the axes of the mesh that the program works on.
+      mesh: the devices, or their axes within another ``shard_map``.
+      manual: the axes of the mesh that become manual.
       in_specs: the partition spec of each argument.
       args: the whole arrays.
       debug_info: the description of the function.
@@ -90,7 +91,7 @@ def bind_on_shards(
     out_specs: Sequence[PartitionSpec],
     args: Sequence[ArrayLike],
 ) -> list[Array]:
-    """The results of a program that ``trace_on_shards`` made, joined as ``out_specs`` say."""
+    """Apply ``shard_map`` to a jaxpr of ``trace_on_shards``."""
     consts = tuple(jaxpr.consts)
     return shard_map_p.bind(
         *consts,
@@ -137,29 +138,29 @@ def _abstract_eval(
 
 
 def _batch_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], list[int | None]]]:
-    """The batching rule. With ``spmd_axis_name`` the batch is divided over that mesh axis."""
+    """Return the batching rule. With ``spmd_axis_name`` the batch is sharded over that axis."""
 
     def batch(
         axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
     ) -> tuple[list[Array], list[int | None]]:
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
         names = axis.spmd_name if axis.sharding is None else axis.sharding.parts[0]
-        divides = names is not None and shards.manual.issuperset(spec_axes(names))
-        names = names if divides else None
+        sharded = names is not None and shards.manual.issuperset(spec_axes(names))
+        names = names if sharded else None
         size = axis.size // prod(shards.mesh.shape[n] for n in spec_axes(names))
         inner = axis._replace(size=size, sharding=None)
-        found: list[int | None] = []
+        out_dims: list[int | None] = []
         batched = shards.inside(
-            lambda: _batched(params["jaxpr"], inner, dims, names, shards, found)
+            lambda: _batched(params["jaxpr"], inner, dims, names, shards, out_dims)
         )
         outs = shards.bind(
             primitive,
             args,
             batched,
             [with_dim(s, d, names) for s, d in zip(in_specs, dims, strict=True)],
-            [with_dim(s, d, names) for s, d in zip(out_specs, found, strict=True)],
+            [with_dim(s, d, names) for s, d in zip(out_specs, out_dims, strict=True)],
         )
-        return outs, found
+        return outs, out_dims
 
     return batch
 
@@ -170,27 +171,27 @@ def _batched(
     dims: Sequence[int | None],
     names: Hashable,
     shards: Shards,
-    found: list[int | None],
+    out_dims: list[int | None],
 ) -> Jaxpr:
-    """The program on shards of batches; ``found`` is set to the batch dimensions of its results."""
+    """Batch the jaxpr of shards; ``out_dims`` is set to the batch dimensions of its results."""
 
     def make() -> tuple[Jaxpr, tuple[int | None, ...]]:
-        out_dims: Sequence[int | None] = ()
+        dims_out: Sequence[int | None] = ()
 
         def fun(*xs: Array) -> Sequence[ArrayLike]:
-            nonlocal out_dims
+            nonlocal dims_out
             run = lambda *examples: eval_jaxpr(jaxpr, jaxpr.consts, *examples)
-            values, out_dims = batch_flat(run, axis, xs, dims)
+            values, dims_out = batch_flat(run, axis, xs, dims)
             return values
 
         avals = [
             aval if d is None else _batched_aval(aval, axis.size, d, names, shards.check_vma)
             for aval, d in zip(jaxpr.in_avals, dims, strict=True)
         ]
-        return trace_to_jaxpr(fun, avals, jaxpr.debug_info), tuple(out_dims)
+        return trace_to_jaxpr(fun, avals, jaxpr.debug_info), tuple(dims_out)
 
-    batched, out_dims = jaxpr.derived(("batch on shards", axis, tuple(dims), names, shards), make)
-    found[:] = out_dims
+    batched, dims_out = jaxpr.derived(("batch on shards", axis, tuple(dims), names, shards), make)
+    out_dims[:] = dims_out
     return batched
 
 
@@ -224,7 +225,7 @@ def _lower(
     module.axis_sizes = {**outer, **mesh.shape}
     module.manual = set(mesh.axis_names) <= newly_manual_axes | set(mesh.abstract_mesh.manual_axes)
     try:
-        # XLA does not partition a module for one device, so the program itself is written.
+        # XLA does not partition a module for one device, so the jaxpr itself is written.
         written = lambda c, *shards: in_scope(
             mesh, newly_manual_axes, lambda: c.inline(jaxpr, shards), check_vma
         )
@@ -241,8 +242,8 @@ def _lower(
         texts = [sharding_text(symbol, s, n, closed) for s, n in zip(specs, ranks, strict=True)]
         return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
 
-    def unsummed(x: Value, spec: PartitionSpec) -> Value:
-        # Shardy lets a sum that is to be done end in a manual computation only after a constraint.
+    def unreduced(x: Value, spec: PartitionSpec) -> Value:
+        # Shardy lets an unreduced value enter a manual computation only after a constraint.
         if not spec.unreduced:
             return x
         name, text = ctx.new_name(), sharding_text(symbol, spec, physical_aval(x.aval).ndim, closed)
@@ -252,7 +253,7 @@ def _lower(
     axes = ", ".join(string(str(n)) for n in mesh.axis_names if n in newly_manual_axes)
     return ctx.generic(
         "sdy.manual_computation",
-        [unsummed(x, spec) for x, spec in zip(operands, in_specs, strict=True)],
+        [unreduced(x, spec) for x, spec in zip(operands, in_specs, strict=True)],
         outs,
         f"in_shardings = {shardings(in_specs, [x.aval for x in operands])}, "
         f"out_shardings = {shardings(out_specs, outs)}, "
@@ -263,11 +264,11 @@ def _lower(
 
 def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
     call = live_call(params, needed, final)
-    if call is None or not any(call.operands):  # the specs of operands say how to divide the work
+    if call is None or not any(call.operands):  # the specs of operands decide how work is sharded
         return None
     specs = {
-        "in_specs": where(params["in_specs"], call.operands),
-        "out_specs": where(params["out_specs"], needed),
+        "in_specs": tuple(compress(params["in_specs"], call.operands)),
+        "out_specs": tuple(compress(params["out_specs"], needed)),
     }
     return call._replace(params={**call.params, **specs})
 
@@ -280,11 +281,11 @@ def _order(
     There is no order between the effects of several devices.
     """
     jaxpr = thread_tokens(eqn.params["jaxpr"], effects)
-    made = [JaxprEqn([], [v], create_token_p, {}) for v in jaxpr.invars[: len(effects)]]
+    create_tokens = [JaxprEqn([], [v], create_token_p, {}) for v in jaxpr.invars[: len(effects)]]
     inner = jaxpr.replace(
         invars=jaxpr.invars[len(effects) :],
         outvars=jaxpr.outvars[len(effects) :],
-        eqns=[*made, *jaxpr.eqns],
+        eqns=[*create_tokens, *jaxpr.eqns],
     )
     return [eqn.replace(params={**eqn.params, "jaxpr": inner})], tokens
 
@@ -297,31 +298,31 @@ def _steps_rule(primitive: Primitive) -> Callable[..., list[Array]]:
     return steps
 
 
-# Runs ``jaxpr`` on each device of ``mesh``, whose axes ``newly_manual_axes`` it works on; the
-# compiler, or an enclosing program on shards, divides the work over the others. The specs say how
-# the operands are divided into shards, and how the results are made of shards. With ``check_vma``
-# the types inside say along which axes values vary.
 def _discharge_rule(primitive: Primitive) -> Callable[..., list[Any]]:
     def rule(*args: Any, jaxpr: Jaxpr, mesh: Any, in_specs: Specs, out_specs: Specs, **params: Any):
-        """The program on shards of the arrays that references hold, which it returns as well."""
+        """Run the jaxpr on the references' arrays, and write their new values back."""
         manual, check_vma = params["newly_manual_axes"], params["check_vma"]
-        found = in_scope(mesh, manual, lambda: discharged(jaxpr), check_vma)
+        pure = in_scope(mesh, manual, lambda: discharged(jaxpr), check_vma)
         outs = primitive.bind(
             *as_values(args, reference_arguments(jaxpr)),
-            jaxpr=found.jaxpr,
+            jaxpr=pure.jaxpr,
             mesh=mesh,
             in_specs=in_specs,
-            out_specs=(*out_specs, *(in_specs[i] for i in found.written)),
+            out_specs=(*out_specs, *(in_specs[i] for i in pure.written)),
             **params,
         )
         count = len(jaxpr.outvars)
-        write_back([args[i] for i in found.written], outs[count:], outs[:count])
-        free_references(args, found.freed)
+        write_back([args[i] for i in pure.written], outs[count:], outs[:count])
+        free_references(args, pure.freed)
         return outs[:count]
 
     return rule
 
 
+# Runs ``jaxpr`` on each device of ``mesh``, manual over ``newly_manual_axes``; the compiler, or an
+# enclosing ``shard_map``, partitions over the other axes. ``in_specs`` split the operands into
+# shards, ``out_specs`` join the results from shards. With ``check_vma`` the types inside record
+# along which axes values vary.
 shard_map_p: Primitive = define(
     "shard_map",
     abstract_eval=_abstract_eval,

@@ -1,4 +1,4 @@
-"""What a program on shards is traced under: its axes by name, and the mesh with manual axes."""
+"""The scope in which the jaxpr of ``shard_map`` is traced: named axes, and manual mesh axes."""
 
 from collections.abc import Callable
 
@@ -15,13 +15,13 @@ from ._specs import AnyMesh, manual_mesh
 def in_scope[T](
     mesh: AnyMesh, manual: AxisNames, build: Callable[[], T], check_vma: bool = False
 ) -> T:
-    """The result of ``build``, called inside a program on shards.
+    """Call ``build`` with the axes and mesh of a ``shard_map`` in force.
 
     Args:
       mesh: the mesh.
-      manual: the axes that the program works on.
-      build: traces or transforms the program.
-      check_vma: whether the types inside say along which axes values vary.
+      manual: the axes of the mesh that become manual.
+      build: traces or transforms the jaxpr.
+      check_vma: whether the types inside record along which axes values vary.
     """
     sizes = [(name, size) for name, size in mesh.shape.items() if name in manual]
     with extend_axes(sizes), current_mesh(manual_mesh(mesh, manual)), varying_axes(check_vma):

@@ -58,7 +58,7 @@ from ._specs import (
 
 @final
 class _Infer:
-    """Stands for specs that follow from the arguments' types."""
+    """The type of ``Infer``, for specs that follow from the arguments' types."""
 
     __slots__ = ()
 
@@ -68,8 +68,8 @@ class _Infer:
 
 Infer: Final = _Infer()
 
-# Programs on shards that were run outside of any program, by function. The function is traced in
-# each call, since what it closes over may have changed; what is kept is used if it is the same.
+# Jaxprs of functions that were called eagerly, by function. The function is traced in each call,
+# since its closure may have changed; an equal cached jaxpr replaces the new one.
 _programs: TracedFunctions[Any, tuple[Jaxpr, Specs]] = TracedFunctions("programs on shards", 64)
 
 
@@ -110,26 +110,26 @@ def shard_map(
     axis_names: Set[Hashable] = frozenset(),
     check_vma: bool = True,
 ) -> Any:
-    """A function that runs ``f`` on every device of a mesh, on its own shards of the arguments.
+    """Return a function that runs ``f`` on every device of a mesh, on its shards of the arguments.
 
     Inside, collectives such as ``psum`` exchange values between devices. Outside of ``jit`` the
     function is compiled as a whole.
 
     Args:
       f: a function of pytrees of shards. Without it, a decorator is returned.
-      out_specs: a ``PartitionSpec`` for the results, or a pytree of them that is a prefix of what
-        ``f`` returns: how the shards that it returns are joined.
-      in_specs: likewise for the tuple of arguments: how they are divided. ``None`` stands for an
-        argument that every device gets whole. By default, as the arguments' types say, on a mesh
+      out_specs: a ``PartitionSpec`` for the results, or a pytree of them that is a prefix of the
+        result of ``f``: how the shards that it returns are joined.
+      in_specs: likewise for the tuple of arguments: how they are split. ``None`` replicates an
+        argument. By default, the shardings of the arguments' types, on a mesh
         with ``Explicit`` axes.
       mesh: the mesh; by default the one that ``set_mesh`` has set.
-      axis_names: the axes of the mesh that ``f`` works on; by default, all that no enclosing
-        ``shard_map`` works on already. The compiler divides the work over the others.
-      check_vma: whether the types inside say along which axes values vary, and ``out_specs`` are
+      axis_names: the axes of the mesh that are manual in ``f``; by default, all that are not manual
+        in an enclosing ``shard_map``. The compiler partitions over the others.
+      check_vma: whether the types inside record along which axes values vary, and ``out_specs`` are
         checked against that. It also makes derivatives need less communication.
 
     Returns:
-      A function of the whole arrays. A dimension that a spec divides over an axis of ``n`` devices
+      A function of the whole arrays. A dimension that a spec shards over an axis of ``n`` devices
       has ``1/n`` of its size inside, and keeps its place.
 
     Raises:
@@ -154,14 +154,14 @@ def shard_map(
       ([-2.0, -1.0, 0.0, 3.0], 3.0)
 
     Notes:
-      ``out_specs=P()`` says that all devices have the same value. With ``check_vma`` that is
-      checked: without the ``pmean`` above an error says that ``mean`` varies along ``"i"``.
+      ``out_specs=P()`` claims that all devices have the same value. With ``check_vma`` that is
+      checked: without the ``pmean`` above an error reports that ``mean`` varies along ``"i"``.
 
-      The axes of ``make_mesh`` are ``Explicit``: arguments are moved where ``in_specs`` says by
-      ``device_put`` or ``reshard``, else an error says so. With ``Auto`` axes (those of ``Mesh``)
+      The axes of ``make_mesh`` are ``Explicit``: arguments are moved to ``in_specs`` by
+      ``device_put`` or ``reshard``, else an error is raised. With ``Auto`` axes (those of ``Mesh``)
       the call moves them.
 
-      A shard keeps the divided dimension, also where it has size 1, unlike an example under
+      A shard keeps the sharded dimension, also where it has size 1, unlike an example under
       ``vmap``.
 
     See also:
@@ -183,49 +183,52 @@ def shard_map(
     @looks_like(fun)
     @api_boundary
     def on_mesh(*args: object) -> Any:
-        where, manual = _mesh_and_axes(name, mesh, _as_axes(name, axis_names))
+        call_mesh, manual = _mesh_and_axes(name, mesh, _as_axes(name, axis_names))
         leaves, tree = tree_flatten(args)
         avals, names = _types_of(name, fun, args, leaves)
-        specs = _in_specs(name, in_specs, tree, leaves, where, manual)
-        check_inputs(name, specs, avals, names, where, manual)
-        _check_explicit(name, specs, avals, names, where, manual)
-        call = _Call(fun, name, where, manual, check_vma, out_specs)
-        jaxpr, consts, results, out_tree = call.traced(tree, specs, avals, names)
+        specs = _in_specs(name, in_specs, tree, leaves, call_mesh, manual)
+        check_inputs(name, specs, avals, names, call_mesh, manual)
+        _check_explicit(name, specs, avals, names, call_mesh, manual)
+        call = _Call(fun, name, call_mesh, manual, check_vma, out_specs)
+        jaxpr, consts, results, out_tree = call.trace(tree, specs, avals, names)
         outs = shard_map_p.bind(
             *consts,
             *leaves,
             check_vma=check_vma,
             in_specs=(*(PartitionSpec(),) * len(consts), *specs),
             jaxpr=jaxpr,
-            mesh=where,
+            mesh=call_mesh,
             newly_manual_axes=manual,
             out_specs=results,
         )
-        if isinstance(where, Mesh):
-            outs = [_as_written(x, where, spec) for x, spec in zip(outs, results, strict=True)]
+        if isinstance(call_mesh, Mesh):
+            outs = [
+                _with_spec_of_user(x, call_mesh, spec)
+                for x, spec in zip(outs, results, strict=True)
+            ]
         return tree_unflatten(out_tree, outs)
 
     return on_mesh
 
 
-def _as_written(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
-    """A result; if it is computed already, its sharding has the spec as the user wrote it.
+def _with_spec_of_user(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
+    """Give a result that is an array the sharding whose spec is as the user wrote it.
 
-    The compiled program gives an equivalent one, without axes of size one or ``None`` at the end.
+    The executable's is equivalent, without axes of size one or ``None`` at the end.
     """
     if isinstance(x, Tracer) or is_extended(x.dtype) or x.weak_type:
         return x
-    wanted = NamedSharding(mesh, spec, memory_kind=x.sharding.memory_kind)
-    if x.sharding == wanted or not x.sharding.is_equivalent_to(wanted, x.ndim):
+    sharding = NamedSharding(mesh, spec, memory_kind=x.sharding.memory_kind)
+    if x.sharding == sharding or not x.sharding.is_equivalent_to(sharding, x.ndim):
         return x
     parts = [shard.data for shard in x.addressable_shards]
-    return make_array_from_single_device_arrays(x.shape, wanted, parts)
+    return make_array_from_single_device_arrays(x.shape, sharding, parts)
 
 
 def _types_of(
     function: str, fun: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
 ) -> tuple[list[Any], list[str]]:
-    """The types of arguments, and what errors call these."""
+    """Return the types of arguments, and their names for errors."""
     names = argument_paths(args, {}, fun)
     avals: list[Any] = []
     for x, path in zip(leaves, names, strict=True):
@@ -246,28 +249,28 @@ def _as_axes(function: str, axis_names: object) -> AxisNames:
 
 
 def _mesh_and_axes(
-    function: str, given: AnyMesh | None, chosen: AxisNames
+    function: str, argument: AnyMesh | None, chosen: AxisNames
 ) -> tuple[AnyMesh, AxisNames]:
-    """The mesh of a call, and the axes that become manual.
+    """Return the mesh of a call, and the axes that become manual.
 
-    The mesh must be the one in force, if there is one. Inside another ``shard_map`` manual axes
-    stay so.
+    The mesh must equal the one in force, if any. The manual axes of an enclosing ``shard_map``
+    stay manual.
     """
-    here = current_mesh.value
-    mesh = here if given is None else given
+    in_force = current_mesh.value
+    mesh = in_force if argument is None else argument
     if mesh is None:
         raise ValueError(
             f"shard_map of {function}: the context mesh cannot be empty. Call it inside `with "
             "set_mesh(mesh):`, or pass mesh=."
         )
-    if here is not None and mesh.abstract_mesh != here:
+    if in_force is not None and mesh.abstract_mesh != in_force:
         advice = (
             "inside another shard_map"
-            if here.manual_axes
+            if in_force.manual_axes
             else "or call it inside `with set_mesh(mesh):`"
         )
         raise ValueError(
-            f"shard_map of {function}: the context mesh {here} should match the mesh passed to "
+            f"shard_map of {function}: the context mesh {in_force} should match the mesh passed to "
             f"shard_map, {mesh}. Leave out mesh= {advice}."
         )
     names = frozenset(mesh.axis_names)
@@ -287,23 +290,23 @@ def _in_specs(
     mesh: AnyMesh,
     manual: AxisNames,
 ) -> list[PartitionSpec]:
-    """The spec of each argument."""
+    """Return the spec of each argument."""
     if in_specs is not Infer:
-        given = flatten_axes("shard_map in_specs", tree, in_specs)
-        return [_as_spec(function, "in_specs", spec) for spec in given]
+        entries = flatten_axes("shard_map in_specs", tree, in_specs)
+        return [_as_spec(function, "in_specs", spec) for spec in entries]
     implicit = [n for n in mesh.abstract_mesh.auto_axes if n in manual]
     if implicit:
         raise TypeError(
             f"shard_map of {function}: in_specs can be left out only if all axes of the mesh are "
             f"Explicit, but {implicit} are Auto. Pass in_specs."
         )
-    found: list[PartitionSpec] = []
+    specs: list[PartitionSpec] = []
     for x in leaves:
         aval = get_aval(x)
         parts = aval.type_sharding.parts if aval.type_sharding is not None else ((),) * aval.ndim
-        kept = [tuple(n for n in part if n in manual) for part in parts]
-        found.append(PartitionSpec(*(p[0] if len(p) == 1 else p or None for p in kept)))
-    return found
+        manual_parts = [tuple(n for n in part if n in manual) for part in parts]
+        specs.append(PartitionSpec(*(p[0] if len(p) == 1 else p or None for p in manual_parts)))
+    return specs
 
 
 def _as_spec(function: str, which: str, spec: object) -> PartitionSpec:
@@ -325,23 +328,23 @@ def _check_explicit(
     mesh: AnyMesh,
     manual: AxisNames,
 ) -> None:
-    """Check that arguments lie as their specs say, where their types say how they lie.
+    """Raise ``ValueError`` if an argument's type has other Explicit axes than its spec.
 
-    Where some axes stay as they are, arguments are moved, as JAX does.
+    If some axes do not become manual, arguments are moved, as JAX does.
     """
     kinds = zip(mesh.abstract_mesh.axis_names, mesh.abstract_mesh.axis_types, strict=True)
     explicit = frozenset(n for n, kind in kinds if kind is AxisType.Explicit and n in manual)
     if not explicit or not manual.issuperset(mesh.axis_names):
         return
     for spec, aval, name in zip(specs, avals, names, strict=True):
-        known = aval.type_sharding
-        parts = known.parts if known is not None else ((),) * aval.ndim
-        mine = [frozenset(part) & explicit for part in parts]
-        wanted = [frozenset(spec_axes(part)) & explicit for part in spec]
-        wanted += [frozenset()] * (aval.ndim - len(wanted))
-        sums = (no_axes, no_axes) if known is None else known.sums
+        sharding = aval.type_sharding
+        parts = sharding.parts if sharding is not None else ((),) * aval.ndim
+        parts_of_type = [frozenset(part) & explicit for part in parts]
+        parts_of_spec = [frozenset(spec_axes(part)) & explicit for part in spec]
+        parts_of_spec += [frozenset()] * (aval.ndim - len(parts_of_spec))
+        sums = (no_axes, no_axes) if sharding is None else sharding.sums
         claimed = (spec.unreduced & explicit, spec.reduced & explicit)
-        if mine != wanted or (sums[0] & explicit, sums[1] & explicit) != claimed:
+        if parts_of_type != parts_of_spec or (sums[0] & explicit, sums[1] & explicit) != claimed:
             raise ValueError(
                 f"shard_map of {function}: in_specs {spec} does not match the sharding of argument "
                 f"{name}, of type {aval.str_short(True)}. Leave out in_specs, which then follow "
@@ -350,7 +353,7 @@ def _check_explicit(
 
 
 class _Call:
-    """One call: the function and all that its trace depends on but the arguments."""
+    """One call: the function, and the parts of its cache key other than the arguments."""
 
     __slots__ = ("check_vma", "fun", "manual", "mesh", "name", "out_specs")
 
@@ -370,14 +373,14 @@ class _Call:
         self.check_vma = check_vma
         self.out_specs = out_specs
 
-    def traced(
+    def trace(
         self,
         tree: PyTreeDef,
         specs: Sequence[PartitionSpec],
         avals: Sequence[Any],
         names: Sequence[str],
     ) -> tuple[Jaxpr, Sequence[Any], Specs, PyTreeDef]:
-        """The program on shards, what it closes over, its out_specs and the results' tree."""
+        """Return the jaxpr of shards, its constants, its out_specs and the results' tree."""
         shards = [
             shard_aval(aval, self.mesh, spec, self.manual, self.check_vma)
             for aval, spec in zip(avals, specs, strict=True)
@@ -403,20 +406,20 @@ class _Call:
             self.mesh, self.manual, lambda: trace_to_jaxpr(flat, shards, info), self.check_vma
         )
         consts = jaxpr.consts
-        program, joined = convert_constvars(jaxpr), tuple(results)
+        closed, joined = convert_constvars(jaxpr), tuple(results)
         if not is_recording() and not any(isinstance(c, Tracer) for c in consts):
-            kept = _programs.recall(self.fun, key)
-            if kept is not None and kept[1] == joined and same_program(kept[0], program):
-                program = kept[0]
+            cached = _programs.recall(self.fun, key)
+            if cached is not None and cached[1] == joined and same_program(cached[0], closed):
+                closed = cached[0]
             else:
-                _programs.put(self.fun, key, (program, joined))
-        return program, consts, joined, out_tree
+                _programs.put(self.fun, key, (closed, joined))
+        return closed, consts, joined, out_tree
 
     def _result_specs(
         self, out: PyTree, tree: PyTreeDef, outs: Sequence[ArrayLike]
     ) -> list[PartitionSpec]:
-        given = flatten_axes("shard_map out_specs", tree, self.out_specs)
-        specs = [_as_spec(self.name, "out_specs", spec) for spec in given]
+        entries = flatten_axes("shard_map out_specs", tree, self.out_specs)
+        specs = [_as_spec(self.name, "out_specs", spec) for spec in entries]
         paths = [
             f" at {keystr(path)}" if path else "" for path, _ in tree_flatten_with_path(out)[0]
         ]
@@ -451,16 +454,16 @@ def smap(
     out_axes: PyTree,
     axis_name: Hashable,
 ) -> Any:
-    """A function that runs ``f`` along one axis of the mesh in force, on shards of the arguments.
+    """Return a function that runs ``f`` on shards along one axis of the mesh in force.
 
-    ``shard_map`` with an axis of an array in place of each spec, as ``vmap`` has it; unlike
+    ``shard_map`` with an axis of an array in place of each spec, as in ``vmap``; unlike under
     ``vmap``, a shard keeps the axis.
 
     Args:
       f: a function of pytrees of shards. Without it, a decorator is returned.
-      in_axes: the axis along which each argument is divided, or ``None``: an int for all, or a
-        tuple with an entry (or a pytree of entries) for each. By default, as the arguments' types
-        say.
+      in_axes: the axis along which each argument is sharded, or ``None``: an int for all, or a
+        tuple with an entry (or a pytree of entries) for each. By default, the sharding of the
+        arguments' types.
       out_axes: likewise, the axis along which the results are joined.
       axis_name: the axis of the mesh.
 
@@ -496,7 +499,7 @@ def smap(
 
 
 def _specs_of_axes(which: str, axes: PyTree, name: Hashable) -> PyTree:
-    """The specs of a tree of axes."""
+    """Return the specs for a tree of axes."""
     entries, tree = tree_flatten(axes, is_leaf=lambda x: x is None)
     return tree_unflatten(tree, [_spec_of_axis(which, axis, name) for axis in entries])
 

@@ -1,4 +1,4 @@
-"""Partition specs of manual programs: the types of shards, and what specs must fulfil."""
+"""Partition specs of ``shard_map``: types of shards, and checks of specs."""
 
 from collections.abc import Hashable, Sequence
 from math import prod
@@ -13,25 +13,25 @@ type AnyMesh = Mesh | AbstractMesh
 
 
 def spec_axes(part: Hashable) -> tuple[Hashable, ...]:
-    """The mesh axes that one entry of a partition spec names."""
+    """Return the mesh axes that one entry of a partition spec names."""
     if part is None:
         return ()
     return part if isinstance(part, tuple) else (part,)
 
 
 def named_axes_of(spec: PartitionSpec) -> AxisNames:
-    """The mesh axes that a partition spec names."""
+    """Return the mesh axes that a partition spec names."""
     return frozenset(name for part in spec for name in spec_axes(part))
 
 
 def replicated_axes(mesh: AnyMesh, spec: PartitionSpec, manual: AxisNames) -> tuple[Hashable, ...]:
-    """The manual axes that a partition spec does not name: an array is the same along them."""
+    """Return the manual axes that a partition spec does not name: those of replication."""
     named = named_axes_of(spec)
     return tuple(name for name in mesh.axis_names if name in manual and name not in named)
 
 
 def manual_mesh(mesh: AnyMesh, manual: AxisNames) -> AbstractMesh:
-    """The axes of a mesh as a program on shards sees them."""
+    """Return a mesh with some axes of type ``Manual``, as the function of shards sees it."""
     abstract = mesh.abstract_mesh
     types = [
         AxisType.Manual if name in manual else kind
@@ -43,14 +43,14 @@ def manual_mesh(mesh: AnyMesh, manual: AxisNames) -> AbstractMesh:
 def shard_aval(
     aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec, manual: AxisNames, check_vma: bool
 ) -> ShapedArray:
-    """The type of a shard of an array that is divided by ``spec``.
+    """Return the type of a shard of an array with sharding ``spec``.
 
     Args:
       aval: the type of the whole array.
       mesh: the mesh.
       spec: names manual axes only.
-      manual: the axes that the program on shards works on.
-      check_vma: whether the type says along which of them the value varies.
+      manual: the axes that become manual.
+      check_vma: whether the type records along which of them the value varies.
     """
     if isinstance(aval, AbstractRef):
         reference: Any = aval
@@ -77,7 +77,7 @@ def shard_aval(
 def whole_aval(
     aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec, manual: AxisNames
 ) -> ShapedArray:
-    """The type of the array that has shards of a type, joined by ``spec``."""
+    """Return the type of the array whose shards have a type, joined by ``spec``."""
     shape = list(aval.shape)
     parts: list[tuple[Hashable, ...]] = [()] * len(shape)
     explicit = frozenset(mesh.abstract_mesh.explicit_axes)
@@ -101,7 +101,7 @@ def whole_aval(
 
 
 def with_dim(spec: PartitionSpec, dim: int | None, names: Hashable = None) -> PartitionSpec:
-    """The spec of a batch, whose batch dimension is divided over ``names``."""
+    """Return the spec of a batch, whose batch dimension is sharded over ``names``."""
     if dim is None:
         return spec
     parts = [*spec, *(None,) * max(0, dim - len(spec))]
@@ -110,11 +110,11 @@ def with_dim(spec: PartitionSpec, dim: int | None, names: Hashable = None) -> Pa
 
 
 def sharding_text(symbol: str, spec: PartitionSpec, ndim: int, closed: bool) -> str:
-    """Shardy's text for a spec. If it is not ``closed``, the compiler may divide further."""
+    """Return Shardy's text for a spec. Unless ``closed``, the compiler may shard it further."""
     parts = [*spec, *(None,) * (ndim - len(spec))]
-    rest = [] if closed else ["?"]
+    open_marker = [] if closed else ["?"]
     dims = ", ".join(
-        f"{{{', '.join([*(string(str(name)) for name in spec_axes(part)), *rest])}}}"
+        f"{{{', '.join([*(string(str(name)) for name in spec_axes(part)), *open_marker])}}}"
         for part in parts
     )
     terms = ", ".join(string(str(name)) for name in sorted(spec.unreduced, key=str))
@@ -129,11 +129,11 @@ def check_inputs(
     mesh: AnyMesh,
     manual: AxisNames,
 ) -> None:
-    """Check that specs fit the arguments that they divide.
+    """Check that specs fit the arguments that they split.
 
     Raises:
       ValueError: if a spec is longer than an argument's rank, names an axis that is not manual, or
-        divides a dimension whose size is no multiple.
+        splits a dimension whose size is not a multiple.
     """
     for spec, aval, name in zip(specs, avals, names, strict=True):
         check_axes(function, f"the in_specs entry {spec} of {name}", spec, mesh, manual)
@@ -157,7 +157,7 @@ def check_inputs(
 
 
 def _fitting(spec: PartitionSpec, shape: Shape, mesh: AnyMesh) -> PartitionSpec:
-    """The spec without the parts that do not divide a shape."""
+    """Drop the parts of a spec that do not divide a shape."""
     return PartitionSpec(
         *(
             part if shape[i] % prod(mesh.shape[n] for n in spec_axes(part)) == 0 else None
@@ -169,28 +169,28 @@ def _fitting(spec: PartitionSpec, shape: Shape, mesh: AnyMesh) -> PartitionSpec:
 def check_axes(
     function: str, what: str, spec: PartitionSpec, mesh: AnyMesh, manual: AxisNames
 ) -> None:
-    """Raise ``ValueError`` if a spec names an axis that is not manual here, or one twice.
+    """Raise ``ValueError`` if a spec names an axis that is not manual, or one twice.
 
-    ``what`` is what errors call the spec.
+    ``what`` is the spec's name in errors.
     """
     named = [name for part in spec for name in spec_axes(part)]
     for name in dict.fromkeys(named):
         if named.count(name) > 1:
             raise DuplicateSpecError(
                 f"shard_map of {function}: {what} uses the mesh axis {name!r} twice. A mesh axis "
-                "divides one dimension: use it once, and None or another axis elsewhere."
+                "shards one dimension: use it once, and None or another axis elsewhere."
             )
         if name not in manual:
-            known = ", ".join(map(repr, sorted(manual, key=str))) or "none"
+            names = ", ".join(map(repr, sorted(manual, key=str))) or "none"
             if name not in mesh.axis_names:
                 advice = f"The axes of the mesh are {mesh.axis_names}."
             elif name in mesh.abstract_mesh.manual_axes:
-                advice = "It is an axis of an enclosing shard_map, which has divided over it."
+                advice = "It is a manual axis of an enclosing shard_map."
             else:
                 advice = "Add it to axis_names."
             raise ValueError(
                 f"shard_map of {function}: {what} refers to the axis {name!r}, but the axes that "
-                f"are manual here are {known}. {advice}"
+                f"are manual here are {names}. {advice}"
             )
 
 
@@ -219,11 +219,11 @@ def check_outputs(
                 f"{path} of type {aval.str_short(True)}: it has length {len(spec)}, and the "
                 f"result has rank {aval.ndim}. Shorten the spec.{'' if aval.ndim else scalar}"
             )
-        found = aval.type_sharding
-        if not check_vma or found is None:
+        sharding = aval.type_sharding
+        if not check_vma or sharding is None:
             continue
         named = named_axes_of(spec)
-        claimed = [n for n in mesh.axis_names if n in (found.varying & manual) - named]
+        claimed = [n for n in mesh.axis_names if n in (sharding.varying & manual) - named]
         if claimed:
             axes = claimed[0] if len(claimed) == 1 else tuple(claimed)
             raise ValueError(
@@ -234,11 +234,13 @@ def check_outputs(
                 f"all_gather(x, {axes!r}, to='invarying'); or join it along a dimension, with "
                 f"out_specs P({claimed[0]!r}); or pass check_vma=False if you know that it is."
             )
-        pending = ((found.unreduced - spec.unreduced) | (found.reduced - spec.reduced)) & manual
+        pending = (
+            (sharding.unreduced - spec.unreduced) | (sharding.reduced - spec.reduced)
+        ) & manual
         if pending:
             raise ValueError(
                 f"shard_map of {function}: the result{path} has type {aval.str_short(True)}, but "
-                f"the out_specs entry {spec} does not say so, so its replication can't be "
-                "statically inferred. Finish it with psum or pcast, or name the axes with "
-                "P(..., unreduced=..., reduced=...)."
+                f"the out_specs entry {spec} lacks its unreduced and reduced axes, so its "
+                "replication can't be statically inferred. Finish it with psum or pcast, or name "
+                "the axes with P(..., unreduced=..., reduced=...)."
             )

@@ -1,6 +1,6 @@
-"""Running a program on shards step by step, to find which operation makes a NaN.
+"""Step-by-step evaluation of ``shard_map``, to find the operation that makes a NaN.
 
-Every operation is run on one device after the other, but a collective is run at once, for all.
+Every operation is run on one device after the other, but a collective once, for all devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from ._specs import spec_axes
 # A value on each device, in the order of the mesh.
 type _PerDevice = list[Any]
 
-# What runs a function on shards: ``shard_map_call``.
+# The type of ``shard_map_call``, which runs a function on shards.
 type _Call = Callable[..., list[Array]]
 
 
@@ -43,14 +43,14 @@ def run_in_steps(
     call: _Call,
     params: dict[str, Any],
 ) -> list[Array]:
-    """The results of ``shard_map``, whose types are ``avals``, computed step by step."""
+    """Evaluate ``shard_map``, whose results have the types ``avals``, step by step."""
     mesh = params["mesh"]
     shards = [
-        _divided(steps, x, mesh, spec) for x, spec in zip(operands, params["in_specs"], strict=True)
+        _split(steps, x, mesh, spec) for x, spec in zip(operands, params["in_specs"], strict=True)
     ]
     results = _lockstep(steps, params["jaxpr"], shards, mesh, call)
     return [
-        _joined(steps, xs, aval, mesh, spec)
+        _join(steps, xs, aval, mesh, spec)
         for xs, aval, spec in zip(results, avals, params["out_specs"], strict=True)
     ]
 
@@ -58,7 +58,7 @@ def run_in_steps(
 def _lockstep(
     steps: Steps, jaxpr: Jaxpr, args: Sequence[_PerDevice], mesh: Mesh, call: _Call
 ) -> list[_PerDevice]:
-    """The results of a program on all devices."""
+    """Evaluate a jaxpr on all devices, equation by equation."""
     count = mesh.devices.size
     env = {id(v): [c] * count for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
     env.update((id(v), xs) for v, xs in zip(jaxpr.invars, args, strict=True))
@@ -77,17 +77,17 @@ def _lockstep(
         elif program is not None:
             results = _lockstep(steps, program(**eqn.params)[0], operands, mesh, call)
         else:
-            results = _together(eqn, operands, mesh, call)
+            results = _evaluate_collective(eqn, operands, mesh, call)
             for d in range(count):
                 steps.computed(eqn, sum(operands, []), [xs[d] for xs in results], f"device {d}")
         env.update((id(v), xs) for v, xs in zip(eqn.outvars, results, strict=True))
     return list(map(read, jaxpr.outvars))
 
 
-def _together(
+def _evaluate_collective(
     eqn: JaxprEqn, operands: Sequence[_PerDevice], mesh: Mesh, call: _Call
 ) -> list[_PerDevice]:
-    """The results of an equation that is run on all devices at once."""
+    """Evaluate an equation on all devices at once."""
     split = PartitionSpec(tuple(mesh.axis_names))
     whole = [np.stack(list(map(np.asarray, xs))) for xs in operands]
 
@@ -113,7 +113,7 @@ def _typed(arrays: Sequence[Array]) -> list[tuple[Array, Any]]:
 
 
 def _block(shape: Shape, mesh: Mesh, spec: PartitionSpec, device: int) -> tuple[slice, ...]:
-    """The index of a device's shard of an array: a slice for each dimension."""
+    """Return the index of a device's shard of an array: a slice for each dimension."""
     place = dict(zip(mesh.axis_names, np.unravel_index(device, mesh.devices.shape), strict=True))
     slices = [slice(None)] * len(shape)
     for dim, part in enumerate(spec):
@@ -126,8 +126,8 @@ def _block(shape: Shape, mesh: Mesh, spec: PartitionSpec, device: int) -> tuple[
     return tuple(slices)
 
 
-def _divided(steps: Steps, x: ArrayLike, mesh: Mesh, spec: PartitionSpec) -> _PerDevice:
-    """The shards of an array."""
+def _split(steps: Steps, x: ArrayLike, mesh: Mesh, spec: PartitionSpec) -> _PerDevice:
+    """Return the shards of an array."""
     values = np.asarray(x)
     blocks = [_block(values.shape, mesh, spec, d) for d in range(mesh.devices.size)]
     return [
@@ -136,18 +136,18 @@ def _divided(steps: Steps, x: ArrayLike, mesh: Mesh, spec: PartitionSpec) -> _Pe
     ]
 
 
-def _joined(
+def _join(
     steps: Steps, xs: _PerDevice, aval: ShapedArray, mesh: Mesh, spec: PartitionSpec
 ) -> Array:
-    """The array that has these shards."""
+    """Return the array that has these shards."""
     values = np.empty(aval.shape, aval.dtype)
     blocks = [_block(aval.shape, mesh, spec, d) for d in range(len(xs))]
     for block, x in zip(blocks, xs, strict=True):
         values[block] = np.asarray(x)
 
     def element(index: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-        holders = [d for d, block in enumerate(blocks) if _holds(block, index)]
-        return holders[-1], _shifted(index, blocks[holders[-1]], -1)
+        owners = [d for d, block in enumerate(blocks) if _holds(block, index)]
+        return owners[-1], _shifted(index, blocks[owners[-1]], -1)
 
     return steps.made(as_array(values), element, *xs)
 

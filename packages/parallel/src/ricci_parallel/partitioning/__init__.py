@@ -1,4 +1,4 @@
-"""Operations that are divided over devices by a function of the user's."""
+"""``custom_partitioning``: operations that a user's function partitions over devices."""
 
 from ._custom_partitioning import custom_partitioning as custom_partitioning
 from ._custom_partitioning import custom_partitioning_p as custom_partitioning_p

@@ -1,4 +1,4 @@
-"""``custom_partitioning``: an operation that the user divides over devices, not the compiler."""
+"""``custom_partitioning``: an operation that the user partitions over devices, not the compiler."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from ricci_xla import Division, Mesh, Partitioner, Sharding
 
 from ._rule import SdyShardingRule, parse_rule, rule_text
 
-# Makes a rule of static arguments, a mesh, and the types of operands and of results.
+# Returns a rule for static arguments, a mesh, and the types of operands and of results.
 type RuleMaker = Callable[..., SdyShardingRule | str]
 
 _programs: Cache[Any, tuple[Jaxpr, PyTreeDef]] = Cache("functions with a partitioning", 512)
@@ -44,11 +44,11 @@ def _lower(
     **params: Any,
 ) -> list[Value]:
     module = ctx.module
-    # Nothing is divided on one device, nor where the program works on each device's part already.
+    # One device needs no partitioning, and a manual module works on each device's part already.
     if module.num_partitions == 1 or module.manual:
         return ctx.inline(call, operands)
     outs = list(ctx.outs)
-    # It must not hold the program, which holds the partitioner.
+    # It must not reference ``call``, which references the partitioner.
     divide = partial(_divide, (*call.in_avals, *call.out_avals), params)
     name = params["name"]
     partitioner = Partitioner(module, name, [v.aval for v in operands], outs, divide)
@@ -76,12 +76,12 @@ def _divide(
     named: Sequence[Sharding],
     count: int,
 ) -> Division:
-    """The program of one device's part, which the user's function gives.
+    """Return the jaxpr of one device's part, traced from the user's ``partition``.
 
     Args:
       avals: the types of operands and then results.
       params: the parameters of the operation.
-      mesh: the program's mesh.
+      mesh: the module's mesh.
       tiled, named: the shardings of operands and then results, as XLA and as the mesh has them.
       count: the number of operands.
     """
@@ -92,15 +92,15 @@ def _divide(
         for aval, sharding in zip(avals, shardings, strict=True)
     ]
     args = tree_unflatten(in_tree, described[:count])
-    answer = params["partition"](
+    result = params["partition"](
         *params["static_args"], mesh, args, tree_unflatten(out_tree, described[count:])
     )
-    if not isinstance(answer, tuple) or len(answer) != 4:
+    if not isinstance(result, tuple) or len(result) != 4:
         raise ValueError(
             f"partition of {name} must return a mesh, a function, the shardings of the results and "
-            f"those of the arguments; it returned {answer!r:.80}."
+            f"those of the arguments; it returned {result!r:.80}."
         )
-    mesh, part, of_results, of_args = answer
+    mesh, part, of_results, of_args = result
     arg_shardings = _sharding_leaves(name, "arguments", of_args, in_tree)
     result_shardings = _sharding_leaves(name, "results", of_results, out_tree)
     shards = [
@@ -109,18 +109,18 @@ def _divide(
     ]
 
     def flat(*xs: object) -> list[Any]:
-        found, tree = tree_flatten(part(*tree_unflatten(in_tree, xs)))
+        results, tree = tree_flatten(part(*tree_unflatten(in_tree, xs)))
         if tree != out_tree:
             raise ValueError(
                 f"the function that partition of {name} returned gives {tree}, but {name} gives "
                 f"{out_tree}."
             )
-        return found
+        return results
 
     with extend_axes(mesh.shape.items()):
         jaxpr = trace_to_jaxpr(flat, shards[:count], DebugInfo("custom_partitioning", name))
-    found: list[Any] = jaxpr.out_avals
-    for i, (one, other) in enumerate(zip(found, shards[count:], strict=True)):
+    out_avals: list[Any] = jaxpr.out_avals
+    for i, (one, other) in enumerate(zip(out_avals, shards[count:], strict=True)):
         if (one.shape, one.dtype) != (other.shape, other.dtype):
             raise ValueError(
                 f"the function that partition of {name} returned gives {one.str_short()} as result "
@@ -129,12 +129,12 @@ def _divide(
     return Division(jaxpr, mesh, arg_shardings, result_shardings)
 
 
-def _sharding_leaves(name: str, what: str, given: PyTree, tree: PyTreeDef) -> list[Any]:
-    leaves, found = tree_flatten(given)
-    if found != tree:
+def _sharding_leaves(name: str, what: str, shardings: PyTree, tree: PyTreeDef) -> list[Any]:
+    leaves, structure = tree_flatten(shardings)
+    if structure != tree:
         raise ValueError(
             f"partition of {name}: the shardings of the {what} must have their structure.\n"
-            f"  expected {tree}\n  found    {found}"
+            f"  expected {tree}\n  found    {structure}"
         )
     for sharding in leaves:
         if not isinstance(sharding, Sharding):
@@ -145,8 +145,8 @@ def _sharding_leaves(name: str, what: str, given: PyTree, tree: PyTreeDef) -> li
     return leaves
 
 
-# A function whose work is divided over devices by ``partition``: ``call`` is its program for one
-# device. XLA asks for the program of a part when it compiles for several.
+# A function that ``partition`` partitions over devices: ``call`` is its jaxpr for one device. XLA
+# asks for the jaxpr of a part when it compiles for several.
 custom_partitioning_p: Primitive = define(
     "custom_partitioning",
     abstract_eval=lambda *avals, call, **params: call.out_avals,
@@ -164,15 +164,15 @@ custom_partitioning_p: Primitive = define(
 
 @final
 class custom_partitioning[**P, R]:
-    """A function whose work is divided over devices by a function of the user's.
+    """A function that a user's function partitions over devices.
 
-    The compiler divides a program's operations by itself. It cannot see into some, such as calls of
-    foreign kernels, and would gather their operands; here ``def_partition`` says how each device
-    computes its part. On one device, and where it is called eagerly, the function runs as it is.
+    The compiler partitions most operations by itself. It cannot see into some, such as calls of
+    foreign kernels, and would gather their operands; ``def_partition`` specifies how each device
+    computes its part. On one device, and where it is called eagerly, the function runs unchanged.
 
     Args:
       fun: a function of pytrees of arrays, which closes over no traced arrays.
-      static_argnums: positions of arguments that are no arrays; they must be hashable.
+      static_argnums: positions of arguments that are not arrays; they must be hashable.
 
     Example:
       >>> from ricci import lax
@@ -215,7 +215,7 @@ class custom_partitioning[**P, R]:
         permutation_factors: tuple[str, ...] = (),
         **factor_sizes: int,
     ) -> F:
-        """Say how the function's work is divided.
+        """Specify how the function is partitioned.
 
         Args:
           partition: ``partition(*static_args, mesh, arg_shapes, result_shape)``, where the shapes
@@ -223,9 +223,9 @@ class custom_partitioning[**P, R]:
             returns a mesh, a function of the parts on one device, which may use collectives over
             the mesh's axes, and the shardings of the results and of the arguments.
           infer_sharding_from_operands, propagate_user_sharding: of an older partitioner; they are
-            kept and not called, and do not replace ``sharding_rule``.
+            stored and not called, and do not replace ``sharding_rule``.
           decode_shardings: whether shardings are given as ``NamedSharding`` where they can be.
-          sharding_rule: which dimensions are divided alike, in the notation of einsum
+          sharding_rule: which dimensions are sharded alike, in the notation of einsum
             (``"... i j, j k -> ... i k"``), as a ``SdyShardingRule``, or a function that makes one
             of these of the static arguments, the mesh and the types of operands and results.
           reduction_factors, need_replication_factors, permutation_factors, **factor_sizes: see
@@ -235,8 +235,8 @@ class custom_partitioning[**P, R]:
           ``partition``.
 
         Raises:
-          TypeError: if ``partition`` cannot be called, or the rule is none of these.
-          ValueError: if the text is no rule, or factors are given for another rule.
+          TypeError: if ``partition`` cannot be called, or the rule has another type.
+          ValueError: if the text is not a rule, or factors are given for a rule that is not text.
         """
         if not callable(partition):
             raise TypeError(
@@ -248,12 +248,12 @@ class custom_partitioning[**P, R]:
             "need_replication_factors": need_replication_factors,
             "permutation_factors": permutation_factors,
         }
-        given = {**{k: v for k, v in named.items() if v}, **factor_sizes}
+        factors = {**{k: v for k, v in named.items() if v}, **factor_sizes}
         if isinstance(sharding_rule, str):
-            sharding_rule = parse_rule(sharding_rule, **given)
-        elif given:
+            sharding_rule = parse_rule(sharding_rule, **factors)
+        elif factors:
             raise ValueError(
-                f"def_partition of {self._name}: {', '.join(given)} can be given for a rule that "
+                f"def_partition of {self._name}: {', '.join(factors)} can be given for a rule that "
                 "is text only. Give them to SdyShardingRule."
             )
         elif not (
@@ -280,20 +280,20 @@ class custom_partitioning[**P, R]:
             raise TypeError(
                 f"{self._name} has no partition yet: call {self._name}.def_partition(...) first."
             )
-        given = self._positional(args, kwargs)
-        static = self._static_positions(len(given))
-        static_args = tuple(given[i] for i in static)
+        positional = self._positional(args, kwargs)
+        static = self._static_positions(len(positional))
+        static_args = tuple(positional[i] for i in static)
         for i, value in zip(static, static_args, strict=True):
             self._check_static(i, value)
-        arrays = tuple(x for i, x in enumerate(given) if i not in static)
+        arrays = tuple(x for i, x in enumerate(positional) if i not in static)
         leaves, in_tree = tree_flatten(arrays)
         avals = tuple(map(argument_aval, leaves))
         key = (self, static_args, in_tree, avals, trace_context())
-        known = _programs.entries.get(key)
-        if known is None:
+        entry = _programs.entries.get(key)
+        if entry is None:
             paths = argument_paths(arrays, {}, self.fun)
-            known = _programs.make(key, self._program, given, static, in_tree, avals, paths)
-        call, out_tree = known
+            entry = _programs.make(key, self._program, positional, static, in_tree, avals, paths)
+        call, out_tree = entry
         rule: _Rule = self._params["sharding_rule"]
         outs = custom_partitioning_p.bind(
             *leaves,
@@ -360,8 +360,8 @@ class custom_partitioning[**P, R]:
             arrays = iter(tree_unflatten(in_tree, xs))
             full = (x if i in static else next(arrays) for i, x in enumerate(args))
             fun = cast(Callable[..., Any], self.fun)
-            found, out_tree = tree_flatten(fun(*full))
-            return found
+            outs, out_tree = tree_flatten(fun(*full))
+            return outs
 
         debug = DebugInfo("custom_partitioning", self._name, tuple(paths))
         jaxpr = trace_to_jaxpr(flat, avals, debug)
@@ -378,7 +378,7 @@ class custom_partitioning[**P, R]:
 
 
 class _Rule:
-    """The rule that ``def_partition`` was given, to be made for a call."""
+    """The rule passed to ``def_partition``, evaluated at each call."""
 
     __slots__ = ("has_callbacks", "name", "rule", "static_args")
 
@@ -391,7 +391,7 @@ class _Rule:
         self.static_args: tuple[Any, ...] = static_args
 
     def of(self, static_args: tuple[Any, ...]) -> "_Rule":
-        """The rule for a call with static arguments."""
+        """Bind the rule to static arguments."""
         return _Rule(self.name, self.rule, self.has_callbacks, static_args) if static_args else self
 
     def __repr__(self) -> str:
@@ -409,11 +409,11 @@ class _Rule:
     def __call__(
         self, mesh: Mesh, operands: Sequence[Any], results: Sequence[Any]
     ) -> SdyShardingRule | None:
-        """The rule for the types of operands and results.
+        """Return the rule for the types of operands and results.
 
         Raises:
-          NotImplementedError: if there is none, but functions of an older partitioner.
-          ValueError: if the user's function makes something else.
+          NotImplementedError: if there is no rule, but functions of an older partitioner.
+          ValueError: if the user's function returns something else.
         """
         rule = self.rule
         if rule is None:
@@ -426,12 +426,12 @@ class _Rule:
             return None
         if isinstance(rule, SdyShardingRule):
             return rule
-        made = rule(*self.static_args, mesh, operands, results)
-        if isinstance(made, str):
-            return parse_rule(made)
-        if not isinstance(made, SdyShardingRule):
+        result = rule(*self.static_args, mesh, operands, results)
+        if isinstance(result, str):
+            return parse_rule(result)
+        if not isinstance(result, SdyShardingRule):
             raise ValueError(
                 f"custom_partitioning of {self.name}: the function sharding_rule must return text "
-                f"or an SdyShardingRule, got {made!r:.60} of type {type(made).__name__}."
+                f"or an SdyShardingRule, got {result!r:.60} of type {type(result).__name__}."
             )
-        return made
+        return result

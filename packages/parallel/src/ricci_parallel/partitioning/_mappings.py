@@ -1,8 +1,8 @@
-"""The dimensions of an array as factors, which sharding rules are made of."""
+"""Factors of an array's dimensions, of which sharding rules are made."""
 
 from collections.abc import Iterator
 
-# Stands for any number of leading dimensions. A name may follow it.
+# The factor for any number of leading dimensions. A name may follow it.
 BATCHING = "…"
 
 
@@ -13,7 +13,7 @@ class CompoundFactor(tuple[str, ...]):
       *factors: the names of at least two factors.
 
     Raises:
-      ValueError: if there are fewer, or one is no name of a factor.
+      ValueError: if there are fewer, or one is not a factor's name.
 
     Example:
       >>> from ricci.experimental.custom_partitioning import CompoundFactor
@@ -34,7 +34,7 @@ class CompoundFactor(tuple[str, ...]):
         return super().__new__(cls, factors)
 
 
-# What a dimension is mapped to.
+# The factors of one dimension.
 type Factor = str | CompoundFactor
 
 
@@ -66,7 +66,7 @@ class ArrayMapping(tuple[Factor, ...]):
                 if i:
                     raise ValueError(
                         f"ArrayMapping{dim_mappings}: BATCHING ({BATCHING!r}, '...' in a rule's "
-                        "text) stands for leading dimensions, so that it can only be first."
+                        "text) is for leading dimensions, so that it can only be first."
                     )
                 group = factor.removeprefix(BATCHING)
                 if group and not group[0].isalnum():
@@ -86,7 +86,7 @@ class ArrayMapping(tuple[Factor, ...]):
         return first if isinstance(first, str) and first.startswith(BATCHING) else None
 
     def factors(self) -> Iterator[str]:
-        """The names of all factors, without the leading dimensions."""
+        """Yield the names of all factors, without the leading dimensions."""
         for factor in self:
             if isinstance(factor, CompoundFactor):
                 yield from factor

@@ -1,4 +1,4 @@
-"""Sharding rules: which dimensions of an operation's operands and results are divided alike."""
+"""Sharding rules: factors that dimensions of an operation's operands and results share."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ type Shape = tuple[int, ...]
 
 
 class SdyShardingRule:
-    """Which dimensions of an operation's operands and results are divided alike.
+    """A sharding rule: dimensions of operands and results that share a factor are sharded alike.
 
-    A factor is a name that dimensions share: they are divided over the same mesh axes.
+    A factor is a name; the dimensions that share it are sharded over the same mesh axes.
 
     Args:
       operand_mappings, result_mappings: an ``ArrayMapping`` for each operand and result.
-      reduction_factors: factors that the operation sums over: divided operands give results that
-        are terms of a sum, which ``partition`` adds up.
-      need_replication_factors: factors that must not be divided.
+      reduction_factors: factors that the operation sums over: sharded operands give unreduced
+        results, which ``partition`` adds up.
+      need_replication_factors: factors that must not be sharded.
       permutation_factors: factors along which the devices exchange data.
-      **factor_sizes: the sizes of factors that no dimension has to itself.
+      **factor_sizes: the sizes of factors that occur in compound factors only.
 
     Raises:
       ValueError: if a factor is not used, lacks its size, or is of two of these kinds.
@@ -74,7 +74,7 @@ class SdyShardingRule:
         whole = {factor for mapping in mappings for factor in mapping if isinstance(factor, str)}
         for name, size in self.factor_sizes.items():
             if name not in used:
-                raise ValueError(f"sharding rule: the size {name}={size} is of no factor in it.")
+                raise ValueError(f"sharding rule: the size {name}={size} is of an unknown factor.")
             if name in whole:
                 raise ValueError(
                     f"sharding rule: the factor {name!r} is a whole dimension, which has a size; "
@@ -82,20 +82,20 @@ class SdyShardingRule:
                 )
         for name in sorted(used - whole - set(self.factor_sizes)):
             raise ValueError(
-                f"sharding rule: the factor {name!r} stands in compound factors alone, so that its "
-                f"size is not known; give it with {name}=."
+                f"sharding rule: the factor {name!r} occurs in compound factors alone, so that its "
+                f"size is unknown; pass {name}=."
             )
         kinds: dict[str, str] = {}
         for kind in ("reduction_factors", "need_replication_factors", "permutation_factors"):
-            given = getattr(self, kind)
-            if not isinstance(given, tuple):
+            names = getattr(self, kind)
+            if not isinstance(names, tuple):
                 raise ValueError(
-                    f"sharding rule: {kind} is a tuple of names, got {given!r} of type "
-                    f"{type(given).__name__}."
+                    f"sharding rule: {kind} is a tuple of names, got {names!r} of type "
+                    f"{type(names).__name__}."
                 )
-            for name in given:
+            for name in names:
                 if name not in used:
-                    raise ValueError(f"sharding rule: {name!r} in {kind} is no factor in it.")
+                    raise ValueError(f"sharding rule: {name!r} in {kind} is not a factor in it.")
                 if kinds.setdefault(name, kind) != kind:
                     raise ValueError(
                         f"sharding rule: the factor {name!r} is in {kinds[name]} and in {kind}; it "
@@ -117,10 +117,10 @@ def parse_rule(
     permutation_factors: tuple[str, ...] = (),
     **factor_sizes: int,
 ) -> SdyShardingRule:
-    """The rule that is written in the notation of einsum: ``"... i j, j k -> ... i k"``.
+    """Parse a rule in the notation of einsum: ``"... i j, j k -> ... i k"``.
 
     Raises:
-      ValueError: if the text is no rule.
+      ValueError: if the text is not a rule.
 
     Example:
       >>> from ricci_parallel.partitioning._rule import parse_rule
@@ -162,7 +162,7 @@ def _mapping(part: str, text: str) -> ArrayMapping:
         elif group is not None:
             group.append(token)
         else:
-            # A group without a name has one that cannot be written.
+            # An unnamed group gets a name that cannot be written.
             factors.append(token.replace("...", BATCHING) if token != "..." else f"{BATCHING}0")
     if group is not None:
         raise ValueError(f"sharding rule {text!r}: a '(' without its ')'.")
@@ -170,7 +170,7 @@ def _mapping(part: str, text: str) -> ArrayMapping:
 
 
 def rule_text(rule: SdyShardingRule, operands: Sequence[Shape], results: Sequence[Shape]) -> str:
-    """The attribute ``sdy.op_sharding_rule`` of an operation.
+    """Return the attribute ``sdy.op_sharding_rule`` of an operation.
 
     Args:
       rule: the rule.
@@ -213,7 +213,7 @@ def rule_text(rule: SdyShardingRule, operands: Sequence[Shape], results: Sequenc
         for dims in expanded
     ]
     count = len(operands)
-    known = ", ".join(f"{letters[f]}={sizes[f]}" for f in order)
+    size_text = ", ".join(f"{letters[f]}={sizes[f]}" for f in order)
     kinds = "".join(
         f" {kind}={{{', '.join(letters[f] for f in order if f in factors)}}}"
         for kind, factors in (
@@ -224,7 +224,7 @@ def rule_text(rule: SdyShardingRule, operands: Sequence[Shape], results: Sequenc
         if factors
     )
     sides = f"({', '.join(texts[:count])})->({', '.join(texts[count:])})"
-    braces = f" {{{known}}}" if known else ""
+    braces = f" {{{size_text}}}" if size_text else ""
     return f"#sdy.op_sharding_rule<{sides}{braces}{kinds}, custom>"
 
 
@@ -246,7 +246,7 @@ def _expand(
     sizes: dict[str, int],
     order: dict[str, None],
 ) -> list[tuple[str, ...]]:
-    """The factors of each dimension, noting their sizes and their order."""
+    """Return the factors of each dimension; record their sizes and their order."""
     batching = mapping.batching
     named = mapping[1:] if batching else mapping
     leading = len(shape) - len(named)
@@ -269,7 +269,7 @@ def _expand(
     for size, factors in zip(shape, dims, strict=True):
         for factor in factors:
             if factor in seen:
-                raise ValueError(f"sharding rule {rule}: {factor!r} stands twice in {what}.")
+                raise ValueError(f"sharding rule {rule}: {factor!r} occurs twice in {what}.")
             seen.add(factor)
             order.setdefault(factor)
         if len(factors) == 1:

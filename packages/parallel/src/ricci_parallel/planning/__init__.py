@@ -1,4 +1,4 @@
-"""Plans: what a program takes of each device, before it runs, and on devices that are not here.
+"""Plans: the memory, communication and time of an executable on each device, before it runs.
 
 Imported when it is first used, since few programs need it.
 """
@@ -9,7 +9,7 @@ from ._memory import LiveBuffer as LiveBuffer
 from ._memory import Memory as Memory
 from ._memory import Owner as Owner
 from ._memory_plan import MemoryPlan as MemoryPlan
-from ._memory_plan import Place as Place
+from ._memory_plan import PeakLocation as PeakLocation
 from ._memory_plan import Remedy as Remedy
 from ._memory_planner import memory_plan as memory_plan
 from ._memory_planner import plan_of as plan_of
@@ -24,7 +24,7 @@ __all__ = [
     "Memory",
     "MemoryPlan",
     "Owner",
-    "Place",
+    "PeakLocation",
     "Plan",
     "Remedy",
     "StepTime",

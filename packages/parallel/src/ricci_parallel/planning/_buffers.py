@@ -1,4 +1,4 @@
-"""What the types in a compiled program take in a device's memory."""
+"""Sizes of HLO types in a device's memory."""
 
 import re
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ type Shape = "Leaf | tuple[Shape, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An array in a compiled program.
+    """An array in an HLO module.
 
     Attributes:
       dtype: XLA's name of its dtype.
       sizes: its dimensions.
-      bytes: what it takes, with the padding of its tiles.
-      space: the number of the memory that it is in; 0 is the device's main memory.
-      order: its dimensions from the fastest to the slowest, as the text says it.
+      bytes: its size, with the padding of its tiles.
+      space: the number of its memory; 0 is the device's main memory.
+      order: its dimensions from the fastest to the slowest, as text.
     """
 
     dtype: str
@@ -38,7 +38,7 @@ class Leaf:
 
 
 def read_shape(text: str) -> Shape:
-    """The type that a text of HLO describes.
+    """Parse the type that a text of HLO describes.
 
     Example:
       >>> from ricci_parallel.planning._buffers import read_shape
@@ -48,12 +48,12 @@ def read_shape(text: str) -> Shape:
       >>> [leaf.space for leaf in read_shape("(f32[2]{0:S(1)}, s32[])")]
       [1, 0]
     """
-    found, _ = _read(_COMMENT.sub("", text).strip(), 0)
-    return found
+    shape, _ = _read(_COMMENT.sub("", text).strip(), 0)
+    return shape
 
 
 def leaves(shape: Shape) -> list[Leaf]:
-    """The arrays of a type, in order."""
+    """Return the arrays of a type, in order."""
     if isinstance(shape, Leaf):
         return [shape]
     return [leaf for part in shape for leaf in leaves(part)]
@@ -70,30 +70,30 @@ def _read(text: str, start: int) -> tuple[Shape, int]:
             part, at = _read(text, at)
             parts.append(part)
         return tuple(parts), at + 1
-    found = _LEAF.match(text, start)
-    if found is None:  # a token, which takes nothing
+    match = _LEAF.match(text, start)
+    if match is None:  # a token, which has no bytes
         end = next((i for i in range(start, len(text)) if text[i] in ",)"), len(text))
         return Leaf(text[start:end], (), 0, 0), max(end, start + 1)
-    dtype, sizes, layout = found[1], found[2], found[3] or ""
+    dtype, sizes, layout = match[1], match[2], match[3] or ""
     dims = tuple(int(n.lstrip("<=")) for n in sizes.split(",") if n)
     space = _SPACE.search(layout)
     count = prod(_padded(dims, layout))
     size = (count * element_bits(dtype) + 7) // 8
     order = layout.partition(":")[0]
-    return Leaf(dtype, dims, size, int(space[1]) if space else 0, order), found.end()
+    return Leaf(dtype, dims, size, int(space[1]) if space else 0, order), match.end()
 
 
 def _padded(sizes: tuple[int, ...], layout: str) -> list[int]:
-    """The dimensions from the slowest to the fastest, rounded up to whole tiles."""
-    order, _, rest = layout.partition(":")
+    """Return the dimensions from the slowest to the fastest, rounded up to whole tiles."""
+    order, _, tiling = layout.partition(":")
     numbers = [int(n) for n in order.split(",") if n.strip().isdigit()]
     if len(numbers) != len(sizes):
         numbers = list(reversed(range(len(sizes))))
-    found = [sizes[i] for i in reversed(numbers)]
-    tile = _TILE.search(rest)
+    padded = [sizes[i] for i in reversed(numbers)]
+    tile = _TILE.search(tiling)
     if tile is not None:
         edges = [int(n) for n in tile[1].split(",")]
-        found = [1] * (len(edges) - len(found)) + found
+        padded = [1] * (len(edges) - len(padded)) + padded
         for i, edge in enumerate(reversed(edges), 1):
-            found[-i] = -(-found[-i] // edge) * edge
-    return found
+            padded[-i] = -(-padded[-i] // edge) * edge
+    return padded

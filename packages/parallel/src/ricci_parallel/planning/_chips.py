@@ -1,6 +1,6 @@
-"""What is published of the chips that programs are planned for.
+"""Published figures of the chips that plans are made for.
 
-Estimates divide a program's work by these figures, so that they say what a chip reaches at best.
+Estimates divide an executable's work by these figures, so they are lower bounds of the time.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Chip:
       memory_bandwidth: bytes per second between the chip and its memory.
       link_bandwidth: bytes per second that one link to another chip carries in one direction.
       links: the number of such links; those of a torus are two for each of its axes.
-      source: where this is published.
+      source: where the figures are published.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Chip:
     source: str
 
     def share(self, part: int) -> "Chip":
-        """What one of several devices that are one chip has of it."""
+        """Return the part of a chip that each of several devices has."""
         if part == 1:
             return self
         return Chip(
@@ -51,8 +51,8 @@ class Chip:
 
 
 # Google publishes the bandwidth between chips in both directions and over all links together.
-# NVIDIA does so for NVLink, whose switch lets one chip send all of it to any others: it is one link
-# here.
+# NVIDIA does so for NVLink, whose switch lets one chip send all of it to any others: it counts as
+# one link.
 chips: dict[str, Chip] = {
     chip.name: chip
     for chip in (
@@ -132,7 +132,7 @@ chips: dict[str, Chip] = {
     )
 }
 
-# What the runtime calls them; a GPU's kind has its form and memory behind the name.
+# The runtime's names of chips; a GPU's kind has its form and memory behind the name.
 _KINDS = {
     "TPU v4": "TPU v4",
     "TPU v5 lite": "TPU v5e",
@@ -145,7 +145,7 @@ _KINDS = {
 
 
 def chip_of(device: Device) -> Chip | None:
-    """The chip that a device is, or its share of it; ``None`` for one that is not in the table.
+    """Return the chip of a device, or its share of it; ``None`` for one that is not in the table.
 
     Args:
       device: the device. TPUs whose cores are devices of their own have the coordinates of their

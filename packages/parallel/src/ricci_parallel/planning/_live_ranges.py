@@ -1,8 +1,8 @@
-"""Which arrays of a compiled program are in memory at the same time.
+"""Live ranges: which arrays of an HLO module are in memory at the same time.
 
-The text of a compiled program is in the order in which it runs, so that an array is needed from the
+The text of an executable is in the order in which it runs, so that an array is live from the
 instruction that computes it to the last one that reads it. Some instructions compute in the memory
-of an operand; the rules below say which. XLA's own assignment of memory knows more, and cannot
+of an operand, by the rules below. XLA's own buffer assignment knows more, and cannot
 reuse memory without gaps, so that its total differs.
 """
 
@@ -20,10 +20,10 @@ _ALIASES = re.compile(
 )
 _ALIAS = re.compile(r"\{([\d, ]*)\}: \((\d+), \{([\d, ]*)\}")
 _DONATED = re.compile(r"\{([\d, ]*)\}: \((\d+), \{[\d, ]*\}")
-# What names a value, or a part of it.
+# Opcodes that only name a value, or a part of it.
 _NAMES = frozenset({"bitcast", "opt-barrier", "optimization-barrier", "add-dependency", "domain"})
-# What computes an element of the result from the same element of each operand, and sorting: the
-# result may lie where an operand of its size was.
+# Opcodes that compute an element of the result from the same element of each operand, and sorting:
+# the result may reuse the memory of an operand of its size.
 _IN_PLACE = frozenset(
     "abs add and clamp convert cosine divide exponential exponential-minus-one floor log maximum "
     "minimum multiply negate not or power remainder rsqrt select sign sine sort sqrt subtract tanh "
@@ -36,17 +36,17 @@ _HOST_SPACE = 5
 
 @dataclass(eq=False, slots=True)
 class Buffer:
-    """An array that a program computes, from its computation to its last use.
+    """An array that a module computes, from its computation to its last use.
 
     Attributes:
       leaf: its type.
-      bytes: what it takes of the main memory; 0 if it is elsewhere, or part of another's.
-      computation, instruction: what computes it.
-      written_in: the loop's body and the instruction there that computes what it holds, for one
+      bytes: its size in the main memory; 0 if it is elsewhere, or part of another's.
+      computation, instruction: the instruction that computes it, and where that is.
+      written_in: the loop's body and the instruction there that computes its elements, for one
         that a loop carries.
       readers: the instructions that compute with it, with their positions in the computation that
-        it is made in.
-      earlier: what was there before, if the instruction computes in the memory of an operand: each
+        it belongs to.
+      earlier: its former contents, if the instruction computes in the memory of an operand: each
         with the position at which it was overwritten, in order.
     """
 
@@ -59,7 +59,7 @@ class Buffer:
     earlier: list[tuple[int, Instruction, Leaf]] = field(default_factory=list)
 
     def at(self, position: int) -> tuple[Instruction, Leaf, int | None]:
-        """What is there when the instruction at a position has run.
+        """Return the contents after the instruction at a position has run.
 
         Returns the instruction that computed it, its type, and the position at which it is
         overwritten.
@@ -70,18 +70,18 @@ class Buffer:
         return self.instruction, self.leaf, None
 
 
-# The arrays that a value consists of, nested as its type is.
+# The arrays of a value, nested as its type is.
 type Value = "Buffer | tuple[Value, ...]"
 
 
-class Alive(NamedTuple):
+class LiveArray(NamedTuple):
     """An array that is in memory at some moment.
 
     Attributes:
       buffer: the array.
-      position: the position of the instruction that runs then, in the computation that the array is
-        made in.
-      bytes: what it takes; less than its size where another array lies in a part of its memory.
+      position: the position of the instruction that runs then, in the computation that the array
+        belongs to.
+      bytes: its size; less where another array lies in a part of its memory.
     """
 
     buffer: Buffer
@@ -91,25 +91,25 @@ class Alive(NamedTuple):
 
 @dataclass(slots=True)
 class Peak:
-    """The arrays that are alive when a computation holds most.
+    """The arrays that are live when a computation holds most.
 
     Attributes:
       bytes: the sum of their sizes.
       buffers: the arrays.
       position: the position of the instruction that runs then.
-      instruction: the one that runs then, in a loop's body if there is one; ``None`` if nothing is
-        computed.
+      instruction: the one that runs then, in a loop's body if there is one; ``None`` if the module
+        computes nothing.
     """
 
     bytes: int = 0
-    buffers: list[Alive] = field(default_factory=list)
+    buffers: list[LiveArray] = field(default_factory=list)
     position: int = 0
     instruction: Instruction | None = None
 
 
 @dataclass(slots=True)
 class Span:
-    """An array, and the positions of the first and last instruction that it is needed for.
+    """An array, and the positions of the first and last instruction that it is live for.
 
     ``host`` is the result in whose memory it lies before that is computed, if there is one.
     """
@@ -122,15 +122,15 @@ class Span:
 
 @dataclass(slots=True)
 class EntryMemory:
-    """The arrays of a program.
+    """The arrays of a module.
 
     Attributes:
-      arguments: those that its caller gives.
-      results: those that its caller takes, but for results in the memory of donated arguments.
-      peak: the arrays that it computes, all results among them, when they are most.
-      spans: when each array that it computes is needed.
-      inside: by the position of an instruction, the most that the computation that it calls holds.
-      donated: the positions of arguments whose memory results take.
+      arguments: the arrays that its caller passes.
+      results: the arrays returned, except those in the memory of donated arguments.
+      peak: the arrays that it computes, all results among them, at the peak.
+      spans: the live range of each array that it computes.
+      inside: by the position of an instruction, the peak of the computation that it calls.
+      donated: the positions of arguments whose memory results reuse.
     """
 
     arguments: list[Buffer]
@@ -142,11 +142,11 @@ class EntryMemory:
 
 
 def entry_memory(module: HloModule, on_chip: bool) -> EntryMemory:
-    """The arrays of a program and its peak.
+    """Compute the live ranges and the peak of a module.
 
     Args:
-      module: the program, in the order in which it runs.
-      on_chip: whether the devices have memories of their own on the chip besides the main one.
+      module: the module, in the order in which it runs.
+      on_chip: whether the devices have memories on the chip besides the main one.
     """
     ranges = _Ranges(module, on_chip)
     entry = module.entry
@@ -159,15 +159,15 @@ def entry_memory(module: HloModule, on_chip: bool) -> EntryMemory:
             value = ranges.fresh(entry, instruction, read_shape(instruction.shape))
             values[instruction.name] = value
             arguments.extend(flat(value))
-    given = set(map(id, arguments))
+    argument_ids = set(map(id, arguments))
     into_donated = _named(entry, donated)
     values, buffers = ranges.evaluate(entry, values, into_donated)
     results: list[Buffer] = []
-    elsewhere = set(given)
+    elsewhere = set(argument_ids)
     for path, buffer in _paths(values[entry.root.name]):
         if path in donated:
             elsewhere.add(id(buffer))
-        elif id(buffer) not in given:
+        elif id(buffer) not in argument_ids:
             results.append(buffer)
     computed = [buffer for buffer in buffers if id(buffer) not in elsewhere]
     order = list(entry.instructions.values())
@@ -178,26 +178,26 @@ def entry_memory(module: HloModule, on_chip: bool) -> EntryMemory:
         for position, instruction in enumerate(order)
         if id(instruction) in ranges.inner
     }
-    taken = frozenset(int(number) for _, number in pairs)
+    donated_arguments = frozenset(int(number) for _, number in pairs)
     peak = ranges.peak(order, [span for span in spans if span.host is None])
     _share(peak, spans)
-    return EntryMemory(arguments, results, peak, spans, inside, taken)
+    return EntryMemory(arguments, results, peak, spans, inside, donated_arguments)
 
 
 def _place_in_results(spans: list[Span], results: list[Buffer], length: int) -> None:
-    """Let results have their memory from the start, as the runtime allocates them.
+    """Give results their memory from the start, as the runtime allocates them.
 
-    Before a result is computed, other arrays may lie there. As XLA does it, the larger ones are
-    placed first, and each in the first memory that is free all the time that it is needed.
+    Before a result is computed, other arrays may lie in its memory. As in XLA, the larger ones are
+    placed first, and each in the first memory that is free during all of its live range.
     """
     lasting = set(map(id, results))
     hosts = [span for span in spans if id(span.buffer) in lasting]
-    taken = [[(span.first, length)] for span in hosts]
+    occupied = [[(span.first, length)] for span in hosts]
     for span in hosts:
         span.first, span.last = 0, length - 1
     others = [span for span in spans if id(span.buffer) not in lasting and span.buffer.bytes]
     for span in sorted(others, key=lambda span: (-span.buffer.bytes, span.first - span.last)):
-        for host, times in zip(hosts, taken, strict=True):
+        for host, times in zip(hosts, occupied, strict=True):
             fits = span.buffer.bytes <= host.buffer.bytes
             if fits and all(span.last < first or last < span.first for first, last in times):
                 span.host = host.buffer
@@ -206,17 +206,17 @@ def _place_in_results(spans: list[Span], results: list[Buffer], length: int) -> 
 
 
 def _share(peak: Peak, spans: list[Span]) -> None:
-    """Add to a peak the arrays that lie in the memory of results then."""
+    """Split the results at a peak whose memory holds another array then."""
     guests = {
         id(span.host): span.buffer
         for span in spans
         if span.host is not None and span.first <= peak.position <= span.last
     }
-    shared: list[Alive] = []
+    shared: list[LiveArray] = []
     for alive in peak.buffers:
         guest = guests.get(id(alive.buffer))
         if guest is not None:
-            shared.append(Alive(guest, peak.position, guest.bytes))
+            shared.append(LiveArray(guest, peak.position, guest.bytes))
             alive = alive._replace(bytes=alive.bytes - guest.bytes)
         if alive.bytes:
             shared.append(alive)
@@ -224,7 +224,7 @@ def _share(peak: Peak, spans: list[Span]) -> None:
 
 
 def _named(entry: Computation, paths: set[tuple[int, ...]]) -> frozenset[str]:
-    """The names of some results of a program."""
+    """Return the names of some results of a module."""
     root = entry.root
     if () in paths:
         return frozenset({root.name})
@@ -234,7 +234,7 @@ def _named(entry: Computation, paths: set[tuple[int, ...]]) -> frozenset[str]:
 
 
 def flat(value: Value) -> Iterator[Buffer]:
-    """The arrays of a value."""
+    """Yield the arrays of a value."""
     for _, buffer in _paths(value):
         yield buffer
 
@@ -263,14 +263,14 @@ def _at(value: Value, path: tuple[int, ...]) -> Value:
 
 
 class _Ranges:
-    """Evaluates computations on arrays that are only sizes."""
+    """Evaluates computations on arrays that have only sizes."""
 
     def __init__(self, module: HloModule, on_chip: bool):
         self.module, self.on_chip = module, on_chip
         self.inner: dict[int, Peak] = {}  # by the instruction that calls, its computation's peak
 
     def fresh(self, computation: Computation, instruction: Instruction, shape: Shape) -> Value:
-        """New arrays of a type."""
+        """Allocate arrays of a type."""
         if isinstance(shape, Leaf):
             elsewhere = shape.space != 0 if self.on_chip else shape.space == _HOST_SPACE
             size = 0 if elsewhere else shape.bytes
@@ -283,14 +283,14 @@ class _Ranges:
         values: dict[str, Value],
         placed: frozenset[str] = frozenset(),
     ) -> tuple[dict[str, Value], list[Buffer]]:
-        """The value of each instruction, and the arrays that are made here.
+        """Return the value of each instruction, and the arrays allocated by the computation.
 
         Args:
           computation: the computation.
           values: those of its parameters.
-          placed: the instructions whose results have a place already.
+          placed: the instructions whose results have memory already.
         """
-        made: list[Buffer] = []
+        allocated: list[Buffer] = []
         uses = _last_uses(computation)
         for position, instruction in enumerate(computation.instructions.values()):
             if instruction.opcode == "parameter":
@@ -299,20 +299,22 @@ class _Ranges:
             value = self._value(computation, instruction, operands)
             free = instruction.name not in placed
             if free and isinstance(value, Buffer) and self._in_place(instruction):
-                value = self._reused(value, instruction, operands, uses, position, made, values)
+                value = self._reused(
+                    value, instruction, operands, uses, position, allocated, values
+                )
             values[instruction.name] = value
-            known = set(map(id, made))
+            allocated_ids = set(map(id, allocated))
             for buffer in flat(value):
-                if buffer.instruction is instruction and id(buffer) not in known:
-                    made.append(buffer)
-        return values, made
+                if buffer.instruction is instruction and id(buffer) not in allocated_ids:
+                    allocated.append(buffer)
+        return values, allocated
 
     def peak(self, order: list[Instruction], spans: list[Span]) -> Peak:
-        """The moment at which a computation, and what it calls, hold most.
+        """Return the peak of a computation and the computations that it calls.
 
         Args:
           order: the instructions of the computation.
-          spans: when the arrays that count are needed.
+          spans: the live ranges of the arrays that count.
         """
         starts: dict[int, list[Buffer]] = {}
         ends: dict[int, list[Buffer]] = {}
@@ -326,14 +328,14 @@ class _Ranges:
                 alive[id(buffer)] = buffer
                 total += buffer.bytes
             inner = self.inner.get(id(instruction))
-            here = total + (inner.bytes if inner is not None else 0)
-            # Of equal moments the first at which something runs.
+            current = total + (inner.bytes if inner is not None else 0)
+            # Of equal moments the first at which an operation runs.
             idle = best.instruction is not None and best.instruction.opcode == "parameter"
-            if here > best.bytes or (here == best.bytes and idle):
+            if current > best.bytes or (current == best.bytes and idle):
                 inside = inner.buffers if inner is not None else []
                 running = inner.instruction if inner is not None else None
-                own = [Alive(b, position, b.bytes) for b in alive.values() if b.bytes]
-                best = Peak(here, own + inside, position, running or instruction)
+                live = [LiveArray(b, position, b.bytes) for b in alive.values() if b.bytes]
+                best = Peak(current, live + inside, position, running or instruction)
             for buffer in ends.get(position, ()):
                 del alive[id(buffer)]
                 total -= buffer.bytes
@@ -356,7 +358,7 @@ class _Ranges:
             return operands[0]
         shape = read_shape(instruction.shape)
         value = self.fresh(computation, instruction, shape)
-        if opcode == "constant":  # part of the program
+        if opcode == "constant":  # part of the executable
             for buffer in flat(value):
                 buffer.bytes = 0
             return value
@@ -374,7 +376,7 @@ class _Ranges:
         return _aliased(instruction, value, operands)
 
     def _updated(self, fusion: Instruction, value: Value, operands: list[Value]) -> Value:
-        """The value of a fusion, with the arrays that it updates where they were."""
+        """Return the value of a fusion, with the arrays that it updates in place."""
         inner = self.module.computations.get(next((n for _, n in fusion.called()), ""))
         if inner is None:
             return value
@@ -403,14 +405,14 @@ class _Ranges:
         return value
 
     def _loop(self, loop: Instruction, state: Value) -> None:
-        """Find the peak of a loop's body, whose result lies where its operand does."""
+        """Compute the peak of a loop's body, whose result lies where its operand does."""
         names = dict(loop.called())
         body = self.module.computations.get(names.get("body", ""))
         if body is None or id(loop) in self.inner:
             return
         parameter = body.parameter(0)
         values: dict[str, Value] = {} if parameter is None else {parameter.name: state}
-        values, made = self.evaluate(body, values)
+        values, allocated = self.evaluate(body, values)
         result = values[body.root.name]
         if isinstance(state, tuple) and isinstance(result, tuple):
             root = body.root
@@ -423,29 +425,29 @@ class _Ranges:
                         part.written_in = (body, written)
         carried = set(map(id, flat(result)))
         order = list(body.instructions.values())
-        own = [buffer for buffer in made if id(buffer) not in carried]
-        self.inner[id(loop)] = self.peak(order, _spans(order, values, own))
+        local_buffers = [buffer for buffer in allocated if id(buffer) not in carried]
+        self.inner[id(loop)] = self.peak(order, _spans(order, values, local_buffers))
 
     def _branches(self, instruction: Instruction, operands: list[Value]) -> None:
-        """Find the largest peak of the computations that an instruction may run."""
+        """Record the largest peak of the computations that an instruction may call."""
         best = Peak()
         for i, (_, name) in enumerate(instruction.called()):
             inner = self.module.computations.get(name)
             if inner is None:
                 continue
-            given = operands if instruction.opcode != "conditional" else operands[i + 1 : i + 2]
+            arguments = operands if instruction.opcode != "conditional" else operands[i + 1 : i + 2]
             values: dict[str, Value] = {}
-            for index, value in enumerate(given):
+            for index, value in enumerate(arguments):
                 parameter = inner.parameter(index)
                 if parameter is not None:
                     values[parameter.name] = value
-            values, made = self.evaluate(inner, values)
+            values, allocated = self.evaluate(inner, values)
             carried = set(map(id, flat(values[inner.root.name])))
             order = list(inner.instructions.values())
-            own = [b for b in made if id(b) not in carried]
-            found = self.peak(order, _spans(order, values, own))
-            if found.bytes > best.bytes:
-                best = found
+            local_buffers = [b for b in allocated if id(b) not in carried]
+            peak = self.peak(order, _spans(order, values, local_buffers))
+            if peak.bytes > best.bytes:
+                best = peak
         self.inner[id(instruction)] = best
 
     def _in_place(self, instruction: Instruction) -> bool:
@@ -460,15 +462,15 @@ class _Ranges:
         operands: list[Value],
         uses: dict[str, int],
         position: int,
-        made: list[Buffer],
+        allocated: list[Buffer],
         values: dict[str, Value],
     ) -> Buffer:
-        """The operand that ends here and is laid out as the result, which then lies there."""
-        own = set(map(id, made))
+        """Return the dead operand whose memory the result reuses, or the result."""
+        allocated_ids = set(map(id, allocated))
         for operand in operands:
             if (
                 isinstance(operand, Buffer)
-                and id(operand) in own
+                and id(operand) in allocated_ids
                 and operand.bytes == value.bytes
                 and operand.leaf.sizes == value.leaf.sizes
                 and operand.leaf.order == value.leaf.order
@@ -485,7 +487,7 @@ class _Ranges:
 
 
 def _spans(order: list[Instruction], values: dict[str, Value], buffers: list[Buffer]) -> list[Span]:
-    """When some arrays of a computation are needed; notes their readers as well.
+    """Return the live ranges of some arrays of a computation; record their readers as well.
 
     Args:
       order: the instructions of the computation.
@@ -493,7 +495,7 @@ def _spans(order: list[Instruction], values: dict[str, Value], buffers: list[Buf
       buffers: the arrays.
     """
     counted = {id(buffer): buffer for buffer in buffers}
-    found: dict[int, Span] = {}
+    spans: dict[int, Span] = {}
     for position, instruction in enumerate(order):
         # Taking an element of a tuple uses that element alone.
         taking = instruction.opcode == "get-tuple-element"
@@ -502,26 +504,26 @@ def _spans(order: list[Instruction], values: dict[str, Value], buffers: list[Buf
             for buffer in flat(values[name]) if name in values else ():
                 if id(buffer) not in counted:
                     continue
-                span = found.setdefault(id(buffer), Span(buffer, position, position))
+                span = spans.setdefault(id(buffer), Span(buffer, position, position))
                 span.last = position
                 if reads and name != instruction.name:
                     buffer.readers.append((position, instruction))
-    return list(found.values())
+    return list(spans.values())
 
 
 def _last_uses(computation: Computation) -> dict[str, int]:
-    """For each name the position of the last instruction that reads it; the result is read last."""
-    found: dict[str, int] = {}
+    """Return the last position that reads each name; the result is read at the end."""
+    last_uses: dict[str, int] = {}
     for position, instruction in enumerate(computation.instructions.values()):
         for operand in instruction.operands:
-            found[operand] = position
+            last_uses[operand] = position
         if instruction.is_root:
-            found[instruction.name] = len(computation.instructions)
-    return found
+            last_uses[instruction.name] = len(computation.instructions)
+    return last_uses
 
 
 def _finished(instruction: Instruction, started: Value) -> Value:
-    """The result of an asynchronous operation, which is among the values of its start."""
+    """Return the result of an asynchronous operation, which is among the values of its start."""
     if not isinstance(started, tuple):
         return started
     kind = instruction.opcode.rpartition("-")[0]
@@ -533,11 +535,11 @@ def _finished(instruction: Instruction, started: Value) -> Value:
 
 
 def _aliased(instruction: Instruction, value: Value, operands: list[Value]) -> Value:
-    """The value of an instruction that says which of its results lie where operands do."""
-    found = _ALIASES.search(instruction.attributes)
-    if found is None:
+    """Return the value of an instruction whose attributes place results in operands' memory."""
+    aliases = _ALIASES.search(instruction.attributes)
+    if aliases is None:
         return value
-    for out, operand, inside in _ALIAS.findall(found[1]):
+    for out, operand, inside in _ALIAS.findall(aliases[1]):
         path, index = _numbers(out), int(operand)
         if index >= len(operands):
             continue

@@ -1,4 +1,4 @@
-"""What a program takes of each device's memory, and the lines that own it."""
+"""The memory of an executable on each device, and the lines that own it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ from ricci_xla import Executable
 from ._buffers import Leaf
 from ._live_ranges import Buffer, EntryMemory
 
-# What the compiled program calls an array that the function refers to.
+# The name in the HLO module of an array that the function closes over.
 CLOSED_OVER = "a closed-over array"
-KEPT = "kept for the backward pass"
+RESIDUAL = "kept for the backward pass"
 
-# What passes on to an update, in a loop's body, what is computed there.
+# Opcodes through which a loop body's result reaches its dynamic-update-slice.
 _PASSING = frozenset(
     "all-reduce bitcast convert copy copy-done copy-start dynamic-slice get-tuple-element "
     "reduce-scatter reshape slice transpose".split()
@@ -23,16 +23,16 @@ _PASSING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The bytes that a program takes on each device; all but ``live`` are the compiler's.
+    """The bytes of an executable on each device; all but ``live`` are the compiler's.
 
     Attributes:
       arguments: the arguments.
       results: the results, of which ``donated`` lie in the memory of arguments.
       donated: the results that lie in the memory of donated arguments.
-      temporaries: what it computes on the way; the compiler reuses memory, and leaves gaps.
-      code: the program itself, if it is in the device's memory.
-      live: the results and temporaries that are in memory at the same time, at most, as found in
-        the text of the program. ``owners`` add up to this and the arguments. It is to be compared
+      temporaries: intermediate values; the compiler reuses memory, and leaves gaps.
+      code: the executable itself, if it is in the device's memory.
+      live: the results and temporaries that are in memory at the same time, at most, as estimated
+        from the HLO text. ``owners`` add up to this and the arguments. It is to be compared
         with ``results - donated + temporaries``, which has gaps, and is usually more.
     """
 
@@ -45,12 +45,12 @@ class Memory:
 
     @property
     def total(self) -> int:
-        """All that a device must have for the program to run."""
+        """The memory that a device must have to run the executable."""
         return self.arguments + self.results - self.donated + self.temporaries + self.code
 
 
 def memory_of(executable: Executable, live: int) -> Memory:
-    """The bytes that a compiled program takes on each device, with the estimate of ``live``."""
+    """Read the bytes of an executable on each device, with the estimate of ``live``."""
     stats = executable.memory_analysis()
     return Memory(
         stats.argument_size_in_bytes,
@@ -64,12 +64,12 @@ def memory_of(executable: Executable, live: int) -> Memory:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Arrays that are in memory at the peak, and are due to one line or one argument.
+    """Arrays that are in memory at the peak, due to one line or one argument.
 
     Attributes:
       kind: ``"argument"``, ``"result"`` or ``"temporary"``; of a ``MemoryPlan`` the reason as in
         ``LiveBuffer.why``.
-      bytes: what they take together on each device.
+      bytes: their size together on each device.
       count: their number.
       shape: the type of the largest, of which each device has this part.
       name: the argument's name, or the operation that computes them.
@@ -88,13 +88,13 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class LiveBuffer:
-    """An array that is in memory when a program holds most.
+    """An array that is in memory at an executable's peak.
 
     Attributes:
       why: why it is alive: it is an ``"argument"``, a ``"donated argument"``, whose memory a result
         takes, a ``"constant"`` that the function closes over, a ``"result"``, ``"kept for the
         backward pass"``, or a ``"temporary"``.
-      bytes: what it takes on each device.
+      bytes: its size on each device.
       dtype: XLA's name of its dtype.
       shape: its shape, of which each device has this part.
       operation: the operation that computes it, or the argument's name.
@@ -116,25 +116,25 @@ class LiveBuffer:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
     def of(self, argument: str) -> "LiveBuffer":
-        """The same as a part of an argument."""
+        """Return the buffer under the name of an argument."""
         return replace(self, operation=argument)
 
 
 def live_buffers(
-    found: EntryMemory, module: HloModule, sources: Attribution
+    memory: EntryMemory, module: HloModule, sources: Attribution
 ) -> tuple[LiveBuffer, ...]:
-    """The arrays that are in memory at the peak, each with the line or argument that owns it."""
+    """List the arrays in memory at the peak, each with the line or argument that owns it."""
     rows: list[LiveBuffer] = []
-    for buffer in found.arguments:
+    for buffer in memory.arguments:
         name = buffer.instruction.op_name or buffer.instruction.name
         why = "argument"
-        if buffer.instruction.index in found.donated:
+        if buffer.instruction.index in memory.donated:
             why = "donated argument"
         elif name == CLOSED_OVER:
             why = "constant"
         rows.append(_row(buffer.bytes, buffer.leaf, why, name, None, sources))
-    reasons = Reasons(found, module, sources)
-    for buffer, position, size in found.peak.buffers:
+    reasons = Reasons(memory, module, sources)
+    for buffer, position, size in memory.peak.buffers:
         origin = reasons.origin(buffer, position)
         line = module.line_of(origin) if origin is not None else None
         name = origin.op_name.rpartition("/")[2] if origin is not None else ""
@@ -152,21 +152,21 @@ def _row(
 
 
 class Reasons:
-    """Says which instruction computes an array, and why it is alive.
+    """Finds the instruction that computes an array, and the reason why it is alive.
 
     Args:
-      found: the arrays of the program.
-      module: the program.
+      memory: the arrays of the module.
+      module: the module.
       sources: finds the lines of its instructions.
     """
 
-    def __init__(self, found: EntryMemory, module: HloModule, sources: Attribution):
+    def __init__(self, memory: EntryMemory, module: HloModule, sources: Attribution):
         self.module, self.sources = module, sources
-        self._results = set(map(id, found.results))
+        self._results = set(map(id, memory.results))
         self._origins: dict[tuple[int, str], Instruction | None] = {}
 
     def origin(self, buffer: Buffer, position: int) -> Instruction | None:
-        """The instruction whose line owns what is in a buffer when an instruction has run."""
+        """Return the instruction whose line owns a buffer's contents after a position."""
         ends = id(buffer) in self._results
         instruction = buffer.instruction if ends else buffer.at(position)[0]
         key = (id(buffer), instruction.name)
@@ -175,28 +175,28 @@ class Reasons:
         return self._origins[key]
 
     def why(self, buffer: Buffer, position: int) -> str:
-        """Why what is in a buffer is alive when an instruction has run."""
+        """Return the reason why a buffer's contents are alive after a position."""
         instruction, _, end = buffer.at(position)
         if id(buffer) in self._results:
             return "result"
         if is_backward(self.origin(buffer, position) or instruction):
             return "temporary"
         later = (x for at, x in buffer.readers if at >= position and (end is None or at <= end))
-        return KEPT if any(map(is_backward, later)) else "temporary"
+        return RESIDUAL if any(map(is_backward, later)) else "temporary"
 
 
 def is_backward(instruction: Instruction) -> bool:
-    """Whether an instruction belongs to a backward pass, as its scopes say."""
+    """Whether an instruction belongs to a backward pass, by its name scopes."""
     return "transpose(" in instruction.op_name
 
 
 def owners_of(buffers: Sequence[LiveBuffer], exact: bool = False) -> tuple[Owner, ...]:
-    """The lines and arguments that a program's memory at its peak is due to, the largest first.
+    """Return the lines and arguments that own the memory at the peak, the largest first.
 
     Args:
-      buffers: what is alive then.
-      exact: whether the kind of an owner is the reason itself, or one of the three that a ``Plan``
-        tells apart.
+      buffers: the arrays that are live then.
+      exact: whether the kind of an owner is the reason itself, or one of the three kinds of a
+        ``Plan``.
     """
     groups: dict[tuple[str, str, str, int], list[LiveBuffer]] = {}
     for row in buffers:
@@ -229,19 +229,19 @@ _KINDS = {
 def _origin(
     buffer: Buffer, written: Instruction, module: HloModule, sources: Attribution
 ) -> Instruction | None:
-    """The instruction whose line owns an array that an instruction has written.
+    """Return the instruction whose line owns an array that an instruction has written.
 
-    For an array that a loop carries this is what the loop's body writes there, if it has a line.
+    For an array that a loop carries, prefer the one in the loop's body that writes it.
     """
     for computation, instruction in _writers(buffer, written):
-        for found in (
-            _written(computation, instruction, module),
+        for candidate in (
+            _update_source(computation, instruction, module),
             instruction,
             sources.origin(computation, instruction.name),
             sources.user(computation, instruction),
         ):
-            if found is not None and module.line_of(found) is not None:
-                return found
+            if candidate is not None and module.line_of(candidate) is not None:
+                return candidate
     return None
 
 
@@ -251,10 +251,10 @@ def _writers(buffer: Buffer, written: Instruction) -> Iterable[tuple[Computation
     yield buffer.computation, written
 
 
-def _written(
+def _update_source(
     computation: Computation, instruction: Instruction, module: HloModule
 ) -> Instruction | None:
-    """What computes the part that an update writes; ``None`` for what is no update."""
+    """Return the instruction that computes a dynamic-update-slice's update operand, or None."""
     inner = None
     update = instruction
     if instruction.opcode == "fusion":
@@ -267,13 +267,13 @@ def _written(
             update = inner.instructions[update.operands[0]]
     if update.opcode != "dynamic-update-slice":
         return None
-    here = computation if inner is None else inner
-    found = here.instructions[update.operands[1]]
-    while found.opcode in _PASSING and found.operands:
-        found = here.instructions[found.operands[0]]
-    if inner is None or found.opcode != "parameter":
-        return found
-    found = computation.instructions[instruction.operands[found.index]]
-    while found.opcode in _PASSING and found.operands:
-        found = computation.instructions[found.operands[0]]
-    return found
+    owner = computation if inner is None else inner
+    source = owner.instructions[update.operands[1]]
+    while source.opcode in _PASSING and source.operands:
+        source = owner.instructions[source.operands[0]]
+    if inner is None or source.opcode != "parameter":
+        return source
+    source = computation.instructions[instruction.operands[source.index]]
+    while source.opcode in _PASSING and source.operands:
+        source = computation.instructions[source.operands[0]]
+    return source

@@ -6,21 +6,21 @@ from html import escape
 from ricci_ir import shown_file
 from ricci_parallel.reports._collective import shown_bytes
 
-from ._memory import KEPT, Owner
-from ._memory_course import Course
+from ._memory import RESIDUAL, Owner
+from ._memory_timeline import MemoryTimeline
 
 _WIDTH = 900
 _LEFT, _RIGHT = 76, 24
 _CHART_TOP, _CHART_HEIGHT = 84, 240
 _ROW, _BARS, _SHOWN = 24, 250, 10
-_POINTS = 400  # columns of the chart; longer programs show the most in each
+_POINTS = 400  # columns of the chart; in longer modules a column has the peak of several
 # By reason: the colour, and its name in the legend. The colours differ for colour-blind readers.
 _COLOURS = {
     "argument": ("#8a94a6", "arguments"),
     "donated argument": ("#8a94a6", "arguments"),
     "constant": ("#8a94a6", "arguments"),
     "result": ("#2a9d8f", "results"),
-    KEPT: ("#e76f51", "kept for the backward pass"),
+    RESIDUAL: ("#e76f51", "kept for the backward pass"),
     "temporary": ("#4c78c8", "temporaries"),
 }
 _STYLE = (
@@ -31,13 +31,13 @@ _STYLE = (
 )
 
 
-def drawn(name: str, peak: int, course: Course, owners: Sequence[Owner]) -> str:
-    """A picture of what a program holds as it runs, and of what it holds at its peak.
+def memory_svg(name: str, peak: int, timeline: MemoryTimeline, owners: Sequence[Owner]) -> str:
+    """Draw the live bytes at each instruction, and the owners of the peak, as SVG.
 
     Args:
-      name: the program's name.
+      name: the executable's name.
       peak: the compiler's peak, in bytes.
-      course: what is alive at each instruction.
+      timeline: the live bytes at each instruction.
       owners: the lines and arguments that own the peak, the largest first.
     """
     shown = owners[:_SHOWN]
@@ -50,7 +50,7 @@ def drawn(name: str, peak: int, course: Course, owners: Sequence[Owner]) -> str:
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
         _text(_LEFT, 32, f"{name}: {shown_bytes(peak)} at its peak", "title"),
         *_legend(),
-        *_chart(course, peak),
+        *_chart(timeline, peak),
         _text(_LEFT, bars_top - 16, "alive at the peak", "title"),
         *_bars(bars_top, shown, owners[_SHOWN:]),
         "</svg>",
@@ -73,10 +73,10 @@ def _legend() -> list[str]:
     return parts
 
 
-def _chart(course: Course, peak: int) -> list[str]:
-    """Areas on each other: arguments, results, what is kept, temporaries."""
+def _chart(timeline: MemoryTimeline, peak: int) -> list[str]:
+    """Return stacked areas: arguments, results, residuals, temporaries."""
     bottom, width = _CHART_TOP + _CHART_HEIGHT, _WIDTH - _LEFT - _RIGHT
-    layers = _columns(course)
+    layers = _columns(timeline)
     count = len(layers[0])
     top = max(1, peak, *map(sum, zip(*layers, strict=True)))
     step = width / count
@@ -90,7 +90,7 @@ def _chart(course: Course, peak: int) -> list[str]:
         )
         parts.append(_text(_LEFT - 8, y + 4, shown_bytes(size), "dim", "end"))
     below = [0] * count
-    for sizes, why in zip(layers, ("argument", "result", KEPT, "temporary"), strict=True):
+    for sizes, why in zip(layers, ("argument", "result", RESIDUAL, "temporary"), strict=True):
         above = [a + b for a, b in zip(below, sizes, strict=True)]
         if any(sizes):
             outline = _edge(above, step, bottom, height)
@@ -103,7 +103,7 @@ def _chart(course: Course, peak: int) -> list[str]:
         f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#1f2937" '
         'stroke-dasharray="5 4"/>'
     )
-    words = f"{shown_bytes(peak)}, what the compiler takes"
+    words = f"{shown_bytes(peak)}, as the compiler assigns it"
     parts.append(_text(_WIDTH - _RIGHT, y - 5, words, "", "end"))
     parts.append(_text(_LEFT, bottom + 20, "first instruction", "dim"))
     parts.append(_text(_WIDTH - _RIGHT, bottom + 20, "last instruction", "dim", "end"))
@@ -111,34 +111,34 @@ def _chart(course: Course, peak: int) -> list[str]:
 
 
 def _edge(sizes: Sequence[int], step: float, bottom: float, height) -> list[tuple[float, float]]:
-    """The upper edge of an area: a step for each instruction."""
-    found = []
+    """Return the upper edge of an area: a step for each instruction."""
+    edge = []
     for i, size in enumerate(sizes):
         y = bottom - height(size)
-        found += [(_LEFT + i * step, y), (_LEFT + (i + 1) * step, y)]
-    return found
+        edge += [(_LEFT + i * step, y), (_LEFT + (i + 1) * step, y)]
+    return edge
 
 
-def _columns(course: Course) -> list[list[int]]:
-    """The layers of the chart; where there are many instructions, the one that holds most."""
-    totals = course.totals
+def _columns(timeline: MemoryTimeline) -> list[list[int]]:
+    """Return the layers of the chart; of many instructions in a column, the one at the peak."""
+    totals = timeline.totals
     count = min(len(totals), _POINTS)
     best = [
         max(range(i * len(totals) // count, (i + 1) * len(totals) // count), key=totals.__getitem__)
         for i in range(count)
     ]
-    layers = (course.results, course.kept, course.temporaries)
-    return [[course.arguments] * count, *([layer[i] for i in best] for layer in layers)]
+    layers = (timeline.results, timeline.residuals, timeline.temporaries)
+    return [[timeline.arguments] * count, *([layer[i] for i in best] for layer in layers)]
 
 
 def _ticks(top: int) -> list[int]:
-    """Round sizes from 0 to a height."""
+    """Return round sizes from 0 to a height."""
     unit = 10 ** max(0, len(str(top)) - 1)
     step = next(unit * m // 10 for m in (1, 2, 5, 10, 20, 50) if unit * m // 10 * 6 >= top)
     return list(range(0, top + 1, max(1, step)))
 
 
-def _bars(top: float, owners: Sequence[Owner], rest: Sequence[Owner]) -> list[str]:
+def _bars(top: float, owners: Sequence[Owner], hidden: Sequence[Owner]) -> list[str]:
     largest = max((owner.bytes for owner in owners), default=1)
     parts = []
     for i, owner in enumerate(owners):
@@ -151,11 +151,11 @@ def _bars(top: float, owners: Sequence[Owner], rest: Sequence[Owner]) -> list[st
             f'fill="{colour}"/>'
         )
         parts.append(_text(_LEFT + _BARS + 14, y + 13, _label(owner), "code"))
-    if rest:
+    if hidden:
         y = top + len(owners) * _ROW
-        size = shown_bytes(sum(owner.bytes for owner in rest))
+        size = shown_bytes(sum(owner.bytes for owner in hidden))
         parts.append(_text(_LEFT - 8, y + 13, size, "dim", "end"))
-        parts.append(_text(_LEFT, y + 13, f"in {len(rest)} more rows", "dim"))
+        parts.append(_text(_LEFT, y + 13, f"in {len(hidden)} more rows", "dim"))
     return parts
 
 

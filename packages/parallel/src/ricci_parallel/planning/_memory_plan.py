@@ -1,4 +1,4 @@
-"""A memory plan: what a program holds when it holds most, and the text of that."""
+"""A memory plan: the peak memory of an executable with its owners, as data, text and SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from pathlib import Path
 from ricci_ir import shown_file
 from ricci_parallel.reports._collective import shown_bytes
 
-from ._memory import KEPT, LiveBuffer, Memory, Owner, owners_of
-from ._memory_course import Course
-from ._memory_picture import drawn
+from ._memory import RESIDUAL, LiveBuffer, Memory, Owner, owners_of
+from ._memory_picture import memory_svg
+from ._memory_timeline import MemoryTimeline
 
-__all__ = ["MemoryPlan", "Place", "Remedy"]
+__all__ = ["MemoryPlan", "PeakLocation", "Remedy"]
 
 _SHOWN = 12
 _SHOWN_REMEDIES = 6
-# An argument's path from here on is its leaf's.
+# The characters after which an argument's path is its leaf's.
 _LEAF_MARKS = "[."
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the user's code a program holds most.
+class PeakLocation:
+    """The line of the user's code at an executable's peak memory.
 
     Attributes:
       operation: the operation that runs then; ``""`` if unknown.
@@ -38,15 +38,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A program that stores less for its backward pass, compiled to see what that changes.
+    """A variant that stores less for its backward pass, compiled to measure the change.
 
     Attributes:
       policy: the name of the policy in ``checkpoint_policies``.
-      around: what ``checkpoint`` is put around: ``"the differentiated function"`` or
+      around: the functions under ``checkpoint``: ``"the differentiated function"`` or
         ``"the bodies of scans"``.
       peak_bytes: the peak then; the compiler's figure.
-      bytes_saved: how much less that is; negative if it is more.
-      again: the operations that are added, as a share of the program's; estimated like
+      bytes_saved: the difference from the present peak; negative if it is larger.
+      again: the operations that are added, as a share of all; estimated like
         ``Plan.flops``.
     """
 
@@ -59,18 +59,18 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """What a program takes of each device's memory. ``str`` of it is a table.
+    """The memory of an executable on each device. ``str`` of it is a table.
 
     Attributes:
-      name: the program's name.
+      name: the executable's name.
       devices: the number of devices.
-      device_kind: what the runtime calls them.
+      device_kind: the runtime's name of them.
       memory: the compiler's figures.
-      buffers: the arrays that are alive at the peak, the largest first, as found in the text of the
-        compiled program; their sum is ``live_bytes``.
-      place: where the peak is.
-      remedies: what ``checkpoint`` would change, the best first.
-      course: what is alive at each instruction, which ``svg`` draws.
+      buffers: the arrays that are live at the peak, the largest first, as estimated from the text
+        of the executable; their sum is ``live_bytes``.
+      place: the line at the peak.
+      remedies: the changes that ``checkpoint`` would make, the best first.
+      course: the live bytes at each instruction, which ``svg`` draws.
 
     Example:
       >>> import ricci
@@ -86,13 +86,13 @@ class MemoryPlan:
     device_kind: str
     memory: Memory
     buffers: tuple[LiveBuffer, ...]
-    place: Place
+    place: PeakLocation
     remedies: tuple[Remedy, ...]
-    course: Course
+    course: MemoryTimeline
 
     @property
     def peak_bytes(self) -> int:
-        """The most memory that the program takes of each device, as the compiler assigns it."""
+        """The peak memory of the executable on each device, as the compiler assigns it."""
         return self.memory.total
 
     @property
@@ -107,31 +107,31 @@ class MemoryPlan:
 
     @property
     def live_bytes(self) -> int:
-        """The sum of the buffers that are alive at the peak: an estimate of ``peak_bytes``."""
+        """The sum of the buffers that are live at the peak: an estimate of ``peak_bytes``."""
         return self.memory.arguments + self.memory.live
 
     @property
     def kept_bytes(self) -> int:
-        """The bytes at the peak that are kept for the backward pass."""
-        return sum(row.bytes for row in self.buffers if row.why == KEPT)
+        """The bytes at the peak that are residuals of the backward pass."""
+        return sum(row.bytes for row in self.buffers if row.why == RESIDUAL)
 
     def __str__(self) -> str:
-        """A table: the peak, the lines that own it, and what would make it smaller."""
+        """Format a table: the peak, the lines that own it, and remedies."""
         return "\n".join([*self.head(_SHOWN), *_remedy_lines(self.remedies)])
 
     def head(self, rows: int) -> list[str]:
-        """The first lines of the table.
+        """Return the first lines of the table.
 
         Args:
-          rows: the number of rows of what is alive at the peak.
+          rows: the number of rows of buffers at the peak.
         """
         memory, place = self.memory, self.place
-        taken = f", of which {shown_bytes(memory.donated)} in donated arguments"
-        where = f" on each of {self.devices} x {self.device_kind}"
+        donated = f", of which {shown_bytes(memory.donated)} in donated arguments"
+        devices = f" on each of {self.devices} x {self.device_kind}"
         lines = [
-            f"{self.name}: {shown_bytes(self.peak_bytes)} at its peak{where}",
+            f"{self.name}: {shown_bytes(self.peak_bytes)} at its peak{devices}",
             f"  arguments {shown_bytes(memory.arguments)}, results {shown_bytes(memory.results)}"
-            f"{taken if memory.donated else ''}, temporaries {shown_bytes(memory.temporaries)}",
+            f"{donated if memory.donated else ''}, temporaries {shown_bytes(memory.temporaries)}",
         ]
         if place.line:
             direction = ", in the backward pass" if place.backward else ""
@@ -154,10 +154,10 @@ class MemoryPlan:
             )
             for owner in groups[:count]
         ]
-        rest = groups[count:]
-        if rest:
-            size = shown_bytes(sum(owner.bytes for owner in rest))
-            cells.append((size, f"in {len(rest)} more rows", *[""] * 4))
+        hidden = groups[count:]
+        if hidden:
+            size = shown_bytes(sum(owner.bytes for owner in hidden))
+            cells.append((size, f"in {len(hidden)} more rows", *[""] * 4))
         gaps = self.peak_bytes - self.live_bytes
         if gaps > 0:
             cells.append((shown_bytes(gaps), "gaps between them, constants", *[""] * 4))
@@ -167,12 +167,12 @@ class MemoryPlan:
         return aligned(cells)
 
     def owners(self) -> list[Owner]:
-        """The buffers by line and reason, and by argument with all its leaves, largest first."""
+        """Group the buffers by line and reason, or by argument, the largest first."""
         return list(owners_of([_by_argument(row) for row in self.buffers], exact=True))
 
     def svg(self) -> str:
-        """A picture, in SVG: what is alive as the program runs, and the lines that own the peak."""
-        return drawn(self.name, self.peak_bytes, self.course, self.owners())
+        """Draw the live bytes over a run, and the lines that own the peak, as SVG."""
+        return memory_svg(self.name, self.peak_bytes, self.course, self.owners())
 
     def save(self, path: str | Path) -> None:
         """Write the picture to a file, by convention with the ending ``.svg``."""
@@ -183,7 +183,7 @@ class MemoryPlan:
 
 
 def _by_argument(row: LiveBuffer) -> LiveBuffer:
-    """A leaf of an argument as the argument."""
+    """Return a leaf of an argument under the argument's name."""
     if row.line or not row.why.endswith("argument"):
         return row
     end = min((i for i in map(row.operation.find, _LEAF_MARKS) if i > 0), default=None)
@@ -211,7 +211,7 @@ def _change(bytes: int, of: int) -> str:
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of a table: the first column aligned to the right, the others to the left."""
+    """Format rows of a table: the first column aligned to the right, the others to the left."""
     if not cells:
         return []
     full = [row for row in cells if any(row[2:])] or cells

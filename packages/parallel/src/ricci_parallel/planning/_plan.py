@@ -1,4 +1,4 @@
-"""A plan: what a program takes of each device, and its text."""
+"""A plan: the memory, communication and time of an executable on each device, and its text."""
 
 import re
 from collections.abc import Hashable, Sequence
@@ -14,20 +14,20 @@ from ._memory import Memory, Owner
 __all__ = ["Plan", "StepTime", "Traffic"]
 
 _SHOWN_OWNERS = 12
-# The path from an argument to one of its leaves.
+# Matches the path from an argument to one of its leaves.
 _LEAF = re.compile(r"[\[.].*")
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What the collectives of one kind send over the same axes.
+    """Bytes that the collectives of one kind send over the same axes.
 
     Attributes:
       kind: the kind of collective, such as ``"all-gather"``.
       axes: the mesh axes that they go over; ``None`` for groups of devices that follow no axes.
       count: the number of collectives that run in a step.
-      bytes: what each device sends in a step, at least, all iterations of loops counted.
-      seconds: the estimated time; ``None`` for a chip whose bandwidth is not known.
+      bytes: the bytes that each device sends in a step, at least, all iterations of loops counted.
+      seconds: the estimated time; ``None`` for a chip whose bandwidth is unknown.
     """
 
     kind: str
@@ -39,12 +39,12 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """An estimate of how long a program runs, in seconds, by the published figures of the chip.
+    """An estimate of a run's duration, in seconds, by the published figures of the chip.
 
     Attributes:
       compute: the operations, at the chip's peak for ``bfloat16``.
-      memory: what is read and written, at the bandwidth of the chip's memory.
-      communication: what each device sends, at the bandwidth of its links.
+      memory: the bytes read and written, at the bandwidth of the chip's memory.
+      communication: the bytes that each device sends, at the bandwidth of its links.
 
     Example:
       >>> from ricci.parallel import StepTime
@@ -59,37 +59,37 @@ class StepTime:
 
     @property
     def overlapped(self) -> float:
-        """The time if the three go on at once: no program of this kind is faster."""
+        """The time if the three overlap: a lower bound."""
         return max(self.compute, self.memory, self.communication)
 
     @property
     def serial(self) -> float:
-        """The time if communication waits for computation, and this for communication."""
+        """The time if computation and communication do not overlap."""
         return max(self.compute, self.memory) + self.communication
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a program takes of each device. ``str`` of it is a report.
+    """The memory, communication and time of an executable on each device. ``str`` is a report.
 
     Attributes:
-      name: the program's name.
+      name: the executable's name.
       devices: the number of devices.
-      device_kind: what the runtime calls them.
+      device_kind: the runtime's name of them.
       chip: the published figures of the chip; ``None`` if it is not in the table.
       memory: the bytes on each device.
       owners: the lines and arguments that memory at its peak is due to, the largest first.
-      traffic: what the collectives send, by kind and mesh axes, the largest first.
+      traffic: the bytes that collectives send, by kind and mesh axes, the largest first.
       communication: each collective with its line.
       compiler_flops, compiler_bytes: the operations, and the bytes read and written, as the
         compiler counts them: the body of each loop once.
       flops: the operations with all iterations of loops: further ones are those of matrix products
-        and convolutions in the text of the program.
-      bytes: what instructions read from the main memory and write there, in all iterations, as
-        found in the text of the program. The compiler counts the memories on the chip as well.
+        and convolutions in the text of the executable.
+      bytes: the bytes that instructions read from the main memory and write there, in all
+        iterations, by the executable's text. The compiler counts the memories on the chip as well.
       compiler_seconds: the compiler's own estimate, each loop's body once; ``None`` if it has none.
       time: the estimated time; ``None`` for a chip that is not in the table.
-      unknown_loops: the number of loops whose length is not known before they run, of which one
+      unknown_loops: the number of loops whose length is unknown before they run, of which one
         iteration is counted.
 
     Example:
@@ -97,8 +97,8 @@ class Plan:
       >>> import ricci.numpy as jnp
       >>> from ricci.parallel import plan
       >>> x = ricci.ShapeDtypeStruct((64, 64), jnp.float32)
-      >>> found = plan(jnp.dot, x, x, topology="cpu:1")
-      >>> found.flops, found.memory.arguments
+      >>> costs = plan(jnp.dot, x, x, topology="cpu:1")
+      >>> costs.flops, costs.memory.arguments
       (524288.0, 32768)
     """
 
@@ -120,25 +120,25 @@ class Plan:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the program fits into a device's published memory; ``None`` if it is unknown."""
+        """Whether the executable fits into a device's published memory; ``None`` if unknown."""
         return None if self.chip is None else self.memory.total <= self.chip.memory
 
     def sent(self, *axes: Hashable) -> int:
-        """What each device sends in a step over exactly these axes; over all without any."""
+        """Sum the bytes that each device sends in a step over exactly these axes, or over all."""
         return sum(row.bytes for row in self.traffic if not axes or row.axes == axes)
 
     def __str__(self) -> str:
-        """A report: memory with its owners, communication, work and time."""
+        """Format a report: memory with its owners, communication, work and time."""
         return "\n".join([*_memory_lines(self), *_traffic_lines(self), *_time_lines(self)])
 
 
-def _memory_lines(found: Plan) -> list[str]:
-    memory, chip = found.memory, found.chip
+def _memory_lines(plan: Plan) -> list[str]:
+    memory, chip = plan.memory, plan.chip
     of = ""
     if chip is not None:
-        verdict = "fits" if found.fits else "does not fit"
+        verdict = "fits" if plan.fits else "does not fit"
         of = f" of {shown_bytes(round(chip.memory))}: {verdict}"
-    kind = found.device_kind if chip is None else chip.name
+    kind = plan.device_kind if chip is None else chip.name
     rows = [
         ("arguments", memory.arguments),
         ("results", memory.results - memory.donated),
@@ -147,12 +147,12 @@ def _memory_lines(found: Plan) -> list[str]:
     ]
     parts = ", ".join(f"{name} {shown_bytes(size)}" for name, size in rows)
     lines = [
-        f"{found.name} on {found.devices} x {kind}",
+        f"{plan.name} on {plan.devices} x {kind}",
         f"memory of each device (compiler): {shown_bytes(memory.total)}{of}",
         f"  {parts}",
         f"  at its peak (estimated: {shown_bytes(memory.live)} of results and temporaries):",
     ]
-    rows = _by_argument(found.owners)
+    rows = _by_argument(plan.owners)
     cells = [
         (
             shown_bytes(owner.bytes),
@@ -164,31 +164,31 @@ def _memory_lines(found: Plan) -> list[str]:
         for owner in rows[:_SHOWN_OWNERS]
     ]
     lines += _table(cells)
-    rest = rows[_SHOWN_OWNERS:]
-    if rest:
-        lines.append(f"    {shown_bytes(sum(o.bytes for o in rest))} in {len(rest)} more rows")
+    hidden = rows[_SHOWN_OWNERS:]
+    if hidden:
+        lines.append(f"    {shown_bytes(sum(o.bytes for o in hidden))} in {len(hidden)} more rows")
     return lines
 
 
 def _by_argument(owners: Sequence[Owner]) -> list[Owner]:
-    """The owners, with the leaves of each argument together."""
-    found: dict[object, Owner] = {}
+    """Merge the owners that are leaves of one argument."""
+    merged: dict[object, Owner] = {}
     for owner in owners:
         whole = _LEAF.sub("", owner.name)
         key = whole if owner.kind == "argument" else owner
-        first = found.get(key)
+        first = merged.get(key)
         if first is None:
-            found[key] = replace(owner, name=whole) if owner.kind == "argument" else owner
+            merged[key] = replace(owner, name=whole) if owner.kind == "argument" else owner
         else:
             size, count = first.bytes + owner.bytes, first.count + owner.count
-            found[key] = replace(first, bytes=size, count=count)
-    return sorted(found.values(), key=lambda owner: -owner.bytes)
+            merged[key] = replace(first, bytes=size, count=count)
+    return sorted(merged.values(), key=lambda owner: -owner.bytes)
 
 
-def _traffic_lines(found: Plan) -> list[str]:
-    if not found.traffic:
+def _traffic_lines(plan: Plan) -> list[str]:
+    if not plan.traffic:
         return ["no communication"]
-    lines = [f"each device sends in a step (estimated): {shown_bytes(found.sent())}"]
+    lines = [f"each device sends in a step (estimated): {shown_bytes(plan.sent())}"]
     cells = [
         (
             shown_bytes(row.bytes),
@@ -197,22 +197,22 @@ def _traffic_lines(found: Plan) -> list[str]:
             f"{row.count} times",
             "" if row.seconds is None else shown_seconds(row.seconds),
         )
-        for row in found.traffic
+        for row in plan.traffic
     ]
     return lines + _table(cells)
 
 
-def _time_lines(found: Plan) -> list[str]:
+def _time_lines(plan: Plan) -> list[str]:
     lines = [
-        f"work of each device: {found.flops:.3g} operations, {shown_bytes(round(found.bytes))} "
-        f"read and written (compiler, each loop once: {found.compiler_flops:.3g}, "
-        f"{shown_bytes(round(found.compiler_bytes))})"
+        f"work of each device: {plan.flops:.3g} operations, {shown_bytes(round(plan.bytes))} "
+        f"read and written (compiler, each loop once: {plan.compiler_flops:.3g}, "
+        f"{shown_bytes(round(plan.compiler_bytes))})"
     ]
-    if found.unknown_loops:
-        lines.append(f"  {found.unknown_loops} loops of unknown length are counted once")
-    time = found.time
+    if plan.unknown_loops:
+        lines.append(f"  {plan.unknown_loops} loops of unknown length are counted once")
+    time = plan.time
     if time is None:
-        return [*lines, f"no estimate of time: {found.device_kind!r} is not in the table of chips"]
+        return [*lines, f"no estimate of time: {plan.device_kind!r} is not in the table of chips"]
     return [
         *lines,
         f"time of a step (estimated, at published peaks): {shown_seconds(time.overlapped)} to "
@@ -233,7 +233,7 @@ def _table(cells: Sequence[Sequence[str]]) -> list[str]:
 
 
 def shown_seconds(seconds: float) -> str:
-    """A time in a unit that leaves at most four digits.
+    """Format a time in a unit that leaves at most four digits.
 
     Example:
       >>> from ricci_parallel.planning._plan import shown_seconds

@@ -1,4 +1,4 @@
-"""``plan``: what a program takes of each device, found by compiling it and running nothing."""
+"""``plan``: compile a function, without running it, to get its costs on each device."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -38,19 +38,19 @@ def plan(
     topology: TopologyDescription | str | None = None,
     **kwargs: object,
 ) -> Plan:
-    """Compile a function for devices that need not be here, and say what it takes of each.
+    """Compile a function for devices that may be absent, and return its costs on each.
 
     Args:
       f: a function of pytrees of arrays, jitted (with its shardings and donated arguments) or not.
       *args: its arguments: arrays, or descriptions ``ShapeDtypeStruct(shape, dtype, sharding=...)``
         with shardings over the devices, which may be those of a topology.
-      topology: the topology that the program is for, or its name. With a topology of one device,
-        arguments need no shardings; else it is checked that theirs are of its devices.
+      topology: the topology to compile for, or its name. With a topology of one device,
+        arguments need no shardings; else theirs must be of its devices.
       **kwargs: its keyword arguments.
 
     Returns:
       The plan. The sums of memory, and the work of a loop's first iteration, are the compiler's;
-      see ``Plan`` for what is estimated and how.
+      see ``Plan`` for the estimates.
 
     Raises:
       TypeError: if ``f`` cannot be called.
@@ -58,17 +58,17 @@ def plan(
       JaxRuntimeError: if the compiler cannot compile it, or finds that it takes too much memory.
 
     Example:
-      The memory and work of a program on 16 devices, which are not here:
+      The memory and work of a function on 16 devices, all absent:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
       >>> from ricci.experimental.topologies import get_topology_desc, make_mesh
       >>> from ricci.parallel import plan
       >>> mesh = make_mesh(get_topology_desc("cpu:16"), (16,), ("data",))
-      >>> divided = ricci.NamedSharding(mesh, ricci.P("data"))
-      >>> x = ricci.ShapeDtypeStruct((1600, 64), jnp.float32, sharding=divided)
-      >>> found = plan(lambda x: jnp.sum(x * x, axis=0), x)
-      >>> found.memory.arguments  # bytes of each device
+      >>> sharded = ricci.NamedSharding(mesh, ricci.P("data"))
+      >>> x = ricci.ShapeDtypeStruct((1600, 64), jnp.float32, sharding=sharded)
+      >>> costs = plan(lambda x: jnp.sum(x * x, axis=0), x)
+      >>> costs.memory.arguments  # bytes of each device
       25600
     """
     if not callable(f):
@@ -89,13 +89,13 @@ def plan(
 
 
 def _read(program: LocatedProgram, name: str) -> Plan:
-    """The plan of a compiled program."""
+    """Return the plan of an executable."""
     module, sources = read(program)
     report = Communication(sources.rows(), module.text)
     first = program.devices[0]
     chip = chip_of(first)
     on_chip = first.platform == "tpu"
-    found = entry_memory(module, on_chip)
+    memory = entry_memory(module, on_chip)
     cost = program.executable.cost_analysis()
     work = work_of(module, sources.trips, on_chip)
     flops = max(0.0, cost.get("flops", 0.0))
@@ -106,8 +106,8 @@ def _read(program: LocatedProgram, name: str) -> Plan:
         devices=len(program.devices),
         device_kind=first.device_kind,
         chip=chip,
-        memory=memory_of(program.executable, found.peak.bytes),
-        owners=owners_of(live_buffers(found, module, sources)),
+        memory=memory_of(program.executable, memory.peak.bytes),
+        owners=owners_of(live_buffers(memory, module, sources)),
         traffic=traffic,
         communication=report,
         compiler_flops=flops,
@@ -127,7 +127,7 @@ def _read(program: LocatedProgram, name: str) -> Plan:
 
 
 def _on_device(arguments: object, device: Device) -> Any:
-    """Descriptions of arguments on a device, for those that have no sharding."""
+    """Replace arguments without sharding by descriptions on a device."""
 
     def describe(leaf: object) -> Any:
         shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
@@ -160,7 +160,7 @@ def _check_devices(
     raise ValueError(
         f"plan: the arguments of {name} are on {len(devices)} devices, such as {devices[0]}, which "
         f"are not those of the topology, such as {topology.devices[0]}. Each topology that is "
-        f"described has devices of its own; use one object for both. {advice}"
+        f"described has its own devices; use one object for both. {advice}"
     )
 
 
@@ -169,8 +169,8 @@ def _failure(name: str, words: str) -> str:
     if "RESOURCE_EXHAUSTED" not in words and "memory" not in words.lower():
         return f"plan: {name} cannot be compiled for these devices: {head}"
     return (
-        f"plan: {name} takes more memory than a device has, as the compiler says: {head}\n"
-        "Divide it over more devices, divide more of its arrays, or store less for the backward "
+        f"plan: {name} takes more memory than a device has; the compiler reports: {head}\n"
+        "Shard it over more devices, shard more of its arrays, or store less for the backward "
         "pass (ricci.checkpoint). A plan for chips with more memory shows what it takes."
     )
 
@@ -178,11 +178,11 @@ def _failure(name: str, words: str) -> str:
 def _traffic(
     report: Communication, chip: Chip | None, meshes: Sequence[Mesh]
 ) -> tuple[Traffic, ...]:
-    """What the collectives send by kind and axes, and how long this takes at best."""
+    """Sum the bytes that collectives send, by kind and axes, with the least time that they take."""
     groups: dict[tuple[str, tuple[Hashable, ...] | None], list[Any]] = {}
     for row in report:
         groups.setdefault((row.kind, row.axes), []).append(row)
-    found = []
+    traffic = []
     for (kind, axes), rows in groups.items():
         sent = sum(row.bytes for row in rows)
         seconds = None
@@ -190,12 +190,12 @@ def _traffic(
             links = min(chip.links, 2 * _torus_axes(axes, meshes))
             seconds = sent / (chip.link_bandwidth * links)
         runs = {row.instruction: row.times or 1 for row in rows}
-        found.append(Traffic(kind, axes, sum(runs.values()), sent, seconds))
-    return tuple(sorted(found, key=lambda row: -row.bytes))
+        traffic.append(Traffic(kind, axes, sum(runs.values()), sent, seconds))
+    return tuple(sorted(traffic, key=lambda row: -row.bytes))
 
 
 def _torus_axes(axes: tuple[Hashable, ...] | None, meshes: Sequence[Mesh]) -> int:
-    """The number of axes of the machine that devices along some mesh axes differ in; at least 1."""
+    """Count the physical axes along which devices of some mesh axes differ; at least 1."""
     for mesh in meshes:
         if axes is None or not set(axes) <= set(mesh.axis_names):
             continue

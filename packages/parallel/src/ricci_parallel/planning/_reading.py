@@ -1,4 +1,4 @@
-"""Reading a compiled program: its text, and what finds the lines of its instructions."""
+"""Parsing of an executable: its HLO module, and the lines of its instructions."""
 
 from ricci_parallel.reports._attribution import Attribution
 from ricci_parallel.reports._device_groups import MeshAxes
@@ -8,7 +8,7 @@ from ricci_xla import LocatedProgram
 
 
 def read(program: LocatedProgram) -> tuple[HloModule, Attribution]:
-    """The text of a compiled program, and what finds the lines of its instructions."""
+    """Parse the HLO text of an executable; return the attribution of its instructions as well."""
     module = HloModule(program.text)
     lines = ProgramLines(program.jaxpr, program.arg_names, program.out_shardings)
     count = len(program.devices)

@@ -1,4 +1,4 @@
-"""What checkpoints would save and cost: a function is compiled anew with each."""
+"""Savings and costs of checkpoints: a function is compiled again with each."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -25,14 +25,14 @@ _POLICIES = ("nothing_saveable", "dots_saveable", "dots_with_no_batch_dims_savea
 
 
 class Costs(NamedTuple):
-    """The peak of a compiled program, and its operations with all iterations of loops."""
+    """The peak memory of an executable, and its operations with all iterations of loops."""
 
     peak: int
     flops: float
 
 
 class _Change(NamedTuple):
-    """A checkpoint: the name of its policy, where it is, and how functions are changed."""
+    """A checkpoint: the name of its policy, where it is, and the rewrite of functions."""
 
     policy: str
     around: str
@@ -40,7 +40,7 @@ class _Change(NamedTuple):
 
 
 def costs_of(program: LocatedProgram) -> Costs:
-    """The costs of a compiled program."""
+    """Return the costs of an executable."""
     module, sources = read(program)
     work = work_of(module, sources.trips, program.devices[0].platform == "tpu")
     once = program.executable.cost_analysis().get("flops", 0.0)
@@ -48,18 +48,18 @@ def costs_of(program: LocatedProgram) -> Costs:
 
 
 def remedies_of(trace: Callable[[], Traced], program: LocatedProgram) -> tuple[Remedy, ...]:
-    """What each checkpoint would change; nothing if the program differentiates nothing.
+    """Compile a function with each checkpoint; empty if it differentiates nothing.
 
     Args:
-      trace: traces the program.
-      program: the program as it is, compiled.
+      trace: traces the function.
+      program: the executable without checkpoints.
     """
     seen = Differentiated()
     _traced(trace, seen.look)
     if not seen.count:
         return ()
     now = costs_of(program)
-    found: dict[tuple[int, str], Remedy] = {}
+    remedies: dict[tuple[int, str], Remedy] = {}
     for change in _changes(seen):
         traced = _traced(trace, change.rewrite)
         if traced is None:
@@ -67,12 +67,12 @@ def remedies_of(trace: Callable[[], Traced], program: LocatedProgram) -> tuple[R
         costs = costs_of(compile_with_lines(traced))
         again = (costs.flops - now.flops) / max(now.flops, 1.0)
         remedy = Remedy(change.policy, change.around, costs.peak, now.peak - costs.peak, again)
-        found.setdefault((costs.peak, f"{again:.3f}"), remedy)  # the first of equal ones
-    return tuple(sorted(found.values(), key=lambda remedy: (remedy.peak_bytes, remedy.again)))
+        remedies.setdefault((costs.peak, f"{again:.3f}"), remedy)  # the first of equal ones
+    return tuple(sorted(remedies.values(), key=lambda remedy: (remedy.peak_bytes, remedy.again)))
 
 
 def _traced(trace: Callable[[], Traced], rewrite: Callable[[Any], Any]) -> Traced | None:
-    """The program with other functions differentiated; ``None`` if these cannot be.
+    """Trace with other functions differentiated; ``None`` if these cannot be.
 
     Such are functions with effects that must not happen twice, and those that leave traced values
     elsewhere than in their results.

@@ -1,8 +1,8 @@
-"""How much a compiled program computes and moves, with all iterations of its loops.
+"""Operations and memory traffic of an executable, with all iterations of its loops.
 
-XLA's own analysis counts the body of a loop once, and does not tell the memories of a chip apart.
-So the text of the program is counted here: the products of matrices and convolutions that further
-iterations add, and what instructions read from the main memory and write there.
+XLA's own analysis counts the body of a loop once, and does not distinguish the memories of a chip.
+So this counts from the HLO text: the matrix products and convolutions that further
+iterations add, and the bytes that instructions read from the main memory and write there.
 """
 
 import re
@@ -21,7 +21,7 @@ _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)")
 _CONTRACTED = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}")
 _GROUPS = re.compile(r"(?:feature|batch)_group_count=(\d+)")
 _UPDATE = "dynamic-update-slice"
-# What takes no time of its own: names of values, and starts and ends of what is counted once.
+# Opcodes without cost: names of values, and starts and ends of operations that are counted once.
 _FREE = frozenset(
     "parameter constant get-tuple-element tuple bitcast while conditional call opt-barrier "
     "optimization-barrier after-all partition-id replica-id domain iota".split()
@@ -30,12 +30,12 @@ _FREE = frozenset(
 
 @dataclass(slots=True)
 class Work:
-    """What a program does.
+    """The work of an executable.
 
     Attributes:
       extra_flops: floating-point operations of matrix products and convolutions in all iterations
         of loops but each loop's first.
-      bytes: what its instructions read from the main memory and write there, in all iterations.
+      bytes: the bytes that instructions read from the main memory and write there, all iterations.
       unknown_loops: the number of loops of unknown length, of which one iteration is counted.
     """
 
@@ -45,11 +45,11 @@ class Work:
 
 
 def work_of(module: HloModule, trips: Callable[[Instruction], int | None], on_chip: bool) -> Work:
-    """What a program does.
+    """Count the operations and bytes of an HLO module.
 
     Args:
-      module: the program.
-      trips: the number of iterations of a ``while``, if it is known.
+      module: the module.
+      trips: returns the number of iterations of a ``while``, or ``None`` if it is unknown.
       on_chip: whether the devices have memories on the chip besides the main one.
     """
     walk = _Walk(module, trips, on_chip)
@@ -58,7 +58,7 @@ def work_of(module: HloModule, trips: Callable[[Instruction], int | None], on_ch
 
 
 class _Walk:
-    """Visits what a program runs, and how often."""
+    """Visits the instructions of a module, with the number of times that each runs."""
 
     def __init__(
         self, module: HloModule, trips: Callable[[Instruction], int | None], on_chip: bool
@@ -106,7 +106,7 @@ class _Walk:
         return self._read(inner, read) + self._written(inner, result)
 
     def _read(self, inner: Computation, sizes: list[int]) -> int:
-        """What a fusion reads of its operands."""
+        """Return the bytes that a fusion reads of its operands."""
         total = 0
         for i, size in enumerate(sizes):
             parameter = inner.parameter(i)
@@ -117,14 +117,14 @@ class _Walk:
         return total
 
     def _read_of(self, inner: Computation, parameter: Instruction, size: int) -> int:
-        """What a fusion reads of an operand: all of it, or the slices that it takes."""
+        """Return the bytes that a fusion reads of an operand: all, or the slices that it takes."""
         total = 0
         for name, user in _readers(inner, parameter.name):
             opcode = user.opcode
             if opcode in ("dynamic-slice", "slice"):
                 total += _size(user)
             elif opcode == "tuple" or (opcode == _UPDATE and user.operands[0] == name):
-                continue  # it is passed on, or a part of it is written
+                continue  # it is forwarded, or a part of it is written
             elif opcode == "fusion" and (nested := self._fused(user)) is not None:
                 parts = [nested.parameter(i) for i, o in enumerate(user.operands) if o == name]
                 total += sum(self._read_of(nested, part, size) for part in parts if part)
@@ -133,19 +133,19 @@ class _Walk:
         return total
 
     def _written(self, inner: Computation, result: list[Leaf]) -> int:
-        """What a fusion writes: of arrays that it updates the parts, and none that it passes on."""
+        """Return the bytes that a fusion writes: only updated parts, no forwarded operands."""
         root = inner.root
         names = root.operands if root.opcode == "tuple" else (root.name,)
         if len(names) != len(result):
             return sum(map(self._main, result))
         total = 0
         for name, leaf in zip(names, result, strict=True):
-            found = inner.instructions[name]
-            while found.opcode == "bitcast":
-                found = inner.instructions[found.operands[0]]
-            if found.opcode == _UPDATE:
-                total += min(self._main(leaf), _size(inner.instructions[found.operands[1]]))
-            elif found.opcode != "parameter" and base_kind(found.opcode) not in SENT:
+            source = inner.instructions[name]
+            while source.opcode == "bitcast":
+                source = inner.instructions[source.operands[0]]
+            if source.opcode == _UPDATE:
+                total += min(self._main(leaf), _size(inner.instructions[source.operands[1]]))
+            elif source.opcode != "parameter" and base_kind(source.opcode) not in SENT:
                 total += self._main(leaf)
         return total
 
@@ -156,7 +156,7 @@ class _Walk:
         return sum(map(self._main, leaves(read_shape(shape))))
 
     def _main(self, leaf: Leaf) -> int:
-        """The size of an array if it is in the main memory."""
+        """Return the size of an array in the main memory, else 0."""
         return 0 if self.on_chip and leaf.space else leaf.bytes
 
 
@@ -165,16 +165,16 @@ def _size(instruction: Instruction) -> int:
 
 
 def _readers(computation: Computation, name: str) -> list[tuple[str, Instruction]]:
-    """The instructions that read an array, each with the name that it has there."""
-    found: list[tuple[str, Instruction]] = []
+    """Return the instructions that read an array, behind bitcasts, each with the name it reads."""
+    readers: list[tuple[str, Instruction]] = []
     for user in computation.users(name):
         bitcast = user.opcode == "bitcast"
-        found.extend(_readers(computation, user.name) if bitcast else [(name, user)])
-    return found
+        readers.extend(_readers(computation, user.name) if bitcast else [(name, user)])
+    return readers
 
 
 def flops_of(computation: Computation, instruction: Instruction) -> float:
-    """The floating-point operations of a matrix product or a convolution; 0 for all else.
+    """Count the floating-point operations of a matrix product or a convolution; else 0.
 
     A product and a sum are two operations. Of a convolution only the products are counted whose
     factors are in the arrays, as XLA does: TPUs compute batches of products as convolutions that
@@ -185,8 +185,8 @@ def flops_of(computation: Computation, instruction: Instruction) -> float:
     result = _array(instruction.shape)
     left, right = (_array(computation.instructions[o].shape) for o in instruction.operands[:2])
     if instruction.opcode == "dot":
-        found = _CONTRACTED.search(instruction.attributes)
-        dims = [int(n) for n in found[1].split(",") if n] if found else []
+        contracted = _CONTRACTED.search(instruction.attributes)
+        dims = [int(n) for n in contracted[1].split(",") if n] if contracted else []
         return 2 * prod(result.sizes) * prod(left.sizes[i] for i in dims)
     labels = _LABELS.search(instruction.attributes)
     if labels is None:
@@ -205,8 +205,8 @@ def flops_of(computation: Computation, instruction: Instruction) -> float:
     outer = result.sizes[labels[3].index("b")] * result.sizes[labels[3].index("f")]
     groups = _GROUPS.search(instruction.attributes)
     batch_grouped = groups is not None and "batch_group_count" in groups[0]
-    divided = int(groups[1]) if groups is not None and batch_grouped else 1
-    batch = left.sizes[labels[1].index("b")] // divided if batch_grouped else None
+    batch_groups = int(groups[1]) if groups is not None and batch_grouped else 1
+    batch = left.sizes[labels[1].index("b")] // batch_groups if batch_grouped else None
     if batch is not None:
         outer = batch * result.sizes[labels[3].index("f")]
     return 2.0 * outer * features * pairs
@@ -217,13 +217,13 @@ def _array(shape: str) -> Leaf:
 
 
 def _windows(instruction: Instruction) -> dict[str, list[str]]:
-    found = _WINDOW.search(instruction.attributes)
-    text = found[1] if found else ""
+    match = _WINDOW.search(instruction.attributes)
+    text = match[1] if match else ""
     return {key: value.split("x") for key, _, value in (p.partition("=") for p in text.split())}
 
 
 def _valid_pairs(size: int, kernel: int, out: int, window: dict[str, str]) -> int:
-    """How often an element of a dimension meets one of the kernel, and not padding."""
+    """Count the pairs of elements of a dimension and the kernel that meet, without padding."""
     stride = int(window.get("stride", 1))
     low = int(window.get("pad", "0_0").split("_")[0])
     spread = int(window.get("lhs_dilate", 1))
@@ -231,7 +231,7 @@ def _valid_pairs(size: int, kernel: int, out: int, window: dict[str, str]) -> in
     last = (size - 1) * spread
     count = 0
     for k in range(kernel):
-        # The positions o with 0 <= o * stride + k * gap - low <= last that hold an element.
+        # The positions o with 0 <= o * stride + k * gap - low <= last that have an element.
         offset = k * gap - low
         if spread == 1:
             first = max(0, -(offset // stride))

@@ -1,13 +1,13 @@
 """Several processes as one computation: joining, watching each other, exchanging values.
 
-`_initialize` makes this process one of a cluster: `_meeting` lets the processes find each other and
-keeps a connection from each to rank 0, then jaxlib's runtime connects and carries all data.
-`_watch` is a thread that tells rank 0 over that connection what this process does (`_signs`), and
-ends the process when rank 0 has found that another one failed (`_verdict`). `_fingerprint`
-compares the programs of all processes before they run.
+`_initialize` makes this process one of a cluster: by `_rendezvous` the processes find each other
+and keep a connection from each to rank 0, then jaxlib's runtime connects and carries all data.
+`_watch` is a thread that sends heartbeats of this process (`_heartbeat`) to rank 0, and ends the
+process when rank 0 has detected that another one failed (`_failure_detector`). `_fingerprint`
+compares the modules of all processes before they run.
 
 `_agreement` compares values between processes, `_gathering` exchanges those of the host, and
-`_preemption` says which processes go on.
+`_preemption` lists the processes that go on.
 
 Imported when it is first used: programs of one process need none of it.
 """

@@ -1,4 +1,4 @@
-"""Small values that processes tell each other, and whether what they have is the same.
+"""Exchange of small values between processes, and checks that all have the same.
 
 They go through the key-value store of jaxlib's coordination service: the first of the processes
 that take part collects the value of each, and stores all of them for the others to read.
@@ -27,16 +27,16 @@ from ._store import wait_for
 
 _PREVIEW = 60  # characters of a value in an error
 
-# How often each group of processes has exchanged values: the same number in each of them.
+# The number of exchanges of each group of processes, which is the same in each of them.
 _rounds: dict[tuple[int, ...], int] = {}
 
 
 def collect(value: str, ranks: Sequence[int] | None = None) -> list[str]:
-    """The values of some processes, in each of them.
+    """Exchange a value between some processes, and return the values of all.
 
     Args:
       value: this process's value.
-      ranks: the processes that take part, all of which must call this; by default all there are.
+      ranks: the processes that take part, all of which must call this; by default all.
 
     Returns:
       Their values, in the order of the ranks.
@@ -61,19 +61,19 @@ def collect(value: str, ranks: Sequence[int] | None = None) -> list[str]:
         if rank != first:
             client.key_value_set(f"{folder}/{number}/{rank}", value)
             return json.loads(wait_for(client.blocking_key_value_get, f"{folder}/{number}/all"))
-        found = [value]
+        values = [value]
         for other in group[1:]:
             key = f"{folder}/{number}/{other}"
-            found.append(wait_for(client.blocking_key_value_get, key))
+            values.append(wait_for(client.blocking_key_value_get, key))
             client.key_value_delete(key)
-        # All have come here, so that they have read what was stored in the round before.
+        # All are in this round, so that they have read the values of the round before.
         client.key_value_delete(f"{folder}/{number - 1}/all")
-        client.key_value_set(f"{folder}/{number}/all", json.dumps(found))
-    return found
+        client.key_value_set(f"{folder}/{number}/all", json.dumps(values))
+    return values
 
 
 def by_value(ranks: Sequence[int], values: Sequence[str]) -> str:
-    """Which ranks have which value, such as ``rank 0 has 1; ranks 1, 2 have 2``."""
+    """Group ranks by value as text, such as ``rank 0 has 1; ranks 1, 2 have 2``."""
     groups: dict[str, list[int]] = {}
     for rank, value in zip(ranks, values, strict=True):
         groups.setdefault(value, []).append(rank)
@@ -120,12 +120,12 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
 
     Args:
       in_tree: a pytree of arrays and scalars.
-      fail_message: what the error begins with.
+      fail_message: the beginning of the error.
 
     Raises:
       AssertionError: if a leaf, or the structure, is not the same. The error names the leaf and the
         ranks that differ.
-      TypeError: if a leaf is no array.
+      TypeError: if a leaf is not an array.
 
     Example:
       >>> from ricci.experimental.multihost_utils import assert_equal
@@ -149,10 +149,10 @@ def require_equal(
     """Raise ``AssertionError`` unless some processes have the same leaves.
 
     Args:
-      message: what the error begins with.
-      names: what each leaf is called.
+      message: the beginning of the error.
+      names: the name of each leaf.
       leaves: the leaves.
-      structure: what must be equal as well.
+      structure: a text that must be equal as well.
       ranks: the processes that take part; by default all.
     """
     digests = [_digest(x) for x in leaves]
@@ -160,17 +160,17 @@ def require_equal(
     if len(set(collect(whole.hexdigest(), ranks))) == 1:
         return
     group = range(process_count()) if ranks is None else sorted(ranks)
-    known = [json.loads(text) for text in collect(json.dumps([structure, *names]), ranks)]
-    if any(k != known[0] for k in known):
-        text = by_value(group, [k[0][:300] for k in known])
+    structures = [json.loads(text) for text in collect(json.dumps([structure, *names]), ranks)]
+    if any(k != structures[0] for k in structures):
+        text = by_value(group, [k[0][:300] for k in structures])
         raise AssertionError(f"{message}: the structure differs between processes: {text}")
     described = [f"{digest} {_preview(x)}" for digest, x in zip(digests, leaves, strict=True)]
-    found = [json.loads(text) for text in collect(json.dumps(described), ranks)]
+    previews = [json.loads(text) for text in collect(json.dumps(described), ranks)]
     lines = [
         f"  {name or 'the value'}: "
-        + by_value(group, [values[i].partition(" ")[2] for values in found])
+        + by_value(group, [values[i].partition(" ")[2] for values in previews])
         for i, name in enumerate(names)
-        if len({values[i] for values in found}) > 1
+        if len({values[i] for values in previews}) > 1
     ]
     more = [f"  and {len(lines) - 8} more leaves"] if len(lines) > 8 else []
     raise AssertionError(
@@ -179,10 +179,10 @@ def require_equal(
 
 
 def host_value(x: object) -> np.ndarray:
-    """A leaf as a NumPy array of the dtype that an array of it would have.
+    """Return a leaf as a NumPy array of the dtype that an array of it would have.
 
     Raises:
-      TypeError: if it is no array or number.
+      TypeError: if it is not an array or number.
     """
     get_aval(x)
     value = np.asarray(x)
@@ -190,10 +190,10 @@ def host_value(x: object) -> np.ndarray:
 
 
 def _digest(x: Any) -> str:
-    words = getattr(x, "physical", x)
-    if hasattr(words, "is_fully_addressable") and not can_be_read(words):
+    physical = getattr(x, "physical", x)
+    if hasattr(physical, "is_fully_addressable") and not can_be_read(physical):
         return f"{type_text(x)} over several processes"
-    value = host_value(words)
+    value = host_value(physical)
     if np.issubdtype(value.dtype, np.inexact) or value.dtype.kind == "V":
         value = value + np.zeros((), value.dtype)  # -0.0 becomes 0.0
     data = np.ascontiguousarray(value)
@@ -201,7 +201,7 @@ def _digest(x: Any) -> str:
 
 
 def type_text(x: object) -> str:
-    """The dtype and shape of a leaf, such as ``float32[2]``."""
+    """Return the dtype and shape of a leaf, such as ``float32[2]``."""
     aval: Any = get_aval(x)
     if not is_extended(aval.dtype):
         aval = ShapedArray(aval.shape, canonicalize_dtype(aval.dtype))

@@ -1,7 +1,7 @@
-"""What the environment says about the cluster that a process belongs to.
+"""Detection of the cluster that a process belongs to, from environment variables.
 
-`CLUSTERS` has a row for each kind of environment: which variables mark it, and a reader for each
-field of a `Membership`. `detect` fills in what the caller has not given. It asks, in this order:
+`CLUSTERS` has a row for each kind of environment: the variables that mark it, and a reader for each
+field of a `Membership`. `detect` fills in the fields that the caller left out, by, in this order:
 
 1. variables that name a field: ``RICCI_NUM_PROCESSES``, or ``JAX_NUM_PROCESSES``, and so on;
 2. the first row of `CLUSTERS` whose variables are set, or the row that the caller names.
@@ -29,7 +29,7 @@ _NEEDED = ("coordinator_address", "num_processes", "process_id")
 @final
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The place of a process in a cluster; ``None`` where that is not known.
+    """The place of a process in a cluster; ``None`` for unknown fields.
 
     Attributes:
       coordinator_address: ``HOST:PORT`` at which process 0 listens.
@@ -48,11 +48,11 @@ class Membership:
 @final
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A kind of environment, and how it is read.
+    """A kind of environment, and its readers.
 
     Attributes:
       title: its name in messages.
-      marks: the variables that are all set in such an environment and nowhere else; none, if it is
+      marks: the variables that are all set in such an environment only; empty, if it is
         read only when its name is given.
       advice: how to start processes so that the environment is complete.
       coordinator_address, num_processes, process_id, local_device_ids: the readers. A reader
@@ -69,21 +69,21 @@ class Cluster:
 
 
 def detect(
-    given: Membership, method: str | None = None, environment: Environment = os.environ
+    partial: Membership, method: str | None = None, environment: Environment = os.environ
 ) -> Membership:
-    """Fill in what the environment knows about this process's cluster.
+    """Fill in fields of this process's membership from the environment.
 
     Args:
-      given: what the caller said, which is kept.
-      method: which kind of environment to read, a key of `CLUSTERS`; ``"deactivate"`` for none; by
+      partial: the fields that the caller passed, which take precedence.
+      method: the kind of environment to read, a key of `CLUSTERS`; ``"deactivate"`` for none; by
         default the one whose variables are set.
       environment: the variables.
 
     Returns:
-      The membership. Fields are ``None`` if nobody knows them.
+      The membership. Unknown fields are ``None``.
 
     Raises:
-      ValueError: if a variable that the environment should have is missing or makes no sense.
+      ValueError: if a variable that the environment should have is missing or invalid.
 
     Example:
       >>> from ricci_parallel.processes._clusters import Membership, detect
@@ -99,7 +99,7 @@ def detect(
             f"cluster_detection_method={method!r} is not known; expected one of "
             f"{', '.join(map(repr, CLUSTERS))}, or 'deactivate'."
         )
-    named = _named(given, environment)
+    named = _named(partial, environment)
     if method == "deactivate" or all(_variable(field, environment) for field in _NEEDED):
         return named
     cluster = CLUSTERS[method] if method is not None else _present(environment)
@@ -113,15 +113,15 @@ def _present(environment: Environment) -> Cluster | None:
     return None
 
 
-def _fill(given: Membership, cluster: Cluster, environment: Environment) -> Membership:
-    """Read the fields that are not given from one kind of environment."""
-    found: dict[str, Any] = {}
-    complete = all(getattr(given, field) is not None for field in _NEEDED)
+def _fill(partial: Membership, cluster: Cluster, environment: Environment) -> Membership:
+    """Read the unset fields from one kind of environment."""
+    values: dict[str, Any] = {}
+    complete = all(getattr(partial, field) is not None for field in _NEEDED)
     for field in fields(Membership):
-        if getattr(given, field.name) is not None:
+        if getattr(partial, field.name) is not None:
             continue
         try:
-            found[field.name] = getattr(cluster, field.name)(environment)
+            values[field.name] = getattr(cluster, field.name)(environment)
         except (KeyError, ValueError) as error:
             if complete:
                 continue  # the caller started the processes, perhaps inside of a job
@@ -131,18 +131,18 @@ def _fill(given: Membership, cluster: Cluster, environment: Environment) -> Memb
                 f"{cluster.title}: {problem}.\n{cluster.advice}, or pass {field.name} to "
                 "initialize (cluster_detection_method='deactivate' reads no environment)."
             ) from None
-    return replace(given, **found)
+    return replace(partial, **values)
 
 
 # Reading variables
 
 
 def _number(environment: Environment, *names: str) -> int:
-    """The whole number in the first of these variables that is set."""
+    """Parse the whole number in the first of these variables that is set."""
     name = next((name for name in names if environment.get(name)), names[0])
     text = environment[name]
     if not re.fullmatch(r"\s*\d+\s*", text):
-        raise ValueError(f"{name} is {text!r}, which is no whole number")
+        raise ValueError(f"{name} is {text!r}; expected a whole number")
     return int(text)
 
 
@@ -158,10 +158,9 @@ def _reads_number(*names: str) -> Callable[[Environment], int]:
 
 
 def _own_gpu(environment: Environment, *names: str) -> tuple[int, ...] | None:
-    """Each process uses one GPU of its machine, the one with its number there.
+    """Return the GPU of this process: the one with its number on the machine.
 
-    A scheduler that gives GPUs to processes shows each only its own, which are then used as they
-    are.
+    A scheduler that gives GPUs to processes shows each only its own; these are used unchanged.
     """
     rank = _number(environment, *names)
     visible = environment.get("CUDA_VISIBLE_DEVICES")
@@ -174,7 +173,7 @@ def _reads_own_gpu(*names: str) -> Callable[[Environment], tuple[int, ...] | Non
 
 
 def _module(name: str) -> ModuleType:
-    """A module that few programs need."""
+    """Import a module that few programs need."""
     return importlib.import_module(name)
 
 
@@ -183,7 +182,7 @@ def _port(number: int) -> int:
 
 
 def _host(text: str) -> str:
-    """The host of an address whose port, if there is one, does not matter."""
+    """Return the host of an address, without the port if there is one."""
     bracketed = re.fullmatch(r"(\[[^\]]*\])(:\d+)?", text)
     if bracketed:
         return bracketed[1]
@@ -203,32 +202,32 @@ _NAMED: dict[str, Callable[[Environment, str], Any]] = {
 
 
 def _variable(field: str, environment: Environment) -> str | None:
-    """The name of the variable that is set for a field."""
+    """Return the name of the variable that is set for a field."""
     names = (f"{prefix}_{field.upper()}" for prefix in ("RICCI", "JAX"))
     return next((name for name in names if environment.get(name)), None)
 
 
-def _named(given: Membership, environment: Environment) -> Membership:
+def _named(partial: Membership, environment: Environment) -> Membership:
     """Fill in the fields for which a variable ``RICCI_…`` or ``JAX_…`` is set."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field, read in _NAMED.items():
         name = _variable(field, environment)
-        if name is None or getattr(given, field) is not None:
+        if name is None or getattr(partial, field) is not None:
             continue
         try:
-            found[field] = read(environment, name)
+            values[field] = read(environment, name)
         except ValueError as error:
             raise ValueError(
                 f"distributed.initialize: {field} cannot be read: the environment variable {error}."
             ) from None
-    return replace(given, **found)
+    return replace(partial, **values)
 
 
 # Open MPI
 
 
 def _ompi_coordinator(environment: Environment) -> str:
-    """The machine of ``mpirun``, whose address each process has up to Open MPI 4.
+    """Return the machine of ``mpirun``, whose address each process has up to Open MPI 4.
 
     From version 5 on, processes know only the daemon of their own machine.
     """
@@ -249,11 +248,11 @@ def _ompi_coordinator(environment: Environment) -> str:
 
 def _prrte_coordinator(environment: Environment) -> str:
     count = _number(environment, "OMPI_COMM_WORLD_SIZE")
-    here = _number(environment, "OMPI_COMM_WORLD_LOCAL_SIZE")
-    if count != here:
+    local_count = _number(environment, "OMPI_COMM_WORLD_LOCAL_SIZE")
+    if count != local_count:
         raise ValueError(
             f"OMPI_MCA_orte_hnp_uri is not set, which Open MPI 5 and newer do not do, and only "
-            f"{here} of the {count} processes run on this machine"
+            f"{local_count} of the {count} processes run on this machine"
         )
     job = environment["PMIX_NAMESPACE"].partition("@")[0]
     return f"127.0.0.1:{_port(zlib.crc32(job.encode()))}"
@@ -263,7 +262,7 @@ def _prrte_coordinator(environment: Environment) -> str:
 
 
 def first_node(nodes: str) -> str:
-    """The first machine of a list of Slurm's, such as ``node[01-03,7],other``.
+    """Return the first machine of a list of Slurm's, such as ``node[01-03,7],other``.
 
     Example:
       >>> from ricci_parallel.processes._clusters import first_node
@@ -298,7 +297,7 @@ def _workers(environment: Environment) -> list[str]:
 
 
 def _tpu_coordinator(environment: Environment) -> str:
-    """The first machine of the first slice."""
+    """Return the first machine of the first slice."""
     first = environment.get("MEGASCALE_COORDINATOR_ADDRESS") or _workers(environment)[0]
     return f"{_host(first)}:{_TPU_PORT}"
 
@@ -309,14 +308,14 @@ def _slices(environment: Environment) -> int:
 
 
 def _over_slices(workers: Callable[[Environment], int]) -> Callable[[Environment], int]:
-    """The number of processes in all slices, from that in one."""
+    """Return a reader of the number of processes in all slices, given one for a slice."""
     return lambda environment: _slices(environment) * workers(environment)
 
 
 def _in_slices(
     worker: Callable[[Environment], int], workers: Callable[[Environment], int]
 ) -> Callable[[Environment], int]:
-    """The number of this process among those of all slices, from that in its own."""
+    """Return a reader of this process's number among those of all slices."""
 
     def process_id(environment: Environment) -> int:
         if _slices(environment) == 1:
@@ -332,14 +331,14 @@ def _gke_workers(environment: Environment) -> int:
 
 
 def _metadata(environment: Environment, key: str) -> str:
-    """An attribute of this machine, from the metadata server of Google Compute Engine."""
+    """Read an attribute of this machine from the metadata server of Google Compute Engine."""
     server = environment.get("GCE_METADATA_HOST") or "metadata.google.internal"
     url = f"http://{server}/computeMetadata/v1/instance/attributes/{key}"
     requests = _module("urllib.request")
     request = requests.Request(url, headers={"Metadata-Flavor": "Google"})
     try:
-        with requests.urlopen(request, timeout=_METADATA_SECONDS) as answer:
-            return answer.read().decode()
+        with requests.urlopen(request, timeout=_METADATA_SECONDS) as response:
+            return response.read().decode()
     except OSError as error:
         raise ValueError(
             f"no answer from the metadata server at {url} within {_METADATA_SECONDS:g} s ({error})"
@@ -347,7 +346,7 @@ def _metadata(environment: Environment, key: str) -> str:
 
 
 def _gce_endpoints(environment: Environment) -> list[str]:
-    """The addresses of the machines: each of the entries is ``uid:name:address``."""
+    """Return the addresses of the machines: each of the entries is ``uid:name:address``."""
     text = _metadata(environment, "worker-network-endpoints")
     entries = [entry.split(":", 2) for entry in text.strip().split(",")]
     if any(len(entry) < 3 for entry in entries):
@@ -373,7 +372,7 @@ def _gce_worker(environment: Environment) -> int:
 
 
 def _kubernetes_coordinator(environment: Environment) -> str:
-    """The pod with index 0 of this pod's indexed Job.
+    """Return the pod with index 0 of this pod's indexed Job.
 
     Pods of a Job are called ``JOB-INDEX``. They find each other by that name only in the domain of
     a headless service, as JobSet makes it.
@@ -395,7 +394,7 @@ def _kubernetes_coordinator(environment: Environment) -> str:
 
 
 def _domain(pod: str) -> str:
-    """The domain of a host, as its machine knows it; empty if there is none."""
+    """Return the domain of a host; empty if there is none."""
     full = _module("socket").getfqdn(pod)
     return full.removeprefix(f"{pod}.") if full.startswith(f"{pod}.") else ""
 
@@ -418,7 +417,7 @@ def _communicator() -> Any:
 
 
 def _mpi_coordinator(environment: Environment) -> str:
-    """The machine of rank 0, at a port that is free there. All processes call this together."""
+    """Return the machine of rank 0, at a free port there. All processes call this together."""
     world = _communicator()
     address = None
     if world.Get_rank() == 0:
@@ -437,7 +436,7 @@ def _mpi_gpu(environment: Environment) -> tuple[int, ...] | None:
 
 
 def _torchrun_coordinator(environment: Environment) -> str:
-    """The machine at ``MASTER_ADDR``; its ``MASTER_PORT`` is taken by torchrun's own store."""
+    """Return the machine at ``MASTER_ADDR``; its ``MASTER_PORT`` belongs to torchrun's store."""
     host = _host(environment["MASTER_ADDR"])
     return f"{host}:{_port(_number(environment, 'MASTER_PORT'))}"
 

@@ -1,11 +1,11 @@
-"""Compares the programs of all processes before they run.
+"""Compare the StableHLO modules of all processes before they run.
 
-The processes that share a program count the programs that they share. The first of them stores
-under the number what its program is, the others compare their own with it, and stop with an error
-if they differ. Then all wait for each other: whoever comes to a program that the others do not run
-stays here, rather than exchange values with another program of theirs. This costs two requests to
-the coordinator when a program first runs, and nothing afterwards. A program that a process compiles
-anew, since it was dropped from a cache, is known by its digest and not counted again.
+The processes that share a module count the modules that they share. The first of them stores
+a fingerprint of its module under the number, the others compare their own with it, and raise an
+error if they differ. Then all wait for each other: a process at a module that the others do not run
+waits here, rather than exchange values with another module of theirs. This costs two requests to
+the coordinator when a module first runs, and nothing afterwards. A module that a process compiles
+again, since it was dropped from a cache, is recognized by its digest and not counted again.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, final
 
 from ricci_xla import SharedProgram
 
-from ._signs import Observer, main_thread_line
+from ._heartbeat import Observer, main_thread_line
 from ._store import wait_for
 
-# How much of a program is stored, for finding the first difference; the digest is of all of it.
+# The stored part of a module's text, for locating the first difference; the digest is of all of it.
 _STORED = 1 << 15
 # The watch ends the process when the others do not come.
 _FOREVER_MS = 365 * 24 * 3600 * 1000
-# Where an operation comes from, which is said at its end; and what such names stand for.
+# Locations, at the end of an operation; and their definitions.
 _LOCATION = re.compile(r"\s*loc\(#loc\d*\)|^#loc.*$")
 
 
@@ -32,7 +32,7 @@ class ProgramMismatch(RuntimeError):
 
 
 class _Fingerprint(NamedTuple):
-    """What is stored of a program.
+    """The stored description of a module.
 
     Attributes:
       rank: the process that stored it.
@@ -58,11 +58,11 @@ class _Fingerprint(NamedTuple):
 
 @final
 class ProgramCheck:
-    """Compares programs through the coordinator's key-value store.
+    """Compares modules through the coordinator's key-value store.
 
     Args:
       client: jaxlib's client of the coordination service.
-      observer: tells the others what this process does.
+      observer: reports this process's state to the others.
     """
 
     def __init__(self, client: Any, observer: Observer):
@@ -72,17 +72,17 @@ class ProgramCheck:
         self._known: dict[tuple[int, ...], set[str]] = {}
 
     def __call__(self, program: SharedProgram) -> None:
-        """Compare a program with that of the other processes, and wait until all have done so.
+        """Compare a module with that of the other processes, and wait until all have done so.
 
         Raises:
-          ProgramMismatch: if theirs is another one.
+          ProgramMismatch: if the modules differ.
         """
         digest = hashlib.blake2b(program.text.encode(), digest_size=16).hexdigest()
-        known = self._known.setdefault(program.processes, set())
-        if digest in known:
+        digests = self._known.setdefault(program.processes, set())
+        if digest in digests:
             return
-        number = len(known)
-        known.add(digest)
+        number = len(digests)
+        digests.add(digest)
         mine = _Fingerprint(
             self.rank, program.name, main_thread_line(), digest, program.text[:_STORED]
         )
@@ -100,7 +100,7 @@ class ProgramCheck:
 
 
 def _group(processes: tuple[int, ...]) -> str:
-    """A short name of a set of processes."""
+    """Return a short name of a set of processes."""
     return hashlib.blake2b(json.dumps(processes).encode(), digest_size=8).hexdigest()
 
 
@@ -131,13 +131,13 @@ def _explained(
 
 
 def _operations(text: str) -> list[str]:
-    """The lines of a module without locations, and without its name, which is the function's."""
+    """Return the lines of a module without locations and without its name, the function's."""
     lines = (_LOCATION.sub("", line).strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("module @")]
 
 
 def _around(a: str, b: str, width: int = 100) -> tuple[str, str]:
-    """Two lines, each cut to the part around their first difference."""
+    """Return two lines, each cut to the part around their first difference."""
     at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0)
     start = max(0, at - width // 2)
     cut = lambda s: (

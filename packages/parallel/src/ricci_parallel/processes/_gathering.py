@@ -1,7 +1,7 @@
-"""Host values of all processes in all processes: gathering and broadcasting.
+"""Exchange of host values between all processes: gathering and broadcasting.
 
-XLA's collectives carry the data, over one device of each process. The leaves of a pytree travel
-together, as bits, so that there is one program for each size, whatever the dtypes.
+XLA's collectives carry the data, over one device of each process. The leaves of a pytree are sent
+together, as bits, so that there is one executable for each size, whatever the dtypes.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
         is_source = process_index() == 0
     leaves, tree = tree_flatten(in_tree)
     words = list(map(_bits_of, leaves))
-    _check_alike("broadcast_one_to_all", leaves, is_source)
+    _check_same_types("broadcast_one_to_all", leaves, is_source)
     if not leaves:
         return in_tree
     sent = _packed(words if is_source else list(map(np.zeros_like, words)))
@@ -71,7 +71,7 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
 
     Args:
       in_tree: a pytree of arrays and numbers, of the same types in every process. An array over
-        several processes is gathered as it is, so that all have the whole.
+        several processes is gathered unchanged, so that all have the whole.
       tiled: whether arrays are concatenated along their first axis instead of stacked along a new
         one. Scalars are always stacked. It must be true for arrays over several processes.
 
@@ -100,33 +100,33 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
             "axis of processes. Pass tiled=True."
         )
     words = [_bits_of(x) for x, is_shared in zip(leaves, shared, strict=True) if not is_shared]
-    _check_alike("process_allgather", leaves, False)
+    _check_same_types("process_allgather", leaves, False)
     rows: list[list[np.ndarray]] = []
     if words:
         gathered = np.asarray(device_put(_by_process(_packed(words)), _replicated(_one_of_each())))
         rows = [_parted(row, words) for row in gathered]
-    found: list[Any] = []
-    own = iter(range(len(words)))
+    results: list[Any] = []
+    indices = iter(range(len(words)))
     for leaf, is_shared in zip(leaves, shared, strict=True):
         if is_shared:
-            found.append(_whole(leaf))
+            results.append(_whole(leaf))
             continue
-        i = next(own)
+        i = next(indices)
         join = np.concatenate if tiled and np.ndim(leaf) else np.stack
-        found.append(_like(leaf, join([row[i] for row in rows])))
-    return tree.unflatten(found)
+        results.append(_like(leaf, join([row[i] for row in rows])))
+    return tree.unflatten(results)
 
 
-def _check_alike(user: str, leaves: Sequence[Any], is_source: bool) -> None:
+def _check_same_types(user: str, leaves: Sequence[Any], is_source: bool) -> None:
     """Raise ``ValueError`` if the types of leaves differ between processes, or the source is not
     one process."""
     types = ", ".join(map(type_text, leaves)) or "no leaves"
-    told = [text.partition(" ") for text in collect(f"{int(is_source)} {types}")]
-    found = [types for _, _, types in told]
-    if len(set(found)) > 1:
-        text = by_value(range(len(found)), [types[:200] for types in found])
+    replies = [text.partition(" ") for text in collect(f"{int(is_source)} {types}")]
+    all_types = [types for _, _, types in replies]
+    if len(set(all_types)) > 1:
+        text = by_value(range(len(all_types)), [types[:200] for types in all_types])
         raise ValueError(f"{user}: the types of the values differ between processes: {text}.")
-    sources = [rank for rank, (flag, _, _) in enumerate(told) if flag == "1"]
+    sources = [rank for rank, (flag, _, _) in enumerate(replies) if flag == "1"]
     if user == "broadcast_one_to_all" and len(sources) != 1:
         raise ValueError(
             f"{user}: is_source must be true in one process, and is in "
@@ -140,7 +140,7 @@ def _is_shared(x: object) -> bool:
 
 
 def _whole(x: Any) -> Any:
-    """An array over several processes, with all values in this one."""
+    """Return an array over several processes with all of its values in this one."""
     words = getattr(x, "physical", x)
     if not can_be_read(words):
         words = device_put(words, _replicated(words.sharding._device_assignment))
@@ -148,18 +148,18 @@ def _whole(x: Any) -> Any:
 
 
 def _bits_of(x: object) -> np.ndarray:
-    """The values of a leaf, on the host; of random keys the words."""
+    """Return the values of a leaf, on the host; of random keys the words."""
     return host_value(getattr(x, "physical", x))
 
 
 def _like(x: object, values: np.ndarray) -> Any:
-    """Values as what the leaf was: keys, or an array of NumPy."""
+    """Return values in the form of a leaf: as keys, or as a NumPy array."""
     dtype: Any = getattr(x, "dtype", None)
     return dtype.from_physical(device_put(values)) if is_extended(dtype) else values
 
 
 def _packed(values: Sequence[np.ndarray]) -> np.ndarray:
-    """The bits of some arrays, one behind the other, in words of 32 bits."""
+    """Concatenate the bits of some arrays, in words of 32 bits."""
     data = b"".join(np.ascontiguousarray(x).tobytes() for x in values)
     return np.frombuffer(data + b"\0" * (-len(data) % 4), np.uint32)
 
@@ -167,16 +167,16 @@ def _packed(values: Sequence[np.ndarray]) -> np.ndarray:
 def _parted(words: np.ndarray, like: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The inverse of ``_packed``, for arrays of known types."""
     data = words.tobytes()
-    found, at = [], 0
+    arrays, at = [], 0
     for x in like:
         part = np.frombuffer(data[at : at + x.nbytes], x.dtype).reshape(x.shape)
-        found.append(part.copy())
+        arrays.append(part.copy())
         at += x.nbytes
-    return found
+    return arrays
 
 
 def _one_of_each() -> tuple[Device, ...]:
-    """A device of each process, in the order of the processes."""
+    """Return a device of each process, in the order of the processes."""
     first: dict[int, Device] = {}
     for device in devices():
         first.setdefault(device.process_index, device)
@@ -188,7 +188,7 @@ def _replicated(over: Sequence[Device]) -> NamedSharding:
 
 
 def _by_process(words: np.ndarray) -> Array:
-    """An array with a row for each process, of which this one has its own."""
+    """Return an array with a row for each process, of which this one passes its own."""
     over = _one_of_each()
     mesh = Mesh(np.array(over, dtype=object), (_AXIS,))
     mine = next(device for device in over if device.process_index == process_index())
@@ -199,5 +199,5 @@ def _by_process(words: np.ndarray) -> Array:
 
 @cache
 def _sum() -> Callable[[Any], Any]:
-    """The sum of the rows, of which all but one are zero, in every process."""
+    """Return a function that sums the rows, of which all but one are zero, in every process."""
     return jit(lambda x: reduce_sum(x, (0,)), out_shardings=_replicated(_one_of_each()))

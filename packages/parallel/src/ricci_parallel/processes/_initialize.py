@@ -1,4 +1,4 @@
-"""Making this process one of a cluster: ``distributed.initialize``."""
+"""``distributed.initialize``: make this process one of a cluster."""
 
 import atexit
 import os
@@ -19,14 +19,14 @@ from ricci_xla import (
 )
 
 from ._clusters import Membership, detect
+from ._failure_detector import Limits
 from ._fingerprint import ProgramCheck
-from ._meeting import Connection, Member, gather, join, split_address, this_member, welcome
-from ._verdict import Limits
+from ._rendezvous import Connection, Member, gather, join, split_address, this_member, welcome
 from ._watch import AbortGuard, MainThread, Watch
 
 _STALL_VARIABLE = "RICCI_STALL_TIMEOUT"
 _STALL = 600.0
-# The runtime's own time limits come later than those of the watch, which can say more.
+# The runtime's own time limits come later than those of the watch, whose messages are better.
 _MARGIN = 60
 
 
@@ -52,8 +52,8 @@ def initialize(
 ) -> None:
     """Make this process one of several that compute together.
 
-    Call it at the start of the program, in every process, before devices are used. What is not
-    given is found from the environment of Slurm, Open MPI, Kubernetes, TPU pods, or of
+    Call it at the start of the program, in every process, before devices are used. Missing
+    arguments are read from the environment of Slurm, Open MPI, Kubernetes, TPU pods, or of
     ``python -m ricci.distributed.run``.
 
     Args:
@@ -62,10 +62,10 @@ def initialize(
       process_id: the number of this process, its rank, from 0.
       local_device_ids: the numbers of the devices of this machine that this process uses (CUDA);
         by default all.
-      cluster_detection_method: which kind of environment to read: ``"slurm"``, ``"ompi"``, …;
+      cluster_detection_method: the kind of environment to read: ``"slurm"``, ``"ompi"``, …;
         ``"deactivate"`` for none. By default each is tried.
       initialization_timeout: how long to wait for all processes, in seconds.
-      heartbeat_timeout_seconds: after how many seconds without a sign of life a process counts as
+      heartbeat_timeout_seconds: after how many seconds without a heartbeat a process counts as
         failed.
       shutdown_timeout_seconds: how long a process that has ended waits for the others, in seconds.
       coordinator_bind_address: where rank 0 listens, if not at the port of the coordinator's
@@ -73,7 +73,7 @@ def initialize(
       slice_index, partition_index: the slice that this process is in, for several slices.
       mtls_cert_file, mtls_key_file, mtls_ca_file: PEM files for encrypted connections to the
         coordination service.
-      mtls_peer_uri_prefix: what the certificates of the other processes must name.
+      mtls_peer_uri_prefix: the URI prefix that the certificates of the other processes must have.
       verify_secure_credentials: whether connections must be encrypted.
       stall_timeout_seconds: after how many seconds all processes end, when some wait for one that
         takes part in nothing; infinity for never. The default is the environment variable
@@ -81,7 +81,7 @@ def initialize(
 
     Raises:
       NotImplementedError: for ``slice_index`` and ``partition_index``.
-      ValueError: if an argument is missing that the environment does not say, or makes no sense.
+      ValueError: if an argument is invalid, or missing and not in the environment.
       RuntimeError: if it was called before, devices were used already, the coordinator cannot be
         reached, or some processes did not come.
 
@@ -106,9 +106,9 @@ def initialize(
                 f"distributed.initialize: {name}={index!r} is not supported. TPU slices are told "
                 "apart by the runtime itself (the variables MEGASCALE_*)."
             )
-    given = Membership(coordinator_address, num_processes, process_id, _ids(local_device_ids))
-    found = detect(given, cluster_detection_method)
-    address, count, rank = _complete(found)
+    partial = Membership(coordinator_address, num_processes, process_id, _ids(local_device_ids))
+    membership = detect(partial, cluster_detection_method)
+    address, count, rank = _complete(membership)
     security = Security(
         mtls_cert_file or config.jax_mtls_cert_file,
         mtls_key_file or config.jax_mtls_key_file,
@@ -121,7 +121,7 @@ def initialize(
     limits = Limits(float(heartbeat_timeout_seconds), _stall_limit(stall_timeout_seconds))
     bind = coordinator_bind_address or f"[::]:{split_address(address)[1]}"
     members, connections = _meet(address, bind, count, rank, initialization_timeout, security)
-    # Where processes may come and go, whoever asks for `live_devices` decides what follows.
+    # With recoverability, processes come and go; callers of `live_devices` handle that.
     recoverable = config.jax_enable_recoverability
     later = heartbeat_timeout_seconds + _MARGIN
     timeouts = {
@@ -154,15 +154,15 @@ def initialize(
     if config.jax_enable_preemption_service:
         cluster.preemption_sync_manager = start_preemption_service(cluster.client)
     set_distributed_client(cluster.client, rank, count, cluster.waiting)
-    if found.local_device_ids is not None:
-        config.update("jax_cuda_visible_devices", ",".join(map(str, found.local_device_ids)))
+    if membership.local_device_ids is not None:
+        config.update("jax_cuda_visible_devices", ",".join(map(str, membership.local_device_ids)))
     if cluster.watch is not None:
         check_shared_programs(ProgramCheck(cluster.client, cluster.watch.observer))
     atexit.register(_end)
 
 
 def _log(what: str) -> None:
-    """Say what this process does, if the option asks for it."""
+    """Log an event of this process, if the option asks for it."""
     if config.jax_distributed_debug:
         rank, count = cluster.process_id, cluster.num_processes
         sys.stderr.write(
@@ -176,20 +176,24 @@ def _ids(local_device_ids: int | Sequence[int] | None) -> tuple[int, ...] | None
     return (local_device_ids,) if isinstance(local_device_ids, int) else tuple(local_device_ids)
 
 
-def _complete(found: Membership) -> tuple[str, int, int]:
-    """The address, the number of processes and this process's number, all of which must be known.
+def _complete(membership: Membership) -> tuple[str, int, int]:
+    """Return the address, the number of processes and this process's number.
 
     Raises:
       ValueError: if one is missing or makes no sense.
     """
-    address, count, rank = found.coordinator_address, found.num_processes, found.process_id
+    address, count, rank = (
+        membership.coordinator_address,
+        membership.num_processes,
+        membership.process_id,
+    )
     if address is None or count is None or rank is None:
         values = {"coordinator_address": address, "num_processes": count, "process_id": rank}
         missing = [name for name, value in values.items() if value is None]
-        known = ", ".join(f"{name}={v!r}" for name, v in values.items() if v is not None)
+        present = ", ".join(f"{name}={v!r}" for name, v in values.items() if v is not None)
         raise ValueError(
             f"distributed.initialize: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} "
-            f"missing{f' (known: {known})' if known else ''}, and no cluster was found in the "
+            f"missing{f' (given: {present})' if present else ''}, and no cluster was found in the "
             "environment.\nGive all three of coordinator_address, num_processes and process_id, or "
             "start the program with `python -m ricci.distributed.run -n N script.py`, srun or "
             "mpirun."
@@ -203,10 +207,10 @@ def _complete(found: Membership) -> tuple[str, int, int]:
     return address, count, rank
 
 
-def _stall_limit(given: float | None) -> float | None:
+def _stall_limit(argument: float | None) -> float | None:
     text = os.environ.get(_STALL_VARIABLE)
     try:
-        seconds = float(text or _STALL) if given is None else float(given)
+        seconds = float(text or _STALL) if argument is None else float(argument)
     except ValueError:
         raise ValueError(
             f"the environment variable {_STALL_VARIABLE} is {text!r}; expected seconds."
@@ -219,7 +223,7 @@ def _stall_limit(given: float | None) -> float | None:
 def _meet(
     address: str, bind: str, count: int, rank: int, limit: float, security: Security
 ) -> tuple[dict[int, Member], dict[int, Connection]]:
-    """Wait until all processes have found each other."""
+    """Wait until all processes have connected to rank 0."""
     if count == 1:
         return {0: this_member(0)}, {}
     if rank == 0:
@@ -243,7 +247,7 @@ def shutdown() -> None:
     """Leave the cluster, when all processes do. It happens by itself at the end of the program.
 
     Raises:
-      RuntimeError: if the others do not come to their end within the time that ``initialize`` was
+      RuntimeError: if the others do not end within the time that ``initialize`` was
         given.
 
     Example:
@@ -276,7 +280,7 @@ def shutdown() -> None:
 
 
 def _give_signals_back() -> None:
-    """Leave signals and uncaught exceptions to whoever had them before."""
+    """Restore the previous handlers of signals and uncaught exceptions."""
     if cluster.guard is not None:
         cluster.guard.remove()
     if cluster.main_thread is not None:
@@ -284,9 +288,9 @@ def _give_signals_back() -> None:
 
 
 def _after_fork() -> None:
-    """In a forked child: have no part in the cluster.
+    """In a forked child: leave the cluster.
 
-    The child must not keep the connections open, or nobody would notice the end of its parent.
+    The child must not keep the connections open, or the end of its parent would go unnoticed.
     """
     watch = cluster.watch
     if cluster.client is None:
@@ -297,17 +301,17 @@ def _after_fork() -> None:
         for connection in watch.connections.values():
             connection.close()
     check_shared_programs(None)
-    _kept_in_children.extend((cluster.client, cluster.service))
+    _references_in_children.extend((cluster.client, cluster.service))
     cluster.forget()
 
 
 # The destructor of jaxlib's client would wait for threads that the child does not have.
-_kept_in_children: list[Any] = []
+_references_in_children: list[Any] = []
 os.register_at_fork(after_in_child=_after_fork)
 
 
 def _end() -> None:
-    """At the end of the program: leave the cluster, unless a process failed."""
+    """At exit: leave the cluster, unless a process failed."""
     watch = cluster.watch
     failed = watch is not None and (watch.verdict is not None or watch.observer.failed)
     if not failed:
@@ -319,7 +323,7 @@ def _end() -> None:
     if failed and watch is not None:
         watch.let_others_end()
     if failed:
-        # The runtime would wait for processes that are not there any more.
+        # The runtime would wait for processes that are gone.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

@@ -89,7 +89,7 @@ def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
 def _check_alive(
     devices: Sequence[Device], before: dict[int, int], cause: Exception | None
 ) -> None:
-    """Raise ``ProcessFailureError`` if a process is not the one that it was."""
+    """Raise ``ProcessFailureError`` if a process has been replaced or is gone."""
     after = _incarnations(devices)
     changed = {rank for rank, number in before.items() if after.get(rank) != number}
     if changed:
@@ -98,7 +98,7 @@ def _check_alive(
 
 
 def _incarnations(devices: Sequence[Device]) -> dict[int, int]:
-    """For each process that is alive a number, which another process in its place has not."""
+    """Return a number for each live process, which differs for a restarted one."""
     ranks = sorted({device.process_index for device in devices})
     if process_index() not in ranks:
         raise ValueError(

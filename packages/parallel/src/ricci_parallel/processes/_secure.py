@@ -1,4 +1,4 @@
-"""Encrypted connections between the processes, with the certificates that jaxlib's service uses.
+"""Encrypted connections between the processes, with the certificates of jaxlib's service.
 
 Imported only where certificates are given.
 """
@@ -15,11 +15,11 @@ def secured(sock: socket.socket, security: Security, *, as_server: bool) -> sock
 
     Args:
       sock: the connected socket.
-      security: the files, and what the other side's certificate must name.
+      security: the files, and the URI prefix that the other side's certificate must have.
       as_server: whether this is rank 0's end.
 
     Raises:
-      OSError: if the other end does not agree, or its certificate is not what it should be.
+      OSError: if the other end does not agree, or its certificate is invalid.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if as_server else ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False  # addresses change; the certificate's URI is compared instead
@@ -27,17 +27,17 @@ def secured(sock: socket.socket, security: Security, *, as_server: bool) -> sock
     context.load_cert_chain(security.mtls_cert_file or "", security.mtls_key_file)
     context.load_verify_locations(security.mtls_ca_file)
     if as_server:
-        # The other side would take a session ticket for a message that has begun.
+        # The other side would take a session ticket for the beginning of a message.
         context.num_tickets = 0
     wrapped = context.wrap_socket(sock, server_side=as_server)
     prefix = security.mtls_peer_uri_prefix
     if prefix:
         names: Any = (wrapped.getpeercert() or {}).get("subjectAltName", ())
-        found = [name for kind, name in names if kind == "URI"]
-        if not any(name.startswith(prefix) for name in found):
+        uris = [name for kind, name in names if kind == "URI"]
+        if not any(name.startswith(prefix) for name in uris):
             wrapped.close()
             raise ConnectionError(
-                f"the other side's certificate names {found or 'no URI'}, and "
+                f"the other side's certificate names {uris or 'no URI'}, and "
                 f"mtls_peer_uri_prefix is {prefix!r}"
             )
     return wrapped

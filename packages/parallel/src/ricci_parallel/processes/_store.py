@@ -1,4 +1,4 @@
-"""Waiting for what another process puts into the coordinator's key-value store."""
+"""Waiting for values of other processes in the coordinator's key-value store."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ _POLL_MS = 500
 
 
 def wait_for[T](get: Callable[[str, int], T], key: str) -> T:
-    """The value of a key, once there is one. How long that may take is the watch's business.
+    """Wait for the value of a key, without a time limit: that is the watch's.
 
     Args:
       get: the client's blocking request, for text or for bytes.

@@ -1,14 +1,14 @@
 """The thread that watches over a process of a cluster, and ends it when another one has failed.
 
-Every process has one such thread. Once an interval it sends a sign of life to rank 0, over the
-connection that was made when the processes met. Rank 0's thread reads them all, judges them, and
-sends a sign of its own and the verdict to everybody. A connection that ends says at once that a
-process has died, and a rank 0 that is silent is found by everybody else. The thread wakes twice a
+Every process has one such thread. Once an interval it sends a heartbeat to rank 0, over the
+connection of the rendezvous. Rank 0's thread reads them all, detects failures, and
+sends its own heartbeat and the verdict to all. A connection that ends reports at once that a
+process has died, and a silent rank 0 is detected by all others. The thread wakes twice a
 second, and costs a step nothing.
 
-jaxlib's own service would end the process without a word of which other process failed, and waits
+jaxlib's own service would end the process without naming the other process that failed, and waits
 in its collectives end by themselves only if the other process is dead. So the thread interrupts the
-main thread, which raises an error that says what happened; after a short while it ends the process.
+main thread, which raises an error with the reason; after a short while it ends the process.
 """
 
 import ctypes
@@ -24,18 +24,18 @@ from typing import Any, final
 
 from ricci_xla import JaxRuntimeError
 
-from ._meeting import Connection, Member
-from ._signs import Observer, Sign, located
-from ._verdict import Heard, Limits, judge
+from ._failure_detector import LastHeartbeat, Limits, detect_failures
+from ._heartbeat import Heartbeat, Observer, located
+from ._rendezvous import Connection, Member
 
 # How long the main thread has for its own end (``finally`` blocks, exit handlers), in seconds.
 GRACE = 5.0
 _BARRIER_GRACE = 1.5
 _INTERVAL = 0.5
-_MANY = 100  # processes whose signs rank 0 reads in an interval, which takes it some 4 ms
+_MANY = 100  # processes whose heartbeats rank 0 reads in an interval, which takes it some 4 ms
 _CAUSE_WAIT = 3.0  # seconds that an error of the runtime waits for the failure behind it
 _LINGER = 2.0  # seconds that rank 0 outlives the others
-_ABORT_WAIT = 3.0  # seconds that the runtime's abort is held up for the watch to say why
+_ABORT_WAIT = 3.0  # seconds that the runtime's abort is delayed for the watch to report why
 
 
 @final
@@ -66,8 +66,8 @@ class Watch:
         self.verdict: str | None = None
         self.all_ended = threading.Event()
         self._interval = interval(limits, count)
-        self._heard = {r: Sign(r, "the start") for r in self.members if r != rank}
-        self._times = dict.fromkeys(self._heard, time.monotonic())
+        self._heartbeats = {r: Heartbeat(r, "the start") for r in self.members if r != rank}
+        self._times = dict.fromkeys(self._heartbeats, time.monotonic())
         self._gone: set[int] = set()
         self._stop = False
         self._wake_read, self._wake_write = os.pipe()
@@ -89,7 +89,7 @@ class Watch:
             connection.close()
 
     def wake(self) -> None:
-        """Let the thread send a sign now, not only after the interval."""
+        """Make the thread send a heartbeat now, not only after the interval."""
         os.write(self._wake_write, b".")
 
     def failed(self, message: str, line: str) -> None:
@@ -105,15 +105,15 @@ class Watch:
         self.wake()
 
     def not_ended(self) -> str:
-        """Where the processes are that have not come to their end, as far as this one knows."""
+        """List the lines of the processes that have not ended, by their last heartbeats."""
         return "\n".join(
-            f"{self.members[rank]} is at {sign.line}."
-            for rank, sign in self._heard.items()
-            if not sign.ended
+            f"{self.members[rank]} is at {heartbeat.line}."
+            for rank, heartbeat in self._heartbeats.items()
+            if not heartbeat.ended
         )
 
     def wait_for_verdict(self, seconds: float) -> str | None:
-        """The verdict, waiting for it at most some seconds."""
+        """Wait for the verdict at most some seconds; return it."""
         self._decided.wait(seconds)
         return self.verdict
 
@@ -127,17 +127,17 @@ class Watch:
                 urgent = self._take_in(selector, max(0.0, due - time.monotonic()))
                 if not self._stop and (urgent or time.monotonic() >= due):
                     due = time.monotonic() + self._interval
-                    # This thread may have had no turn for long, while signs were waiting here.
+                    # This thread may have been starved, while heartbeats were waiting.
                     self._take_in(selector, 0.0)
-                    self._tell_and_judge()
+                    self._send_and_detect()
                 if self.verdict is not None:
                     self._end_process(self.verdict)
                     return
 
     def _take_in(self, selector: selectors.BaseSelector, seconds: float) -> bool:
-        """Take in what is there, waiting at most some seconds.
+        """Process messages, waiting at most some seconds.
 
-        Returns whether there was something that cannot wait: a wish of this process, or an end.
+        Returns whether one cannot wait: a request of this process, or an end.
         """
         urgent = False
         for key, _ in selector.select(seconds):
@@ -150,49 +150,51 @@ class Watch:
         return urgent
 
     def _listen(self, rank: int) -> bool:
-        """Take in what a process sent; false if it is gone."""
+        """Process the messages of a rank; return false if it is gone."""
         try:
             for message in self.connections[rank].receive():
                 self._hear(rank, message)
         except TimeoutError:
             return True
         except (EOFError, OSError):
-            sign = self._heard[rank]
-            if not (sign.ended and self.all_ended.is_set()):
+            heartbeat = self._heartbeats[rank]
+            if not (heartbeat.ended and self.all_ended.is_set()):
                 self._gone.add(rank)
             return False
         return True
 
     def _hear(self, rank: int, message: Mapping[str, Any]) -> None:
-        if "sign" in message:
-            self._heard[rank] = Sign(*message["sign"])
+        if "heartbeat" in message:
+            self._heartbeats[rank] = Heartbeat(*message["heartbeat"])
             self._times[rank] = time.monotonic()
         if message.get("all_ended"):
             self.all_ended.set()
         if message.get("verdict"):
             self._decide(message["verdict"])
 
-    def _tell_and_judge(self) -> None:
-        own = self.observer.sign()
+    def _send_and_detect(self) -> None:
+        heartbeat = self.observer.heartbeat()
         now = time.monotonic()
-        heard = {
-            rank: Heard(self.members[rank], sign, now - self._times[rank], rank in self._gone)
-            for rank, sign in self._heard.items()
+        last = {
+            rank: LastHeartbeat(
+                self.members[rank], beat, now - self._times[rank], rank in self._gone
+            )
+            for rank, beat in self._heartbeats.items()
         }
-        message: dict[str, Any] = {"sign": own}
+        message: dict[str, Any] = {"heartbeat": heartbeat}
         if self.rank == 0:
-            heard[0] = Heard(self.members[0], own)
-            self._decide(judge(heard, self.limits))
-            if all(h.sign.ended for h in heard.values()):
+            last[0] = LastHeartbeat(self.members[0], heartbeat)
+            self._decide(detect_failures(last, self.limits))
+            if all(h.heartbeat.ended for h in last.values()):
                 self.all_ended.set()
             message |= {"verdict": self.verdict, "all_ended": self.all_ended.is_set()}
         elif not self.verdict:
-            # Rank 0 judges everybody; the others need only see that rank 0 is there.
-            self._decide(judge(heard, self.limits._replace(stall=None)))
+            # Rank 0 detects failures of all; the others need only detect the end of rank 0.
+            self._decide(detect_failures(last, self.limits._replace(stall=None)))
         for rank, connection in self.connections.items():
             if rank not in self._gone:
                 self._send(rank, connection, message)
-        if own.failed:
+        if heartbeat.failed:
             self._told.set()
 
     def _end_process(self, reason: str) -> None:
@@ -242,7 +244,7 @@ class Watch:
 
 
 def interval(limits: Limits, count: int) -> float:
-    """How often signs are sent, in seconds: seldom enough for rank 0 to read those of all.
+    """Return the seconds between heartbeats: enough for rank 0 to read those of all.
 
     Args:
       limits: the time limits, each of which must hold several intervals.
@@ -262,10 +264,10 @@ class ProcessFailure(RuntimeError):
 
 @final
 class AbortGuard:
-    """Holds up an abort by the runtime until the watch has said which process failed.
+    """Delays an abort by the runtime until the watch has reported which process failed.
 
-    When rank 0 has died, jaxlib's client ends the process by ``abort()`` from a thread of its own.
-    The handler of SIGABRT waits until the watch has told the reason and ended the process.
+    When rank 0 has died, jaxlib's client ends the process by ``abort()`` from its own thread.
+    The handler of SIGABRT waits until the watch has reported the reason and ended the process.
 
     Args:
       watch: the watch.
@@ -285,7 +287,7 @@ class AbortGuard:
         self._previous = self._libc.signal(signal.SIGABRT, address)
 
     def remove(self) -> None:
-        """Give SIGABRT back to whoever had it."""
+        """Restore the previous handler of SIGABRT."""
         self._libc.signal(signal.SIGABRT, self._previous)
 
     def _aborted(self, number: int) -> None:
@@ -295,10 +297,10 @@ class AbortGuard:
 
 @final
 class MainThread:
-    """What the main thread does when a process has failed, this one or another.
+    """Handlers of the main thread for failures of this process or another.
 
-    An exception that ends this process is told to the others. When another one has failed, the
-    thread that watches interrupts this one, and `ProcessFailure` is raised wherever it is; waiting
+    An exception that ends this process is reported to the others. When another one has failed, the
+    watching thread interrupts this one, and `ProcessFailure` is raised wherever it is; waiting
     for a result is interrupted, too.
 
     Args:
@@ -317,7 +319,7 @@ class MainThread:
             self._previous_handler = signal.signal(signal.SIGINT, self._interrupted)
 
     def remove(self) -> None:
-        """Give both back."""
+        """Restore both handlers."""
         sys.excepthook = self._previous_hook or sys.__excepthook__
         if threading.current_thread() is threading.main_thread() and self._previous_handler:
             signal.signal(signal.SIGINT, self._previous_handler)
@@ -332,7 +334,7 @@ class MainThread:
             self._previous_handler(number, frame)
 
     def _is_in_hook(self, frame: FrameType | None) -> bool:
-        """Whether an exception has ended the thread's work already, and is being told."""
+        """Whether an exception has ended the thread's work already, and is being reported."""
         while frame is not None:
             if frame.f_code is MainThread._uncaught.__code__:
                 return True
@@ -346,9 +348,9 @@ class MainThread:
         watch.main_is_ending = True
         if self._previous_hook is not None:
             self._previous_hook(kind, error, traceback)
-        # A collective fails when the process at its other end dies: the watch finds which.
-        found = watch.wait_for_verdict(_CAUSE_WAIT if issubclass(kind, JaxRuntimeError) else 0.0)
-        if found is None:
+        # A collective fails when the process at its other end dies: the watch detects which.
+        verdict = watch.wait_for_verdict(_CAUSE_WAIT if issubclass(kind, JaxRuntimeError) else 0.0)
+        if verdict is None:
             while traceback is not None and traceback.tb_next is not None:
                 traceback = traceback.tb_next
             line = "an unknown line"
@@ -356,4 +358,4 @@ class MainThread:
                 line = located(traceback.tb_frame, traceback.tb_lineno)
             watch.failed(f"{kind.__name__}: {str(error)[:400]}", line)
         elif kind is not ProcessFailure:
-            sys.stderr.write(f"ricci: {found}\n")
+            sys.stderr.write(f"ricci: {verdict}\n")

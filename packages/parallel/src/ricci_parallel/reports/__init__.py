@@ -1,4 +1,4 @@
-"""Which collectives a compiled program has, and which lines of the user's code they are due to.
+"""Reports on the collectives of an executable, and the lines of the user's code that own them.
 
 Imported when it is first used, since few programs need it.
 """

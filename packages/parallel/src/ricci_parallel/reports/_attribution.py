@@ -1,8 +1,8 @@
-"""From the instructions of a compiled program to rows that name the user's lines.
+"""Attribution of an executable's collectives to lines of the user's code.
 
-The compiler gives an instruction that it adds the metadata of the value that is moved, so that the
-line that computed the value is known at once. The line that needs it in another division is that of
-the first operation that does more than move it on.
+The compiler gives an instruction that it adds the metadata of the moved value, so that the
+line that computed the value is known at once. The line that needs it in another sharding is that of
+the first operation that does more than forward it.
 """
 
 import re
@@ -17,7 +17,7 @@ from ._program_lines import REQUESTS, ProgramLines, Request, Value
 from ._trip_counts import trip_count
 
 _CHANNEL = re.compile(r"channel_id=(\d+)")
-# What passes data on without computing with it.
+# Opcodes that forward data without computing with it.
 _PASSING = frozenset(
     "bitcast broadcast concatenate convert copy copy-done copy-start custom-call dynamic-slice "
     "dynamic-update-slice get-tuple-element opt-barrier optimization-barrier pad reshape select "
@@ -27,15 +27,15 @@ _ASYNC = ("-start", "-done", "-update")
 
 
 @dataclass(slots=True)
-class _Found:
+class _Occurrence:
     """A collective instruction, where it is, and how often it runs in a step.
 
     Attributes:
-      computation, instruction: the instruction whose operands are what the devices contribute.
+      computation, instruction: the instruction whose operands are the devices' contributions.
       kind: the kind of collective.
       attributes: the text that names the devices.
-      times: how often it runs in a step, if that is known.
-      site, result: the instruction whose result is the collective's, for the rest of the program.
+      times: the number of runs in a step, if that is known.
+      site, result: the instruction whose result is the collective's, as its users see it.
     """
 
     computation: Computation
@@ -52,7 +52,7 @@ type _Caller = tuple[Computation, Instruction] | None
 
 
 def base_kind(opcode: str) -> str:
-    """A collective's opcode without what marks the parts of an asynchronous one.
+    """Strip from a collective's opcode the suffix of an asynchronous start.
 
     Example:
       >>> from ricci_parallel.reports._attribution import base_kind
@@ -63,11 +63,11 @@ def base_kind(opcode: str) -> str:
 
 
 class Attribution:
-    """Finds the collectives of a module, and the lines that they are due to.
+    """Finds the collectives of a module, and the lines that own them.
 
     Args:
-      module: the compiled program.
-      lines: the traced program.
+      module: the module of the executable.
+      lines: the lines of the traced jaxpr.
       axes: the axes of the user's meshes.
       count: the number of devices.
     """
@@ -85,32 +85,32 @@ class Attribution:
         }
 
     def rows(self) -> list[Collective]:
-        """A row for each collective, and for each line that a merged one is due to."""
-        found: list[_Found] = []
-        self._collect(self.module.entry, 1, None, found, {})
-        return [row for each in found for row in self._rows_of(each) if row.group_size > 1]
+        """Return a row for each collective, and for each line that a merged one is due to."""
+        occurrences: list[_Occurrence] = []
+        self._collect(self.module.entry, 1, None, occurrences, {})
+        return [row for each in occurrences for row in self._rows_of(each) if row.group_size > 1]
 
     def _collect(
         self,
         computation: Computation,
         times: int | None,
         caller: _Caller,
-        found: list[_Found],
-        fused: dict[tuple[str, str | None], _Found],
+        occurrences: list[_Occurrence],
+        fused: dict[tuple[str, str | None], _Occurrence],
     ) -> None:
         """Append the collectives of a computation, and of those that it calls.
 
         Args:
           computation: the computation.
-          times: how often it runs in a step, if that is known.
-          caller: the fusion that it is the body of, if it is that of one.
-          found: the collectives so far.
-          fused: those in fusions, by kind and channel.
+          times: the number of runs in a step, if that is known.
+          caller: the fusion whose body it is, or ``None``.
+          occurrences: the collectives so far.
+          fused: the collectives in fusions, by kind and channel.
         """
         for instruction in computation.instructions.values():
             kind = base_kind(instruction.opcode)
             if kind in SENT:
-                each = _Found(
+                each = _Occurrence(
                     computation,
                     instruction,
                     kind,
@@ -119,9 +119,9 @@ class Attribution:
                     *(caller or (computation, instruction)),
                 )
                 if caller is None:
-                    found.append(each)
+                    occurrences.append(each)
                 else:
-                    self._add_fused(each, caller, found, fused)
+                    self._add_fused(each, caller, occurrences, fused)
                 continue
             trips = self.trips(instruction) if instruction.opcode == "while" else 1
             inner_times = None if times is None or trips is None else times * trips
@@ -129,16 +129,16 @@ class Attribution:
             for role, name in instruction.called():
                 inner = self.module.computations.get(name)
                 if inner is not None and (role != "to_apply" or instruction.opcode == "call"):
-                    self._collect(inner, inner_times, inside or caller, found, fused)
+                    self._collect(inner, inner_times, inside or caller, occurrences, fused)
 
     def _add_fused(
         self,
-        each: _Found,
+        each: _Occurrence,
         caller: tuple[Computation, Instruction],
-        found: list[_Found],
-        fused: dict[tuple[str, str | None], _Found],
+        occurrences: list[_Occurrence],
+        fused: dict[tuple[str, str | None], _Occurrence],
     ) -> None:
-        """Append a collective in a fusion, as a TPU's compiler makes them.
+        """Append a collective in a fusion, as TPU compilers make them.
 
         One that runs while others compute is repeated in each fusion that it overlaps with: it is
         the same if its channel is, and the last fusion has its result. An all-reduce of which each
@@ -153,62 +153,72 @@ class Attribution:
             earlier.site, earlier.result = each.site, each.result
             return
         fused[key] = each
-        found.append(each)
+        occurrences.append(each)
 
     def trips(self, loop: Instruction) -> int | None:
-        """The number of iterations of a loop, if it is known."""
-        known = trip_count(self.module, self._homes[loop.name], loop)
-        if known is not None:
-            return known
+        """Return the number of iterations of a loop, if it is known."""
+        trips = trip_count(self.module, self._homes[loop.name], loop)
+        if trips is not None:
+            return trips
         value = self.lines.computed(self.module.line_of(loop), _primitive(loop.op_name))
         return None if value is None else value.length
 
-    def _rows_of(self, found: _Found) -> Iterator[Collective]:
-        instruction, kind = found.instruction, found.kind
+    def _rows_of(self, occurrence: _Occurrence) -> Iterator[Collective]:
+        instruction, kind = occurrence.instruction, occurrence.kind
         operands = instruction.operands
         if kind == "ragged-all-to-all":
             operands = operands[:1]
         if len(operands) == 1 or kind == "all-to-all":
-            yield self._row(found, operands, instruction)
+            yield self._row(occurrence, operands, instruction)
             return
-        # Merged collectives have the metadata of one. Each one's own is kept where its result is
-        # taken out; else there is what computes its operand.
-        taken = {x.index: x for x in found.site.users(found.result.name) if x.index >= 0}
+        # Merged collectives have the metadata of one. Each one's own survives where its result is
+        # taken out; else its operand's is used.
+        elements = {
+            x.index: x for x in occurrence.site.users(occurrence.result.name) if x.index >= 0
+        }
         groups: dict[tuple[Line | None, str], list[str]] = {}
         origins: dict[tuple[Line | None, str], Instruction] = {}
         for i, operand in enumerate(operands):
-            origin = taken.get(i)
+            origin = elements.get(i)
             if origin is None or self.module.line_of(origin) is None:
-                origin = self.origin(found.computation, operand) or instruction
+                origin = self.origin(occurrence.computation, operand) or instruction
             key = (self.module.line_of(origin), origin.op_name)
             groups.setdefault(key, []).append(operand)
             origins[key] = origin
         for key, members in groups.items():
-            yield self._row(found, members, origins[key])
+            yield self._row(occurrence, members, origins[key])
 
-    def _row(self, found: _Found, operands: Sequence[str], origin: Instruction) -> Collective:
-        instruction, kind, here = found.instruction, found.kind, found.computation
+    def _row(
+        self, occurrence: _Occurrence, operands: Sequence[str], origin: Instruction
+    ) -> Collective:
+        instruction, kind, computation = (
+            occurrence.instruction,
+            occurrence.kind,
+            occurrence.computation,
+        )
         if not (origin.op_name or self.module.line_of(origin)):
-            origin = self.origin(here, operands[0]) or origin
+            origin = self.origin(computation, operands[0]) or origin
         name, line = origin.op_name, self.module.line_of(origin)
         primitive = _primitive(name)
         argument = self.lines.arguments.get(name) if line is None else None
         value = argument or self.lines.computed(line, primitive)
         written = primitive in self.lines.collectives and argument is None
         moved = kind in MOVES and not written
-        user = self.user(found.site, found.result) if moved else None
+        user = self.user(occurrence.site, occurrence.result) if moved else None
         needed = (
             (None, "") if user is None else (self.module.line_of(user), _primitive(user.op_name))
         )
         place, operation = needed if needed[0] is not None else (line, primitive)
-        shapes = [here.instructions[o].shape for o in operands if o in here.instructions]
+        shapes = [
+            computation.instructions[o].shape for o in operands if o in computation.instructions
+        ]
         contributed = sum(map(shape_bytes, shapes))
-        pairs = read_pairs(found.attributes) if kind == "collective-permute" else []
+        pairs = read_pairs(occurrence.attributes) if kind == "collective-permute" else []
         if kind == "collective-permute":
             size = 2 if any(a != b for a, b in pairs) else 1
             axes = self.axes.of_pairs(pairs)
         else:
-            groups = read_groups(found.attributes, self.count)
+            groups = read_groups(occurrence.attributes, self.count)
             size = max(map(len, groups))
             axes = self.axes.of_groups(groups)
         replicates = kind == "all-gather" and _is_whole(shapes, size, value)
@@ -226,8 +236,8 @@ class Attribution:
             kind=kind,
             axes=axes,
             group_size=size,
-            bytes=round(contributed * SENT[kind](size)) * (found.times or 1),
-            times=found.times,
+            bytes=round(contributed * SENT[kind](size)) * (occurrence.times or 1),
+            times=occurrence.times,
             shape=_shown(shapes),
             reason=reason,
             replicates=replicates,
@@ -241,26 +251,26 @@ class Attribution:
         )
 
     def origin(self, computation: Computation, name: str) -> Instruction | None:
-        """The instruction that computed a value, behind those that passed it on."""
+        """Return the instruction that computed a value, behind those that forwarded it."""
         seen: set[str] = set()
         while name not in seen:
             seen.add(name)
-            found = computation.instructions.get(name)
-            if found is None:
+            instruction = computation.instructions.get(name)
+            if instruction is None:
                 return None
-            if self.module.line_of(found) is not None or found.opcode == "parameter":
-                return found if found.op_name else None
-            if found.opcode == "fusion":
-                inner = self._fused(found)
+            if self.module.line_of(instruction) is not None or instruction.opcode == "parameter":
+                return instruction if instruction.op_name else None
+            if instruction.opcode == "fusion":
+                inner = self._fused(instruction)
                 if inner is not None and self.module.line_of(inner.root) is not None:
                     return inner.root
-            if not found.operands:
+            if not instruction.operands:
                 return None
-            name = found.operands[0]
+            name = instruction.operands[0]
         return None
 
     def user(self, computation: Computation, moved: Instruction) -> Instruction | None:
-        """The first instruction that computes with what a collective moved; ``None`` at the end."""
+        """Return the first instruction that computes with a moved value; ``None`` at the end."""
         names = [moved.name]
         seen: set[str] = set()
         while names:
@@ -269,16 +279,16 @@ class Attribution:
                 if user.name in seen:
                     continue
                 seen.add(user.name)
-                found = self._computing(computation, name, user)
-                if found is not None:
-                    return found
+                consumer = self._computing(computation, name, user)
+                if consumer is not None:
+                    return consumer
                 names.append(user.name)
         return None
 
     def _computing(
         self, computation: Computation, name: str, user: Instruction
     ) -> Instruction | None:
-        """The instruction in ``user`` that computes with a value, if there is one."""
+        """Return the instruction in ``user`` that computes with a value, if there is one."""
         opcode = user.opcode
         if opcode == "fusion":
             inner = self._fused(user)
@@ -286,9 +296,9 @@ class Attribution:
                 return user
             for i, operand in enumerate(user.operands):
                 parameter = inner.parameter(i) if operand == name else None
-                found = self.user(inner, parameter) if parameter is not None else None
-                if found is not None:
-                    return found if self.module.line_of(found) is not None else user
+                consumer = self.user(inner, parameter) if parameter is not None else None
+                if consumer is not None:
+                    return consumer if self.module.line_of(consumer) is not None else user
             return None
         if opcode in _PASSING or opcode.endswith(_ASYNC) or base_kind(opcode) in MOVES:
             return None
@@ -302,13 +312,13 @@ class Attribution:
 
 
 def _primitive(op_name: str) -> str:
-    """The primitive at the end of a path of scopes; ``""`` for an argument's name."""
+    """Return the primitive at the end of a path of scopes; ``""`` for an argument's name."""
     path, slash, last = op_name.rpartition("/")
     return last if slash and "(" in path else ""
 
 
 def _asks(kind: str, axes: tuple[Hashable, ...] | None) -> Callable[[Request], bool]:
-    """Whether a request asks for what a collective does: a gather ends a division by its axes."""
+    """Return whether a request asks for a collective: a gather unshards along its axes."""
 
     def asks(request: Request) -> bool:
         return kind != "all-gather" or request is None or not request.intersection(axes or ())
@@ -317,7 +327,7 @@ def _asks(kind: str, axes: tuple[Hashable, ...] | None) -> Callable[[Request], b
 
 
 def _is_whole(shapes: Sequence[str], group_size: int, value: Value | None) -> bool:
-    """Whether gathering the parts gives an array of the size of the program's own."""
+    """Whether gathering the parts gives an array of the size of a whole one."""
     if value is None:
         return False
     parts = [prod(sizes) for shape in shapes for _, sizes in arrays_in(shape)]
@@ -325,5 +335,5 @@ def _is_whole(shapes: Sequence[str], group_size: int, value: Value | None) -> bo
 
 
 def _shown(shapes: Sequence[str]) -> str:
-    found = [f"{d}[{','.join(map(str, s))}]" for shape in shapes for d, s in arrays_in(shape)]
-    return ", ".join(dict.fromkeys(found))
+    arrays = [f"{d}[{','.join(map(str, s))}]" for shape in shapes for d, s in arrays_in(shape)]
+    return ", ".join(dict.fromkeys(arrays))

@@ -1,10 +1,10 @@
-"""A collective of a compiled program: what it costs, and the line of the user's code behind it."""
+"""A collective of an executable: its costs, and the line of the user's code that owns it."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-# What a collective sends from each device, in parts of its operand, for groups of n devices. These
-# are what the algorithms that are best for large arrays send, rings among them.
+# The bytes that a collective sends from each device, in parts of its operand, for groups of n
+# devices, by the algorithms that are best for large arrays, rings among them.
 SENT = {
     "all-gather": lambda n: n - 1,
     "all-reduce": lambda n: 2 * (n - 1) / n,
@@ -14,14 +14,14 @@ SENT = {
     "collective-permute": lambda n: 1,
     "collective-broadcast": lambda n: 1,
 }
-# Those that only move data. Unless the user wrote one, it is there since an array is needed in
-# another division than it has.
+# The collectives that only move data. Unless the user wrote one, it is there since an array is
+# needed in another sharding.
 MOVES = frozenset(SENT) - {"all-reduce", "reduce-scatter"}
 
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """A collective that XLA put into a program, or its part that is due to one line.
+    """A collective that XLA added to a module, or its part that is due to one line.
 
     Attributes:
       kind: ``"all-reduce"``, ``"all-gather"``, ``"reduce-scatter"``, ``"all-to-all"``,
@@ -29,19 +29,19 @@ class Collective:
       axes: the names of the mesh axes that it goes over; ``None`` if no axes of a mesh of the
         program give its groups of devices.
       group_size: the number of devices that take part together.
-      bytes: what each device sends in a step, at least; see ``SENT``. It counts all iterations, if
-        their number is known, else one.
-      times: how often it runs in a step; ``None`` if that is known only when it runs.
-      shape: what each device contributes, such as ``"f32[16,64]"``.
-      reason: ``"written"`` if it is a collective of the user's; ``"requested"`` if the user says
-        how the array is to be divided (a constraint, ``out_shardings``); ``"computed"`` if it
+      bytes: the bytes that each device sends in a step, at least; see ``SENT``. All iterations
+        count, if their number is known, else one.
+      times: the number of runs in a step; ``None`` if that is known only at run time.
+      shape: the contribution of each device, such as ``"f32[16,64]"``.
+      reason: ``"written"`` if it is a collective of the user's; ``"requested"`` if the user
+        specifies the array's sharding (a constraint, ``out_shardings``); ``"computed"`` if it
         combines the devices' parts of a result; ``"involuntary"`` if the compiler moves an array
-        only because it needs it in another division.
+        only because it needs it in another sharding.
       replicates: whether every device has the whole array afterwards.
-      value: what is moved or combined: an argument's name, or the primitive that computed it.
+      value: the moved or combined value: an argument's name, or the primitive that computed it.
       operation: the primitive that needs it.
       file, line, column, function: the place in the user's code; ``""`` and 0 if unknown.
-      instruction: its name in the compiled program. Several rows have the same if the compiler
+      instruction: its name in the HLO module. Several rows have the same if the compiler
         merged collectives of several lines into one.
     """
 
@@ -70,12 +70,12 @@ class Collective:
 
     @property
     def bytes_text(self) -> str:
-        """What each device sends in a step, in a unit that leaves at most four digits."""
+        """The bytes that each device sends in a step, in a unit that leaves at most four digits."""
         return shown_bytes(self.bytes)
 
     @property
     def explanation(self) -> str:
-        """Why it is there, in words."""
+        """The reason for the collective, in words."""
         match self.reason:
             case "written":
                 return "written by you"
@@ -83,14 +83,16 @@ class Collective:
                 return f"requested for {self.value}"
             case "computed":
                 return "combines partial results"
-        whole = "whole" if self.replicates else "in another division"
-        own = self.value == f"the result of {self.operation}"
-        what = f"{self.operation} needs its operand" if own else f"{self.value} is needed"
+        whole = "whole" if self.replicates else "in another sharding"
+        computed_there = self.value == f"the result of {self.operation}"
+        what = (
+            f"{self.operation} needs its operand" if computed_there else f"{self.value} is needed"
+        )
         return f"involuntary: {what} {whole}"
 
 
 def shown_bytes(count: int) -> str:
-    """A number of bytes in a unit that leaves at most four digits.
+    """Format a number of bytes in a unit that leaves at most four digits.
 
     Example:
       >>> from ricci_parallel.reports._collective import shown_bytes

@@ -1,4 +1,4 @@
-"""Which devices take part in a collective together, and the mesh axes that these groups follow."""
+"""Groups of devices that take part in a collective together, and their mesh axes."""
 
 import itertools
 import re
@@ -9,7 +9,7 @@ import numpy as np
 
 from ricci_xla import Mesh
 
-# The groups of a collective, each a set of positions in the program's list of devices.
+# The groups of a collective, each a set of positions in the executable's list of devices.
 type Groups = frozenset[frozenset[int]]
 
 _LISTS = re.compile(r"replica_groups=(\{(?:\{[\d,]*\},?)*\})")
@@ -25,11 +25,11 @@ _PAIR = re.compile(r"\{(\d+),(\d+)\}")
 
 
 def read_groups(attributes: str, count: int) -> Groups:
-    """The groups of a collective, from the text of its attributes.
+    """Parse the groups of a collective from the text of its attributes.
 
     Args:
       attributes: has ``replica_groups=`` in one of three forms: lists of positions, positions in
-        the order of a reshaped and transposed range, or axes of a mesh of XLA's own.
+        the order of a reshaped and transposed range, or axes of XLA's own mesh.
       count: the number of devices.
 
     Returns:
@@ -42,28 +42,28 @@ def read_groups(attributes: str, count: int) -> Groups:
       >>> sorted(map(sorted, read_groups("replica_groups=mesh['a'=2,'b'=2] {'b'}", 4)))
       [[0, 1], [2, 3]]
     """
-    if found := _IOTA.search(attributes):
-        rows, columns = _numbers(found[1])
-        return _rows(_iota(found[2], found[3]).reshape(rows, columns))
-    if found := _MESH.search(attributes):
-        return _mesh_groups(found[1], found[2], found[3])
-    if found := _LISTS.search(attributes):
-        groups = [_numbers(text) for text in re.findall(r"\{([\d,]+)\}", found[1])]
+    if match := _IOTA.search(attributes):
+        rows, columns = _numbers(match[1])
+        return _rows(_iota(match[2], match[3]).reshape(rows, columns))
+    if match := _MESH.search(attributes):
+        return _mesh_groups(match[1], match[2], match[3])
+    if match := _LISTS.search(attributes):
+        groups = [_numbers(text) for text in re.findall(r"\{([\d,]+)\}", match[1])]
         if groups:
             return frozenset(map(frozenset, groups))
     return frozenset([frozenset(range(count))])
 
 
 def read_pairs(attributes: str) -> list[tuple[int, int]]:
-    """The pairs of a permutation, each the position that sends and the one that receives.
+    """Parse the pairs of a permutation, each the position that sends and the one that receives.
 
     Example:
       >>> from ricci_parallel.reports._device_groups import read_pairs
       >>> read_pairs("channel_id=1, source_target_pairs={{0,1},{1,0}}")
       [(0, 1), (1, 0)]
     """
-    found = _PAIRS.search(attributes)
-    return [(int(a), int(b)) for a, b in _PAIR.findall(found[1])] if found else []
+    match = _PAIRS.search(attributes)
+    return [(int(a), int(b)) for a, b in _PAIR.findall(match[1])] if match else []
 
 
 def _numbers(text: str) -> list[int]:
@@ -75,22 +75,22 @@ def _rows(grid: np.ndarray) -> Groups:
 
 
 def _iota(sizes: str, order: str | None) -> np.ndarray:
-    found = np.arange(prod(_numbers(sizes))).reshape(_numbers(sizes))
-    return found if order is None else found.transpose(_numbers(order))
+    grid = np.arange(prod(_numbers(sizes))).reshape(_numbers(sizes))
+    return grid if order is None else grid.transpose(_numbers(order))
 
 
 def _mesh_groups(axes: str, device_ids: str | None, grouped: str) -> Groups:
-    """Groups that are named by axes of a mesh, or by parts of axes: ``'x':(2)4``.
+    """Return groups that are named by axes of a mesh, or by parts of axes: ``'x':(2)4``.
 
     Such a part has 4 elements, and 2 of the axis's elements stand before it: it is the middle one
-    of three axes of the sizes 2, 4 and the rest, into which the axis is split.
+    of three axes of the sizes 2, 4 and the remaining one, into which the axis is split.
     """
     sizes = {name: int(size) for name, size in _AXIS_SIZE.findall(axes)}
-    wanted = [
+    named_parts = [
         (name, int(before or 1), int(size or 0)) for name, before, size in _AXIS.findall(grouped)
     ]
     cuts: dict[str, set[int]] = {name: {1, size} for name, size in sizes.items()}
-    for name, before, size in wanted:
+    for name, before, size in named_parts:
         cuts[name] |= {before, before * (size or sizes[name])}
     pieces = [
         (name, low, high // low)
@@ -106,8 +106,8 @@ def _mesh_groups(axes: str, device_ids: str | None, grouped: str) -> Groups:
     inside = [
         i
         for i, (name, low, size) in enumerate(pieces)
-        for wanted_name, before, whole in wanted
-        if name == wanted_name and before <= low and low * size <= before * (whole or sizes[name])
+        for part_name, before, whole in named_parts
+        if name == part_name and before <= low and low * size <= before * (whole or sizes[name])
     ]
     outside = [i for i in range(len(pieces)) if i not in inside]
     columns = prod(pieces[i][2] for i in inside)
@@ -118,8 +118,8 @@ class MeshAxes:
     """Finds the axes of the user's meshes that groups of devices follow.
 
     Args:
-      meshes: the meshes, those that matter first.
-      devices: the program's devices, in its order.
+      meshes: the meshes, in order of precedence.
+      devices: the executable's devices, in its order.
     """
 
     def __init__(self, meshes: Iterable[Mesh], devices: Sequence[object]):
@@ -132,7 +132,7 @@ class MeshAxes:
         self._known: dict[Groups, tuple[Hashable, ...] | None] = {}
 
     def of_groups(self, groups: Groups) -> tuple[Hashable, ...] | None:
-        """The axes along which the devices of a group differ; ``None`` if no axes give the groups.
+        """Return the axes along which the devices of a group differ; ``None`` if no axes fit.
 
         For groups of one device each there are no axes.
         """
@@ -154,7 +154,7 @@ class MeshAxes:
         return None
 
     def of_pairs(self, pairs: Sequence[tuple[int, int]]) -> tuple[Hashable, ...] | None:
-        """The axes along which a permutation moves data; ``None`` without a mesh."""
+        """Return the axes along which a permutation moves data; ``None`` without a mesh."""
         if not self._grids:
             return None
         names, grid = self._grids[0]

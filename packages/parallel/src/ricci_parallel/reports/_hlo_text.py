@@ -1,6 +1,6 @@
-"""Reading the text of an optimized HLO module: its computations, and where each operation is from.
+"""Parser for the text of an optimized HLO module: its computations, and lines of operations.
 
-Only what collectives need is read: shapes, operands, called computations, and metadata.
+Only the parts that collectives need are read: shapes, operands, called computations, and metadata.
 """
 
 import re
@@ -24,7 +24,7 @@ _LINE = re.compile(r"source_line=(\d+)")
 _COLUMN = re.compile(r"source_column=(\d+)")
 _ROW = re.compile(r"^(\d+) (.*)$")
 _FIELD = re.compile(r"(\w+)=(\d+)")
-# The tables ahead of the computations, by which instructions name the lines that they are from.
+# The tables ahead of the computations, to which the instructions' locations refer.
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 
@@ -64,19 +64,19 @@ class Instruction:
     @property
     def op_name(self) -> str:
         """The path of scopes and the primitive, or an argument's name; ``""`` if there is none."""
-        found = _NAME.search(self.attributes)
-        return _unquoted(found[1]) if found else ""
+        match = _NAME.search(self.attributes)
+        return _unquoted(match[1]) if match else ""
 
     def called(self) -> Iterator[tuple[str, str]]:
-        """The computations that it calls: the role of each, and its name."""
+        """Yield the computations that it calls: the role of each, and its name."""
         for role, names in _CALLED.findall(self.attributes):
             for name in names.strip("{}").split(","):
                 yield role, name.strip().lstrip("%")
 
     def attribute(self, pattern: re.Pattern[str]) -> str | None:
-        """The first group of a pattern in the attributes."""
-        found = pattern.search(self.attributes)
-        return found[1] if found else None
+        """Return the first group of a pattern in the attributes."""
+        match = pattern.search(self.attributes)
+        return match[1] if match else None
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class Computation:
             self.users_of.setdefault(operand, []).append(instruction)
 
     def users(self, name: str) -> list[Instruction]:
-        """The instructions that take the result of another one."""
+        """Return the instructions that use the result of another one."""
         return self.users_of.get(name, [])
 
     @property
@@ -104,16 +104,16 @@ class Computation:
         return next(x for x in reversed(self.instructions.values()) if x.is_root)
 
     def parameter(self, index: int) -> Instruction | None:
-        """The parameter at a position."""
-        found = (x for x in self.instructions.values() if x.opcode == "parameter")
-        return next((x for x in found if x.index == index), None)
+        """Return the parameter at a position."""
+        parameters = (x for x in self.instructions.values() if x.opcode == "parameter")
+        return next((x for x in parameters if x.index == index), None)
 
 
 class HloModule:
     """An optimized HLO module.
 
     Args:
-      text: what ``Compiled.as_text`` returns.
+      text: the result of ``Compiled.as_text``.
 
     Example:
       >>> from ricci_parallel.reports import HloModule
@@ -137,23 +137,23 @@ class HloModule:
 
     @property
     def entry(self) -> Computation:
-        """The computation that is the program."""
+        """The entry computation."""
         return next(c for c in self.computations.values() if c.is_entry)
 
     def _read(self) -> None:
         table: dict[int, str] | None = None
-        here: Computation | None = None
+        current: Computation | None = None
         for line in self.text.splitlines():
-            if here is not None:
+            if current is not None:
                 if line.startswith("}"):
-                    here = None
+                    current = None
                     continue
-                found = _instruction(line)
-                if found is not None:
-                    here.add(found)
+                instruction = _instruction(line)
+                if instruction is not None:
+                    current.add(instruction)
             elif opening := _COMPUTATION.match(line):
-                table, here = None, Computation(opening[2], bool(opening[1]))
-                self.computations[here.name] = here
+                table, current = None, Computation(opening[2], bool(opening[1]))
+                self.computations[current.name] = current
             elif line in self._tables:
                 table = self._tables[line]
             elif table is not None and (row := _ROW.match(line)):
@@ -162,17 +162,17 @@ class HloModule:
     @cached_property
     def _lines(self) -> dict[int, Line]:
         """The line of each stack frame."""
-        found = {}
+        lines = {}
         for number, text in self._tables["StackFrames"].items():
             location = _fields(text).get("file_location_id", 0)
             place = _fields(self._tables["FileLocations"].get(location, ""))
             file = self._tables["FileNames"].get(place.get("file_name_id", 0))
             if file is not None:
-                found[number] = Line(_unquoted(file[1:-1]), place["line"], place.get("column", 0))
-        return found
+                lines[number] = Line(_unquoted(file[1:-1]), place["line"], place.get("column", 0))
+        return lines
 
     def line_of(self, instruction: Instruction) -> Line | None:
-        """The line of the user's code that an instruction is from, if that is known."""
+        """Return the line of the user's code that an instruction is from, if that is known."""
         frame = instruction.attribute(_FRAME)
         if frame is not None:
             return self._lines.get(int(frame))
@@ -213,7 +213,7 @@ def _instruction(line: str) -> Instruction | None:
 
 
 def _closing(text: str, start: int) -> int:
-    """The position behind the parenthesis that closes the one at ``start``."""
+    """Return the position behind the parenthesis that closes the one at ``start``."""
     depth = 0
     for i in range(start, len(text)):
         if text[i] == "(":
@@ -226,7 +226,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def arrays_in(shape: str) -> list[tuple[str, tuple[int, ...]]]:
-    """The arrays of a type: the name of each one's dtype, and its dimensions.
+    """Return the arrays of a type: the name of each one's dtype, and its dimensions.
 
     Example:
       >>> from ricci_parallel.reports._hlo_text import arrays_in
@@ -240,7 +240,7 @@ def arrays_in(shape: str) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def element_bits(dtype: str) -> int:
-    """The bits of an element, by XLA's name of its dtype.
+    """Return the bits of an element, by XLA's name of its dtype.
 
     Example:
       >>> from ricci_parallel.reports._hlo_text import element_bits
@@ -254,7 +254,7 @@ def element_bits(dtype: str) -> int:
 
 
 def shape_bytes(shape: str) -> int:
-    """The size of a type's arrays in bytes.
+    """Return the size of a type's arrays in bytes.
 
     Example:
       >>> from ricci_parallel.reports._hlo_text import shape_bytes

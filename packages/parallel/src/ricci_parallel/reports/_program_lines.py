@@ -1,6 +1,6 @@
-"""What the program says of its lines: sizes of values, requested shardings, lengths of loops.
+"""Lines of the traced jaxpr: sizes of values, requested shardings, lengths of loops.
 
-The compiled program has lost these. It is matched with the traced one by lines and primitives.
+The executable has lost these. Its instructions are matched with equations by lines and primitives.
 """
 
 from collections.abc import Sequence
@@ -14,30 +14,30 @@ from ricci_xla import NamedSharding, Sharding
 
 from ._hlo_text import Line
 
-# Primitives by which the user says how an array is to be divided, or where it is to be.
+# Primitives by which the user specifies the sharding or place of an array.
 REQUESTS = frozenset({"sharding_constraint", "reshard", "device_put"})
 # Primitives whose result may have the operand's shape, while its elements depend on many of the
-# operand's. A division that is requested of the result is not requested of the operand.
+# operand's. A sharding that is requested of the result is not requested of the operand.
 _MIXING = frozenset(
     "sort cumsum cumprod cummax cummin cumlogsumexp rev fft triangular_solve dot_general "
     "conv_general_dilated reduce_window scan while cholesky".split()
 )
-# Primitives that only arrange elements anew, so that an axis divides the operand as it does the
+# Primitives that only rearrange elements, so that an axis shards the operand as it does the
 # result.
 _ARRANGING = frozenset({"transpose", "reshape", "squeeze", "expand_dims", "broadcast_in_dim"})
 
-# The axes that divide an array as the user wants it; None if that is not said by axes.
+# The axes over which the user wants an array sharded; None if they are not named.
 type Request = frozenset[Any] | None
 
 
 @dataclass(slots=True)
 class Value:
-    """An argument of the program, or what the equations of one place compute.
+    """An argument, or the results of the equations of one primitive in one line.
 
     Attributes:
       function: the user's function that the place is in.
       sizes: the numbers of elements of the whole arrays.
-      requests: how the user wants them to be divided: for each wish the axes that divide an array.
+      requests: the shardings that the user requests: for each, the axes that shard an array.
       length: the number of iterations, if the equation is a loop of a known number.
     """
 
@@ -48,12 +48,12 @@ class Value:
 
 
 class ProgramLines:
-    """The values of a traced program by the lines that compute them.
+    """The values of a traced jaxpr by the lines that compute them.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       arg_names: the user's name of each argument.
-      out_shardings: for each result its sharding, if it was given.
+      out_shardings: for each result its requested sharding, if any.
     """
 
     def __init__(
@@ -63,53 +63,53 @@ class ProgramLines:
         self.collectives: set[str] = set()
         self._values: dict[tuple[Line, str], Value] = {}
         self._functions: dict[Line, str] = {}
-        wanted = [set[Request]() if s is None else {_request(s)} for s in out_shardings]
-        found = self._walk(jaxpr, unknown_source, "", wanted)
-        for var, name, requests in zip(jaxpr.invars, arg_names, found, strict=True):
+        result_requests = [set[Request]() if s is None else {_request(s)} for s in out_shardings]
+        argument_requests = self._walk(jaxpr, unknown_source, "", result_requests)
+        for var, name, requests in zip(jaxpr.invars, arg_names, argument_requests, strict=True):
             self.arguments[name] = Value(sizes={_size(var)}, requests=requests)
 
     def computed(self, line: Line | None, primitive: str) -> Value | None:
-        """What the equations of a primitive in a line compute."""
+        """Return the results of a primitive's equations in a line."""
         return None if line is None else self._values.get((line, primitive))
 
     def function(self, line: Line) -> str:
-        """The user's function that a line is in, if an equation is from it."""
+        """Return the user's function that a line is in, if an equation is from it."""
         return self._functions.get(line, "")
 
     def _walk(
-        self, jaxpr: Jaxpr, caller: Source, name: str, wanted: Sequence[set[Request]]
+        self, jaxpr: Jaxpr, caller: Source, name: str, result_requests: Sequence[set[Request]]
     ) -> list[set[Request]]:
-        """Note the equations, last to first; returns what is requested of each argument.
+        """Record the equations, last to first; return the requests for each argument.
 
         Args:
-          jaxpr: the program.
-          caller: the place of the call; equations that have no place of their own have this one.
-          name: the name of what is called there.
-          wanted: what is requested of each result.
+          jaxpr: the jaxpr.
+          caller: the source of the call, for equations without a source.
+          name: the name of the called primitive.
+          result_requests: the requests for each result.
         """
         requests: dict[int, set[Request]] = {}
 
-        def add(atoms: Sequence[Atom], found: Sequence[set[Request]]) -> None:
-            for atom, new in zip(atoms, found, strict=False):
+        def add(atoms: Sequence[Atom], more: Sequence[set[Request]]) -> None:
+            for atom, new in zip(atoms, more, strict=False):
                 if new and not isinstance(atom, Literal):
                     requests.setdefault(id(atom), set()).update(new)
 
-        add(jaxpr.outvars, wanted)
+        add(jaxpr.outvars, result_requests)
         for eqn in reversed(jaxpr.eqns):
-            own = eqn.raw_source[0] is not None
-            source, operation = (eqn.source, operation_name(eqn)) if own else (caller, name)
+            has_source = eqn.raw_source[0] is not None
+            source, operation = (eqn.source, operation_name(eqn)) if has_source else (caller, name)
             outs = [requests.get(id(var), set()) for var in eqn.outvars]
-            here = set().union(*outs)
-            self._note(eqn, source, operation, here)
+            result = set().union(*outs)
+            self._note(eqn, source, operation, result)
             if eqn.primitive.name in REQUESTS:
-                here = _requests_of(eqn)
+                result = _requests_of(eqn)
             inner = list(jaxprs_in_params(eqn.params))
             for body in inner:
                 inside = outs if len(body.outvars) == len(outs) else [set()] * len(body.outvars)
-                found = self._walk(body, source, operation, inside)
-                add(eqn.invars[len(eqn.invars) - len(found) :], found)
-            if here and not inner:
-                add(*_passed_on(eqn, here))
+                inner_requests = self._walk(body, source, operation, inside)
+                add(eqn.invars[len(eqn.invars) - len(inner_requests) :], inner_requests)
+            if result and not inner:
+                add(*_forwarded(eqn, result))
         return [requests.get(id(var), set()) for var in jaxpr.invars]
 
     def _note(self, eqn: JaxprEqn, source: Source, operation: str, requests: set[Request]) -> None:
@@ -127,10 +127,10 @@ class ProgramLines:
             value.length = length
 
 
-def _passed_on(
+def _forwarded(
     eqn: JaxprEqn, requests: set[Request]
 ) -> tuple[Sequence[Atom], Sequence[set[Request]]]:
-    """The operands of an equation to which what is requested of its result applies as well."""
+    """Return the operands to which the requests for an equation's result apply as well."""
     name = eqn.primitive.name
     if name in _MIXING:
         return (), ()
@@ -144,11 +144,11 @@ def _passed_on(
 
 
 def _requests_of(eqn: JaxprEqn) -> set[Request]:
-    """What an equation that says how an array is to be divided requests."""
-    given = [
+    """Return the shardings that an equation with a sharding parameter requests."""
+    parameters = [
         v for value in eqn.params.values() for v in (value if type(value) is tuple else [value])
     ]
-    return {_request(v) for v in given if isinstance(v, Sharding)} or {None}
+    return {_request(v) for v in parameters if isinstance(v, Sharding)} or {None}
 
 
 def _request(sharding: Sharding) -> Request:

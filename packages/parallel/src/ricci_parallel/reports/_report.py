@@ -1,4 +1,4 @@
-"""``communication``: which collectives a function's compiled program has, line by line."""
+"""``communication``: list the collectives of a function's executable, line by line."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,11 +19,11 @@ _HEADINGS = ("place", "operation", "collective", "over", "times", "sends", "why"
 
 
 class Communication(Sequence[Collective]):
-    """The collectives of a compiled program, in the order of the user's lines.
+    """The collectives of an executable, in the order of the user's lines.
 
     Attributes:
       rows: all of them.
-      text: the optimized program, in the notation of HLO.
+      text: the optimized HLO module.
 
     Example:
       >>> import ricci
@@ -56,25 +56,25 @@ class Communication(Sequence[Collective]):
 
     @property
     def bytes(self) -> int:
-        """What each device sends in a step, at least."""
+        """The bytes that each device sends in a step, at least."""
         return sum(row.bytes for row in self.rows)
 
     @property
     def kinds(self) -> Counter[str]:
-        """The number of collectives in the program by kind; merged ones count once."""
+        """The number of collectives in the module by kind; merged ones count once."""
         return Counter(kind for kind, _ in {(row.kind, row.instruction) for row in self.rows})
 
     @property
     def involuntary(self) -> tuple[Collective, ...]:
-        """Those that the compiler added only because an array is needed in another division."""
+        """The collectives that exist only because an array is needed in another sharding."""
         return tuple(row for row in self.rows if row.reason == "involuntary")
 
     def at(self, function: str) -> tuple[Collective, ...]:
-        """Those that are due to lines of a function, by its name."""
+        """Return the collectives that are due to lines of a function, by its name."""
         return tuple(r for r in self.rows if r.function.rpartition(".")[2] == function)
 
     def __str__(self) -> str:
-        """A table with a row for each collective, and a first line with the sums."""
+        """Format a table with a row for each collective, and a first line with the sums."""
         if not self.rows:
             return "no collectives"
         count = sum(self.kinds.values())
@@ -86,12 +86,12 @@ class Communication(Sequence[Collective]):
         return "\n".join([head, *lines])
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{kind}: {count}" for kind, count in sorted(self.kinds.items()))
-        return f"Communication({found or 'no collectives'})"
+        kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(self.kinds.items()))
+        return f"Communication({kinds or 'no collectives'})"
 
 
 def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
-    """Compile a function, run nothing, and report which collectives XLA put there, line by line.
+    """Compile a function, run nothing, and report the collectives that XLA added, line by line.
 
     Args:
       fun: a function of pytrees of arrays, jitted (with its ``in_shardings``, ``out_shardings`` and
@@ -105,7 +105,7 @@ def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
       TypeError: if ``fun`` cannot be called.
 
     Example:
-      A product that sums over a divided dimension needs one ``all-reduce``, here on 8 described
+      A product that sums over a sharded dimension needs one ``all-reduce``, here on 8 described
       devices:
 
       >>> import ricci
@@ -113,8 +113,8 @@ def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
       >>> from ricci.experimental.topologies import get_topology_desc, make_mesh
       >>> from ricci.parallel import communication
       >>> mesh = make_mesh(get_topology_desc("cpu:8"), (8,), ("data",))
-      >>> divided = ricci.NamedSharding(mesh, ricci.P("data"))
-      >>> x = ricci.ShapeDtypeStruct((64,), jnp.float32, sharding=divided)
+      >>> sharded = ricci.NamedSharding(mesh, ricci.P("data"))
+      >>> x = ricci.ShapeDtypeStruct((64,), jnp.float32, sharding=sharded)
       >>> report = communication(lambda x: jnp.dot(x, x))(x)
       >>> report.kinds
       Counter({'all-reduce': 1})
@@ -133,7 +133,7 @@ def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
 
 
 def communication_of(traced: Traced) -> Communication:
-    """The collectives in the compiled program of a traced call."""
+    """Report the collectives in the executable of a traced call."""
     program = compile_with_lines(traced)
     text = program.text
     module = HloModule(text)

@@ -1,9 +1,9 @@
-"""How often the loops of a compiled program run, where its text says so.
+"""Trip counts of the loops of an HLO module.
 
-Compilers for CPUs and GPUs write the number down. Those for TPUs do not, and make loops of their
-own, in which they compute while a collective moves the next part. What counts in such a loop is an
-element of its state: it starts at a constant, a constant is added in each iteration, and the
-condition compares it.
+Compilers for CPUs and GPUs write the number down. Those for TPUs do not, and add their own
+loops, in which they compute while a collective moves the next part. The counter of such a loop is
+an element of its state: it starts at a constant, a constant is added in each iteration, and
+the condition compares it.
 """
 
 import re
@@ -16,16 +16,16 @@ _SAME = frozenset({"copy", "bitcast", "copy-start", "copy-done", "convert", "res
 
 
 def trip_count(module: HloModule, caller: Computation, loop: Instruction) -> int | None:
-    """The number of iterations of a loop; ``None`` if the text of the program does not say it.
+    """Return the number of iterations of a loop; ``None`` if the text does not have it.
 
     Args:
-      module: the program.
+      module: the module.
       caller: the computation that the loop is in.
       loop: its instruction.
     """
-    known = loop.attribute(_TRIPS)
-    if known is not None:
-        return int(known)
+    annotated = loop.attribute(_TRIPS)
+    if annotated is not None:
+        return int(annotated)
     called = {role: module.computations.get(name) for role, name in loop.called()}
     condition, body = called.get("condition"), called.get("body")
     if condition is None or body is None:
@@ -33,8 +33,8 @@ def trip_count(module: HloModule, caller: Computation, loop: Instruction) -> int
     test = _inlined(module, condition, condition.root)
     if test is None or test[1].attribute(_DIRECTION) != "LT":
         return None
-    here, compared = test
-    counter, limit = (_behind(here, name) for name in compared.operands[:2])
+    owner, compared = test
+    counter, limit = (_behind(owner, name) for name in compared.operands[:2])
     last = _integer(limit)
     if last is None or counter is None or counter.opcode != "get-tuple-element":
         return None
@@ -48,7 +48,7 @@ def trip_count(module: HloModule, caller: Computation, loop: Instruction) -> int
 def _inlined(
     module: HloModule, computation: Computation, result: Instruction
 ) -> tuple[Computation, Instruction] | None:
-    """The comparison that a condition is, which may be all that a fusion does."""
+    """Return the comparison that a condition computes, perhaps inside of a fusion."""
     if result.opcode == "compare":
         return computation, result
     inner = next((module.computations.get(name) for _, name in result.called()), None)
@@ -57,20 +57,20 @@ def _inlined(
     root = inner.root
     outer: list[str] = []
     for name in root.operands:
-        found = _behind(inner, name)
-        if found is None or found.opcode != "parameter":
+        source = _behind(inner, name)
+        if source is None or source.opcode != "parameter":
             return None
-        outer.append(result.operands[found.index])
+        outer.append(result.operands[source.index])
     shown = Instruction(root.name, root.shape, "compare", tuple(outer), root.attributes, True)
     return computation, shown
 
 
 def _behind(computation: Computation, name: str) -> Instruction | None:
-    """What computes a value, behind copies of it."""
-    found = computation.instructions.get(name)
-    while found is not None and found.opcode in _SAME and found.operands:
-        found = computation.instructions.get(found.operands[0])
-    return found
+    """Return the instruction that computes a value, behind copies of it."""
+    source = computation.instructions.get(name)
+    while source is not None and source.opcode in _SAME and source.operands:
+        source = computation.instructions.get(source.operands[0])
+    return source
 
 
 def _element(computation: Computation, state: Instruction | None, index: int) -> Instruction | None:
@@ -89,7 +89,7 @@ def _integer(constant: Instruction | None) -> int | None:
 
 
 def _step(body: Computation, index: int) -> int | None:
-    """What an iteration adds to an element of the state; ``None`` if it does anything else."""
+    """Return the constant that an iteration adds to an element of the state, or ``None``."""
     added = _element(body, body.root, index)
     if added is None or added.opcode != "add":
         return None

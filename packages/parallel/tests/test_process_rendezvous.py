@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from ricci_parallel.processes import _meeting
-from ricci_parallel.processes._meeting import Connection, gather, join, split_address, welcome
+from ricci_parallel.processes import _rendezvous
+from ricci_parallel.processes._rendezvous import Connection, gather, join, split_address, welcome
 from ricci_xla import Security
 
 OPEN = Security()
@@ -58,12 +58,12 @@ def test_all_come(address):
     members, connections = found[0]
     assert sorted(members) == [0, 1, 2] and sorted(connections) == [1, 2]
     assert found[1][0].rank == 0
-    found[1][1].send({"sign": 1})
+    found[1][1].send({"heartbeat": 1})
     connections[2].sock.settimeout(5)
-    assert connections[2].receive() == [{"sign": 1}]
+    assert connections[2].receive() == [{"heartbeat": 1}]
 
 
-def test_who_did_not_come_is_said_to_those_who_came(address):
+def test_missing_ranks_are_reported_to_the_others(address):
     found = meet(address, 4, (2, 4), limit=0.5)
     assert "waited 0.5 s" in found[0] and "ranks 1 and 3 did not come" in found[0]
     assert "rank 2 (process" in found[0]
@@ -82,8 +82,8 @@ def test_other_numbers_of_processes(address):
     assert "num_processes=5" in found[1]
 
 
-def test_nobody_listens(address, monkeypatch):
-    monkeypatch.setattr(_meeting, "_RETRY", 0.01)
+def test_a_missing_coordinator_is_reported(address, monkeypatch):
+    monkeypatch.setattr(_rendezvous, "_RETRY", 0.01)
     with pytest.raises(RuntimeError, match=f"rank 1 did not reach .* at {address} within 0.2 s"):
         join(address, 1, 2, 0.2)
 
@@ -133,13 +133,17 @@ def _greet_as(address: str, rank: int, count: int) -> Connection:
             break
         except ConnectionRefusedError:
             continue
-    greeting = {"ricci": _meeting.this_member(rank), "of": count, "versions": _meeting._versions()}
+    greeting = {
+        "ricci": _rendezvous.this_member(rank),
+        "of": count,
+        "versions": _rendezvous._versions(),
+    }
     connection.send(greeting)
     return connection
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:", ":1234", "host:name", "host:99999"])
-def test_what_is_no_address(text):
+def test_invalid_addresses_are_refused(text):
     with pytest.raises(ValueError, match="HOST:PORT"):
         split_address(text)
 
@@ -167,11 +171,11 @@ def test_connections_are_encrypted(address, certificates):
     found = meet(address, 3, (1, 3), (2, 3), security=security)
     (_, connections), (first, connection) = found[0], found[1]
     assert first.rank == 0
-    connection.send({"sign": "x" * 100_000})
+    connection.send({"heartbeat": "x" * 100_000})
     received = []
     while not received:
         received = connections[1].receive()
-    assert received == [{"sign": "x" * 100_000}]
+    assert received == [{"heartbeat": "x" * 100_000}]
     assert {c.sock.version() for c in connections.values()} == {"TLSv1.3"}
 
 

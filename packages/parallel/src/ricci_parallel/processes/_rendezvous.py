@@ -1,10 +1,10 @@
-"""How the processes of a cluster find each other, and the connections that they keep.
+"""Rendezvous at rank 0, and the TCP connections that carry heartbeats.
 
 Rank 0 listens at the coordinator's address until every rank has come, each with its number, its
 host and its process id. Only then does jaxlib's coordination service start at the same address. So
-whoever waits knows who is missing, while the service itself ends a process that waits in vain, with
-no word of why. The connections stay open: they carry the signs of life (`_signs`), a line of JSON
-each, and the end of one says at once that a process has died.
+the error of a timeout names the missing ranks, while the service itself would end a waiting process
+without a reason. The connections stay open: they carry the heartbeats (`_heartbeat`), a line of
+JSON each, and the end of one reports at once that a process has died.
 """
 
 import importlib
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, final
 from ricci_xla import Security
 
 _RETRY = 0.1  # seconds between attempts to reach a coordinator that does not listen yet
-_WORD = 5.0  # seconds that a process waits longer than rank 0, whose reason it wants to hear
+_WORD = 5.0  # seconds that a process waits longer than rank 0, for rank 0's reason
 _GREETING = "ricci"
 _OPEN = Security()
 
@@ -71,7 +71,7 @@ class Connection:
         Raises:
           EOFError: if the other process has closed the connection, or is gone.
           TimeoutError: if the time limit has passed.
-          ValueError: if what came is no message.
+          ValueError: if the data is not a message.
         """
         try:
             data = self.sock.recv(1 << 16)
@@ -88,7 +88,7 @@ class Connection:
 
 
 def _encrypted(sock: socket.socket, security: Security, *, as_server: bool) -> socket.socket:
-    """A connected socket, encrypted where there are certificates for that."""
+    """Encrypt a connected socket if there are certificates for that."""
     if security.mtls_cert_file is None:
         return sock
     secure = importlib.import_module("ricci_parallel.processes._secure")
@@ -96,12 +96,12 @@ def _encrypted(sock: socket.socket, security: Security, *, as_server: bool) -> s
 
 
 def this_member(rank: int) -> Member:
-    """This process, as the one with a number."""
+    """Describe this process as the member of a rank."""
     return Member(rank, socket.gethostname(), os.getpid())
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """The host and the port of an address such as ``10.0.0.1:1234`` or ``[::1]:1234``.
+    """Split an address such as ``10.0.0.1:1234`` or ``[::1]:1234`` into host and port.
 
     Raises:
       ValueError: if the address is not of this form.
@@ -109,7 +109,7 @@ def split_address(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isdigit() and int(port) < 1 << 16):
         raise ValueError(
-            f"coordinator_address={address!r} is no address: expected HOST:PORT, such as "
+            f"coordinator_address={address!r} is not an address: expected HOST:PORT, such as "
             "'10.0.0.1:1234'."
         )
     return host.strip("[]"), int(port)
@@ -134,7 +134,7 @@ def _listen(address: str) -> socket.socket:
 
 
 class _Arrivals:
-    """Who has come to rank 0 so far."""
+    """The processes that have connected to rank 0 so far."""
 
     def __init__(self, count: int, address: str):
         self.count = count
@@ -152,10 +152,10 @@ class _Arrivals:
         return [rank for rank in range(self.count) if rank not in self.members]
 
     def add(self, greeting: Mapping[str, Any], connection: Connection) -> None:
-        """Take a process in, or tell it and raise here why it cannot be.
+        """Add a process, or refuse it and raise the reason.
 
         Raises:
-          RuntimeError: if it does not belong here.
+          RuntimeError: if it does not belong to the cluster.
         """
         member = Member(*greeting[_GREETING])
         wrong = ""
@@ -179,7 +179,7 @@ class _Arrivals:
         self.connections[member.rank] = connection
 
     def refuse(self, reason: str, *others: Connection) -> None:
-        """Tell everybody who has come that there will be no cluster, and why."""
+        """Send all connected processes the reason why no cluster is formed."""
         for connection in (*self.connections.values(), *others):
             try:
                 connection.send({"refused": reason})
@@ -188,7 +188,7 @@ class _Arrivals:
             connection.close()
 
     def drop(self, rank: int) -> str:
-        """Say that a process which had come is gone."""
+        """Describe a process that connected and is gone."""
         return (
             f"{self.members[rank]} came, and ended while {len(self.missing)} of {self.count} "
             f"processes were still missing: {_ranks(self.missing)}."
@@ -200,7 +200,7 @@ def _versions() -> str:
 
 
 def _ranks(ranks: list[int]) -> str:
-    """Some ranks in words: ``rank 2``, ``ranks 1, 2 and 5``; the first ten of many."""
+    """Format some ranks: ``rank 2``, ``ranks 1, 2 and 5``; the first ten of many."""
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
     shown = ranks[:10]
@@ -211,10 +211,10 @@ def _ranks(ranks: list[int]) -> str:
 def gather(
     address: str, bind_address: str, count: int, limit: float, security: Security = _OPEN
 ) -> tuple[dict[int, Member], dict[int, Connection]]:
-    """As rank 0: wait until all other ranks have come.
+    """As rank 0: wait until all other ranks have connected.
 
     Args:
-      address: the address that the others were given.
+      address: the address that the others got.
       bind_address: the address to listen at.
       count: the number of processes.
       limit: how long to wait, in seconds.
@@ -235,10 +235,10 @@ def gather(
         while arrivals.missing:
             left = start + limit - time.monotonic()
             if left <= 0:
-                here = ", ".join(map(str, list(arrivals.members.values())[:10]))
+                arrived = ", ".join(map(str, list(arrivals.members.values())[:10]))
                 reason = (
                     f"rank 0 waited {limit:g} s at {address} for {count} processes, and "
-                    f"{_ranks(arrivals.missing)} did not come.\nThese came: {here}."
+                    f"{_ranks(arrivals.missing)} did not come.\nThese came: {arrived}."
                     f"{arrivals.last_refusal}\nStart all "
                     "processes with this coordinator_address, or give a longer "
                     "initialization_timeout."
@@ -251,7 +251,7 @@ def gather(
                     sock.settimeout(5.0)
                     try:
                         sock = _encrypted(sock, security, as_server=True)
-                    except OSError as error:  # also of strangers, who do not matter
+                    except OSError as error:  # also of unrelated clients, which do not matter
                         arrivals.refused = str(error)
                         sock.close()
                         continue
@@ -264,7 +264,7 @@ def gather(
 def welcome(connections: Mapping[int, Connection]) -> None:
     """As rank 0: tell all others that everybody has come and the service has started.
 
-    A process that is gone meanwhile is found by the watch.
+    A process that has died meanwhile is detected by the watch.
     """
     for connection in connections.values():
         try:
@@ -274,7 +274,7 @@ def welcome(connections: Mapping[int, Connection]) -> None:
 
 
 def _greet(arrivals: _Arrivals, connection: Connection, forget: Callable[[], object]) -> None:
-    """Read what came over a connection to rank 0: a greeting, its end, or something else."""
+    """Read a message over a connection to rank 0: a greeting, its end, or something else."""
     try:
         messages = connection.receive()
         if messages:
@@ -282,14 +282,14 @@ def _greet(arrivals: _Arrivals, connection: Connection, forget: Callable[[], obj
     except EOFError:
         forget()
         connection.close()
-        for rank, known in arrivals.connections.items():
-            if known is connection:
+        for rank, other in arrivals.connections.items():
+            if other is connection:
                 reason = arrivals.drop(rank)
                 del arrivals.connections[rank]
                 arrivals.refuse(reason)
                 raise RuntimeError(reason) from None
     except (ValueError, KeyError, TypeError):
-        # No process of a cluster: port scanners and health checks connect, too.
+        # Not a process of the cluster: port scanners and health checks connect, too.
         forget()
         connection.close()
 
@@ -297,7 +297,7 @@ def _greet(arrivals: _Arrivals, connection: Connection, forget: Callable[[], obj
 def join(
     address: str, rank: int, count: int, limit: float, security: Security = _OPEN
 ) -> tuple[Member, Connection]:
-    """As another rank than 0: find rank 0 and wait until it says that all have come.
+    """As another rank than 0: connect to rank 0 and wait for its welcome.
 
     Args:
       address: the coordinator's address.
@@ -327,10 +327,10 @@ def join(
         greeting = {_GREETING: this_member(rank), "of": count, "versions": _versions()}
         try:
             connection.send(greeting)
-            # Rank 0 knows who is missing, so that its word is waited for a little longer.
+            # Rank 0 knows who is missing, so its message is awaited a little longer.
             return _await_welcome(connection, address, rank, start + limit + _WORD)
         except (EOFError, OSError) as error:
-            # Another program answered, or rank 0 closed before it took us in: try once more.
+            # Another program answered, or rank 0 closed before it accepted: try again.
             failure = str(error)
             connection.close()
             time.sleep(_RETRY)
@@ -352,7 +352,7 @@ def _await_welcome(
         except TimeoutError:
             break
         except ValueError:
-            raise EOFError("what answers there is no coordinator of Ricci") from None
+            raise EOFError("the server there is not a coordinator of Ricci") from None
         for message in messages:
             if "refused" in message:
                 connection.close()
@@ -363,5 +363,5 @@ def _await_welcome(
     connection.close()
     raise RuntimeError(
         f"rank {rank} reached the coordinator at {address}, but not all processes came in time. "
-        "Rank 0 says which are missing."
+        "Rank 0 reports which are missing."
     )

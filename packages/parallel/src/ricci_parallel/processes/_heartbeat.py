@@ -1,9 +1,9 @@
-"""What a process of a cluster is doing: the line it is at, and what it waits for.
+"""Heartbeats: the line that a process of a cluster is at, and how long it has waited.
 
-A sign is taken once in a while by the thread that watches. Nothing is counted when programs run, so
-that a step costs nothing more: whether this process waits for others is read off its arrays. A
-result over several processes that is not ready after a long time is waited for; a process that has
-none has not begun the program that the others are in.
+The watching thread takes a heartbeat at intervals. Nothing is counted when executables run, so
+that a step costs nothing more: its arrays show whether this process waits for others. A
+result over several processes that stays unready for long is waited for; a process that has
+none has not begun the executable that the others are in.
 """
 
 import os
@@ -21,20 +21,20 @@ import numpy as np
 from ricci_ir import Array, is_internal_module
 from ricci_xla import backends, backends_are_made
 
-# Where the standard library and installed packages are: a line in them tells a user little.
+# The folders of the standard library and installed packages, whose lines tell a user little.
 _LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(np.__path__[0]), "<frozen")
 _SCRIPT_ENDED = "the end of the script"
 
 
-class Sign(NamedTuple):
-    """What a process is doing.
+class Heartbeat(NamedTuple):
+    """The state of a process.
 
     Attributes:
       rank: its number.
-      line: where its main thread is, such as ``train.py:24 in step``.
-      waiting: for how long it has waited for other processes, in seconds; 0 if it does not.
-      apart: for how long it has taken part in nothing with other processes, in seconds.
-      joining: what it is about to begin and waits for the others to begin, too; or ``""``.
+      line: the line of its main thread, such as ``train.py:24 in step``.
+      waiting: for how many seconds it has waited for other processes; 0 if it does not.
+      idle_seconds: for how many seconds it has taken part in nothing with other processes.
+      joining: the thing that it waits for the others to begin as well, or ``""``.
       ended: whether its script has come to its end.
       failed: the exception that has ended it, or ``""``.
     """
@@ -42,21 +42,21 @@ class Sign(NamedTuple):
     rank: int
     line: str
     waiting: float = 0.0
-    apart: float = 0.0
+    idle_seconds: float = 0.0
     joining: str = ""
     ended: bool = False
     failed: str = ""
 
 
 def located(frame: FrameType, line: int) -> str:
-    """A line of a program, such as ``train.py:24 in step``."""
+    """Format a line of a program, such as ``train.py:24 in step``."""
     return f"{frame.f_code.co_filename}:{line} in {frame.f_code.co_name}"
 
 
 def described(frame: FrameType | None) -> str:
-    """The innermost line of the user's code in a stack, such as ``train.py:24 in step``.
+    """Return the innermost line of the user's code in a stack, such as ``train.py:24 in step``.
 
-    Where a stack has none, its innermost line is told, as of a thread that only waits.
+    A stack without one, as of a thread that only waits, is described by its innermost line.
     """
     inner = frame
     while frame is not None and not _is_of_user(frame):
@@ -72,13 +72,13 @@ def _is_of_user(frame: FrameType) -> bool:
 
 
 def main_thread_line() -> str:
-    """Where the main thread of this process is."""
+    """Return the line of this process's main thread."""
     return described(sys._current_frames().get(threading.main_thread().ident or 0))
 
 
 @final
 class Observer:
-    """Takes the signs of this process.
+    """Takes the heartbeats of this process.
 
     Args:
       rank: its number.
@@ -100,15 +100,15 @@ class Observer:
         """Whether the main thread is inside a `waiting` block."""
         return self._in_wait is not None
 
-    def sign(self) -> Sign:
-        """What this process is doing now."""
+    def heartbeat(self) -> Heartbeat:
+        """Return the state of this process now."""
         now = time.monotonic()
         since = self._oldest(_unready(), now)
         if self._in_wait is not None:
             since = min(self._in_wait, since or now)
         if since is not None:
             self._together = now
-        return Sign(
+        return Heartbeat(
             self.rank,
             self.failed_at or main_thread_line(),
             0.0 if since is None else now - since,
@@ -119,19 +119,19 @@ class Observer:
         )
 
     def _oldest(self, unready: Iterable[Array], now: float) -> float | None:
-        """When the result was first seen that has been waited for longest."""
+        """Return the time since which the oldest unready result has been unready."""
         seen: dict[int, tuple[weakref.ref[Array], float]] = {}
         for array in unready:
-            known = self._seen.get(id(array))
-            if known is None or known[0]() is not array:
-                known = (weakref.ref(array), now)
-            seen[id(array)] = known
+            entry = self._seen.get(id(array))
+            if entry is None or entry[0]() is not array:
+                entry = (weakref.ref(array), now)
+            seen[id(array)] = entry
         self._seen = seen
         return min((since for _, since in seen.values()), default=None)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Say that this process waits for others inside the block, where no array shows it."""
+        """Mark this process as waiting for others inside the block, where no array shows it."""
         self._in_wait = time.monotonic()
         try:
             yield
@@ -140,7 +140,7 @@ class Observer:
 
     @contextmanager
     def joining(self, what: str) -> Iterator[None]:
-        """Say that this process waits for others to begin something inside the block."""
+        """Mark this process as waiting for others to begin something inside the block."""
         self._joining = what
         try:
             with self.waiting():
@@ -150,7 +150,7 @@ class Observer:
 
 
 def _unready() -> Iterator[Array]:
-    """The arrays over several processes that are not computed yet."""
+    """Yield the arrays over several processes that are not computed yet."""
     if not backends_are_made():
         return
     for client in backends().values():
