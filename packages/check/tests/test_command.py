@@ -54,11 +54,11 @@ def test_json(capsys):
         (["checked_module"], "does not have the form module:function"),
         (["checked_module:none"], "has no attribute 'none'"),
         (["no_such_module:f"], "No module named"),
-        (["checked_module:bad", "five"], "is no type such as"),
+        (["checked_module:bad", "five"], "is not a type such as"),
         (["checked_module:bad", "floaty[3]"], "floaty"),
     ],
 )
-def test_what_cannot_be_understood_is_said(arguments, text, capsys):
+def test_the_command_rejects_invalid_arguments(arguments, text, capsys):
     with pytest.raises(SystemExit):
         main(arguments)
     assert text in capsys.readouterr().err

@@ -66,13 +66,13 @@ def seeds_only(x):
         (seeds_only, []),
     ],
 )
-def test_numbers_that_numpy_draws(fun, codes, marked):
+def test_host_draws_while_tracing_are_reported(fun, codes, marked):
     report = check(fun, ignore="RC2")(VECTOR)
     assert marked(report) == codes
     assert all("once for all calls" in found.message for found in report)
 
 
-def test_only_the_function_that_is_checked_is_watched():
+def test_host_draws_outside_the_checked_function_are_not_reported():
     assert not check(lambda x: lax.mul(x, x))(VECTOR)
     np.random.normal()
     assert sys.monitoring.get_tool(3) is None
@@ -290,7 +290,7 @@ def with_linearize(fun):
     "transform", [grad, with_jvp, with_linearize, lambda f: jit(grad(grad_sum(f)))]
 )
 @pytest.mark.parametrize("fun", [in_scan, over_keys, in_fori, in_while, dropout, recomputed])
-def test_derivatives_use_no_key_again(fun, transform, raw):
+def test_derivatives_do_not_reuse_keys(fun, transform, raw):
     if fun is in_while and transform not in (with_jvp, with_linearize):
         pytest.skip("reverse mode does not take a while_loop")
     key = random.PRNGKey(0) if raw else KEY

@@ -80,7 +80,7 @@ def test_a_jitted_function_is_not_traced_again_for_its_gathers(monkeypatch):
     assert calls[0][1].fun_name
 
 
-def test_gathers_that_nobody_asks_about_are_not_looked_for(monkeypatch):
+def test_gathers_are_not_searched_unless_their_rules_are_selected(monkeypatch):
     calls = finds(monkeypatch, Moved())
     assert not check(lambda x: x, ignore="RC8")(np.ones(3, np.float32))
     assert not check(lambda x: x, select="RC5")(np.ones(3, np.float32))
@@ -97,7 +97,7 @@ def test_an_exception_of_the_compiler_is_a_finding(monkeypatch):
     assert isinstance(report.exception, ValueError)
 
 
-def test_a_report_is_a_sequence_that_is_true_if_there_is_something():
+def test_a_report_is_a_sequence_and_true_if_it_has_findings():
     report = check(everything)(KEY, VECTOR)
     assert [f.code for f in report] == ["RC501", "RC101"]
     assert report
@@ -148,16 +148,16 @@ def test_rules_are_chosen(options, codes):
 
 @pytest.mark.parametrize("option", ["select", "ignore"])
 def test_unknown_rules_are_refused(option):
-    with pytest.raises(ValueError, match="is no rule"):
+    with pytest.raises(ValueError, match="does not match a rule"):
         check(everything, **{option: ["RC999"]})
 
 
-def test_every_rule_has_a_code_of_its_own_and_says_what_to_do():
+def test_every_rule_has_a_unique_code_and_advice():
     assert all(code == rule.code and rule.summary and rule.advice for code, rule in RULES.items())
     assert len({rule.name for rule in RULES.values()}) == len(RULES)
 
 
-def test_nothing_runs_and_nothing_is_kept():
+def test_check_runs_nothing_and_keeps_no_references():
     traces = count()
 
     @jit
@@ -218,7 +218,7 @@ def test_a_librarys_object_with_stages_of_its_own_is_called_as_a_function():
     assert [f.code for f in check(Compiled(lambda x: x[10]))(VECTOR)] == ["RC501"]
 
 
-def test_what_is_no_array_is_passed_as_it_is():
+def test_arguments_that_are_not_arrays_are_passed_unchanged():
     fun = lambda mode, x, axis=None: x.sum(axis) if mode == "sum" else x
     assert not check(fun)("sum", VECTOR)
     assert not check(partial(fun, "sum"))(VECTOR)

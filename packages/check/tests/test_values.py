@@ -161,7 +161,7 @@ def test_large_constants(marked):
     assert marked(check(fun, select="RC4")(ShapeDtypeStruct((600,), "float32"))) == ["RC401"]
 
 
-def test_small_and_made_arrays_are_no_large_constants():
+def test_small_and_computed_arrays_are_not_large_constants():
     fun = lambda x: x @ rnp.ones((600, 600)) + np.ones(600, np.float32)
     assert not check(fun, select="RC4")(ShapeDtypeStruct((600,), "float32"))
 
@@ -211,7 +211,7 @@ def test_loops_in_reverse(fun, codes, marked):
     assert (report.exception is not None) == bool(codes)
 
 
-def test_what_comes_before_an_exception_is_found_as_well(marked):
+def test_findings_before_an_exception_are_reported(marked):
     def fun(x, key):
         y = x[10]  # RC501
         z = random.normal(key) + random.normal(key)  # RC101

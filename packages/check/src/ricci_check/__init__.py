@@ -1,4 +1,4 @@
-"""A linter of traced programs: ``check(f)(*args)`` reports what would go wrong when ``f`` runs."""
+"""A linter of traced functions: ``check(f)(*args)`` reports problems before ``f`` runs."""
 
 from ._check import check as check
 from ._report import CheckError as CheckError

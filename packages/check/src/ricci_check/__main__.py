@@ -14,20 +14,20 @@ from ._rules import SEVERITIES
 
 
 def described_array(text: str) -> ShapeDtypeStruct:
-    """The type that a text such as ``float32[8,3]`` describes.
+    """Parse a type such as ``float32[8,3]``.
 
     Raises:
-      argparse.ArgumentTypeError: if the text describes no type.
+      argparse.ArgumentTypeError: if the text is not a type.
 
     Example:
       >>> from ricci_check.__main__ import described_array
       >>> described_array("float32[8,3]")
       ShapeDtypeStruct(shape=(8, 3), dtype=float32)
     """
-    found = re.fullmatch(r"(\w+)\[([\d,]*)\]", text.replace(" ", ""))
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no type such as float32[8,3] or int32[]")
-    name, sizes = found.groups()
+    match = re.fullmatch(r"(\w+)\[([\d,]*)\]", text.replace(" ", ""))
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a type such as float32[8,3] or int32[]")
+    name, sizes = match.groups()
     try:
         return ShapeDtypeStruct([int(n) for n in sizes.split(",") if n], name)
     except TypeError as error:
@@ -35,10 +35,10 @@ def described_array(text: str) -> ShapeDtypeStruct:
 
 
 def imported_function(text: str) -> Callable[..., Any]:
-    """The function that a text such as ``package.module:function`` names.
+    """Import the function that a text such as ``package.module:function`` names.
 
     Raises:
-      argparse.ArgumentTypeError: if there is none.
+      argparse.ArgumentTypeError: if it does not exist.
 
     Example:
       >>> from ricci_check.__main__ import imported_function
@@ -49,16 +49,16 @@ def imported_function(text: str) -> Callable[..., Any]:
     if not (module and name):
         raise argparse.ArgumentTypeError(f"{text!r} does not have the form module:function")
     try:
-        found: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
         for part in name.split("."):
-            found = getattr(found, part)
+            target = getattr(target, part)
     except (ImportError, AttributeError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    return found
+    return target
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check a function; returns 1 if there are findings of the severity ``--fail-on``."""
+    """Check a function; return 1 if there are findings of the severity ``--fail-on``."""
     parser = argparse.ArgumentParser(prog="python -m ricci_check")
     parser.description = "Trace a function once and report what would go wrong when it runs."
     parser.add_argument("function", type=imported_function, help="module:function")

@@ -1,4 +1,4 @@
-"""``check``: trace a function once and report what would go wrong when it runs."""
+"""``check``: trace a function once and report problems that it would have when it runs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -26,7 +26,7 @@ from ricci_ir import (
 )
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 
-from ._drawn import draws
+from ._host_rng import report_host_draws
 from ._moves import involuntary_gathers
 from ._reader import Reader
 from ._report import Finding, Report, finding
@@ -34,15 +34,15 @@ from ._rules import chosen_rules
 from ._types import constants, described, narrowed_arguments, type_drift, unused_donations
 from ._values import is_tracked
 
-# The rules for which a program on several devices is compiled.
+# The rules for which a function on several devices is compiled.
 _COMPILED = frozenset({"RC801", "RC802"})
 
 
 class Traced(NamedTuple):
-    """A traced call: its program, the structures of its arguments and result, and its donations.
+    """A traced call: its jaxpr, the structures of its arguments and result, and its donations.
 
     Attributes:
-      flat, arrays: the call as one of a function of its arrays alone.
+      flat, arrays: the call in the form of a function of arrays alone.
       stage: the call's stage, if the function is jitted.
     """
 
@@ -75,7 +75,7 @@ def check(
 
     Raises:
       TypeError: if ``fun`` cannot be called.
-      ValueError: if ``select`` or ``ignore`` names no rule.
+      ValueError: if ``select`` or ``ignore`` names an unknown rule.
 
     Example:
       An index out of bounds, and an effect that happens only while tracing:
@@ -107,39 +107,39 @@ class _Check:
     def __init__(self, fun: Callable[..., Any], chosen: frozenset[str]):
         self.fun = fun
         self.chosen = chosen
-        self.where = _definition(fun)
+        self.definition = _definition(fun)
         self.events: list[Any] = []
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report:
         names = argument_paths(args, kwargs, self.fun)
         leaves, _ = tree_flatten((args, kwargs))
-        found = list(narrowed_arguments(names, leaves, self.where))
+        findings = list(narrowed_arguments(names, leaves, self.definition))
         exception: Exception | None = None
         traced: Traced | None = None
         try:
             objects = preserved(self.fun, args, kwargs)
-            with objects, observing(self.events.append, anew=True), draws(found):
+            with objects, observing(self.events.append, anew=True), report_host_draws(findings):
                 traced = self._trace(args, kwargs)
         except Exception as error:  # noqa: BLE001  # becomes a finding, and the report's own
             exception = error
-            found += self._of_exception(error)
+            findings += self._of_exception(error)
         if traced is None:
-            programs = [_recorded(event.trace) for event in self._events(TraceAbandoned)]
+            jaxprs = [_recorded(event.trace) for event in self._events(TraceAbandoned)]
         else:
-            found += self._of_program(traced)
+            findings += self._of_program(traced)
             if self.chosen & _COMPILED:
                 try:
-                    found += self._of_compiled(traced)
+                    findings += self._of_compiled(traced)
                 except Exception as error:  # noqa: BLE001  # it would be raised by a call as well
                     exception = error
-                    found += self._of_exception(error)
-            programs = [traced.jaxpr]
+                    findings += self._of_exception(error)
+            jaxprs = [traced.jaxpr]
         for event in self.events:
-            found += _of_event(event)
-        for jaxpr in programs:
-            found += constants(jaxpr, self.where)
-            found += self._read(jaxpr)
-        return Report(list(dict.fromkeys(found)), exception)
+            findings += _of_event(event)
+        for jaxpr in jaxprs:
+            findings += constants(jaxpr, self.definition)
+            findings += self._read(jaxpr)
+        return Report(list(dict.fromkeys(findings)), exception)
 
     def _events(self, kind: type) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -156,18 +156,20 @@ class _Check:
     def _of_program(self, traced: Traced) -> list[Finding]:
         jaxpr = traced.jaxpr
         names = jaxpr.debug_info.arg_names or ()
-        found = list(type_drift(traced.in_tree, names, jaxpr, traced.out_tree, self.where))
+        findings = list(type_drift(traced.in_tree, names, jaxpr, traced.out_tree, self.definition))
         if traced.donated:
             donated = tuple(i in traced.donated for i in range(len(jaxpr.invars)))
             name = _name(self.fun)
-            found += unused_donations(DonatingCall(self.where, name, jaxpr, 0, names, donated))
-        return found
+            findings += unused_donations(
+                DonatingCall(self.definition, name, jaxpr, 0, names, donated)
+            )
+        return findings
 
     def _of_compiled(self, traced: Traced) -> list[Finding]:
         names = traced.jaxpr.debug_info.arg_names or ()
-        known = {} if traced.stage else {f"xs[{i}]": name for i, name in enumerate(names)}
+        shown_names = {} if traced.stage else {f"xs[{i}]": name for i, name in enumerate(names)}
         call = traced.jaxpr, traced.flat, traced.arrays, traced.stage
-        return list(involuntary_gathers(*call, known, self.where))
+        return list(involuntary_gathers(*call, shown_names, self.definition))
 
     def _of_exception(self, error: Exception) -> list[Finding]:
         if self._events(NotReversible):
@@ -175,26 +177,28 @@ class _Check:
         text = str(error).strip().splitlines()
         message = f"{type(error).__name__}: {text[0] if text else 'without a message'}"
         return [
-            finding("RC001", _raised_at(error.__traceback__) or self.where, message.rstrip("."))
+            finding(
+                "RC001", _raised_at(error.__traceback__) or self.definition, message.rstrip(".")
+            )
         ]
 
     def _read(self, jaxpr: Jaxpr) -> list[Finding]:
-        reader = Reader(self.where)
+        reader = Reader(self.definition)
         branches = [_sources(event.branches) for event in self._events(CondSelected)]
         reader.keys.alternative = partial(_in_different_branches, branches)
         reader.keys.rerun = frozenset(_rerun(jaxpr))
         names = jaxpr.debug_info.arg_names or ()
         args = []
         for i, var in enumerate(jaxpr.invars):
-            value = reader.place.unknown(var.aval)
+            value = reader.state.unknown(var.aval)
             if is_tracked(var.aval) and i < len(names):
                 size = var.aval.size
                 meanings = [("argument", names[i], place) for place in range(size)]
-                ids = [reader.place.symbols.of(meaning, 0) for meaning in meanings]
-                value = reader.place.symbols.value(var.aval, ids)
+                ids = [reader.state.symbols.of(meaning, 0) for meaning in meanings]
+                value = reader.state.symbols.value(var.aval, ids)
             args.append(value)
         reader.read(jaxpr, args)
-        return reader.place.findings
+        return reader.state.findings
 
 
 def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
@@ -218,8 +222,8 @@ def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         full = list(leaves)
         for i, x in zip(places, xs, strict=True):
             full[i] = x
-        given, options = tree_unflatten(tree, full)
-        results, out_tree = tree_flatten(fun(*given, **options))
+        positional, options = tree_unflatten(tree, full)
+        results, out_tree = tree_flatten(fun(*positional, **options))
         return results
 
     jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("check", _name(fun), tuple(names)))
@@ -229,7 +233,7 @@ def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _recorded(trace: JaxprTrace) -> Jaxpr:
-    """The equations that were recorded before an exception, as a program without results."""
+    """Return the equations that were recorded before an exception, as a jaxpr without results."""
     return Jaxpr(
         trace.constvars,
         trace.invars,
@@ -270,7 +274,7 @@ def _name(fun: object) -> str:
 
 
 def _definition(fun: object) -> Source:
-    """The place where the user defined a function, which may have been wrapped."""
+    """Return the source of a function's definition, behind its wrappers."""
     while True:
         inner = getattr(fun, "__wrapped__", None) or getattr(fun, "func", None)
         if inner is None:
@@ -282,18 +286,18 @@ def _definition(fun: object) -> Source:
 
 
 def _raised_at(trace: TracebackType | None) -> Source | None:
-    """The innermost place in the user's code that an exception passed through."""
-    found = None
+    """Return the innermost line of the user's code that an exception passed through."""
+    source = None
     while trace is not None:
         frame = trace.tb_frame
         if not is_internal_module(frame.f_globals.get("__name__")):
-            found = Source(frame.f_code, trace.tb_lasti)
+            source = Source(frame.f_code, trace.tb_lasti)
         trace = trace.tb_next
-    return found
+    return source
 
 
 def _sources(branches: Sequence[Jaxpr]) -> list[set[tuple[Any, ...]]]:
-    """The places in the code that each branch of a ``cond`` comes from."""
+    """Return the sources of the equations in each branch of a ``cond``."""
     return [set(_places(branch)) for branch in branches]
 
 
@@ -306,7 +310,7 @@ def _places(jaxpr: Jaxpr) -> Iterator[tuple[Any, ...]]:
 
 
 def _rerun(jaxpr: Jaxpr) -> Iterator[tuple[Any, ...]]:
-    """The places in the code that a checkpoint's derivative runs a second time."""
+    """Yield the sources of equations that a checkpoint's derivative runs a second time."""
     for eqn in jaxpr.eqns:
         for inner in jaxprs_in_params(eqn.params):
             yield from _places(inner) if eqn.params.get("differentiated") else _rerun(inner)
@@ -315,7 +319,7 @@ def _rerun(jaxpr: Jaxpr) -> Iterator[tuple[Any, ...]]:
 def _in_different_branches(
     conds: list[list[set[tuple[Any, ...]]]], one: Source, other: Source
 ) -> bool:
-    """Whether two places are in different branches of the same ``cond``."""
+    """Whether two sources are in different branches of the same ``cond``."""
     first, second = one[:2], other[:2]
     return any(
         first in a and second in b

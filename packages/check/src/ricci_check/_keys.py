@@ -1,4 +1,4 @@
-"""Random keys: where each comes from, and which operations use it."""
+"""RC101 and RC102: random keys, followed from their creation to their uses."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -10,12 +10,12 @@ import numpy as np
 from ricci_ir import AbstractValue, JaxprEqn, Source
 from ricci_lax.authoring import KeyRole
 
-from ._place import Place
+from ._state import AnalysisState
 from ._values import Symbols, Value, is_tracked, may_hold_keys
 
 
 class Use(NamedTuple):
-    """A use of a key: the name of the function that used it, and its place in the code."""
+    """A use of a key: the name of the function that used it, and its source."""
 
     what: str
     source: Source
@@ -26,15 +26,15 @@ class KeyUse:
 
     Attributes:
       used: the first use of each key, by its symbol.
-      rerun: the places in the code that a checkpoint's derivative runs a second time.
-      slices: for a key inside a loop's body, the keys outside of the loop that it stands for.
-      carried: the keys of a body's carry, which stand for an outer key in the first iteration only.
-      alternative: tells whether two places in the code are in different branches of a ``cond``,
+      rerun: the sources that a checkpoint's derivative runs a second time.
+      slices: for a key inside a loop's body, the keys outside of the loop that it represents.
+      carried: the keys of a body's carry, which represent an outer key in the first iteration only.
+      alternative: returns whether two sources are in different branches of a ``cond``,
         so that only one of them runs.
     """
 
-    def __init__(self, place: Place):
-        self.place = place
+    def __init__(self, state: AnalysisState):
+        self.state = state
         self.used: dict[int, Use] = {}
         self.alternative: Callable[[Source, Source], bool] = lambda one, other: False
         self.rerun: frozenset[tuple[Any, ...]] = frozenset()
@@ -47,7 +47,7 @@ class KeyUse:
     @property
     def symbols(self) -> Symbols:
         """The table of symbols."""
-        return self.place.symbols
+        return self.state.symbols
 
     @property
     def is_collecting(self) -> bool:
@@ -57,20 +57,20 @@ class KeyUse:
     # Counting uses
 
     def use(self, keys: Value, what: str) -> bool:
-        """Note that ``what`` uses keys; gives whether one of them had been used before."""
+        """Record that ``what`` uses keys; return whether one of them had been used before."""
         if self._recomputing or not is_tracked(keys.aval):
             return False
         ids = self.symbols.ids(keys).ravel().tolist()
         if self._collecting is not None:
-            self._collected += [i for i in ids if self._is_given(i)]
+            self._collected += [i for i in ids if self._is_operand(i)]
             return False
         return self._use(ids, what)
 
-    def _is_given(self, symbol: int) -> bool:
-        """Whether a key was given to the call that is being read, rather than made in it."""
-        given = self._collecting or ()
+    def _is_operand(self, symbol: int) -> bool:
+        """Whether a key is an operand of the call that is being read, rather than created in it."""
+        operand_keys = self._collecting or ()
         meaning = self.symbols.meanings[symbol]
-        return symbol in given or (meaning[0] == "key" and meaning[2] in given)
+        return symbol in operand_keys or (meaning[0] == "key" and meaning[2] in operand_keys)
 
     def _use(self, ids: Sequence[int], what: str) -> bool:
         again = self._in_loop(ids, what) or self._twice_at_once(ids, what)
@@ -81,11 +81,11 @@ class KeyUse:
         return again
 
     def _in_loop(self, ids: Sequence[int], what: str) -> bool:
-        depth = self.place.depth
+        depth = self.state.depth
         fixed = [i for i in ids if self.symbols.depths[i] < depth]
         if fixed:
             name = self.name(fixed[0])
-            self.place.report(
+            self.state.report(
                 "RC102", f"{what} uses {name}, which is the same in every iteration of the loop"
             )
         return bool(fixed)
@@ -93,17 +93,17 @@ class KeyUse:
     def _twice_at_once(self, ids: Sequence[int], what: str) -> bool:
         (symbol, count), *_ = Counter(ids).most_common(1) or [(0, 0)]
         if count > 1:
-            self.place.report("RC101", f"{what} uses {self.name(symbol)} {count} times at once")
+            self.state.report("RC101", f"{what} uses {self.name(symbol)} {count} times at once")
         return count > 1
 
     def _once(self, symbol: int, what: str, carried: bool = False) -> bool:
-        here = self.place.source
-        earlier = self.used.setdefault(symbol, Use(what, here))
-        if earlier.source is here or self.alternative(earlier.source, here):
+        source = self.state.source
+        earlier = self.used.setdefault(symbol, Use(what, source))
+        if earlier.source is source or self.alternative(earlier.source, source):
             return False
-        if earlier.source[:2] == here[:2] and (carried or here[:2] in self.rerun):
+        if earlier.source[:2] == source[:2] and (carried or source[:2] in self.rerun):
             return False  # a derivative runs the same code a second time
-        self.place.report(
+        self.state.report(
             "RC101",
             f"{what} uses {self.name(symbol)}, which {earlier.what} has used in line "
             f"{earlier.source.line}",
@@ -113,23 +113,23 @@ class KeyUse:
     # Reading in a special mode
 
     def one_use(self, operands: Sequence[Value], read: Callable[[], list[Value]]) -> list[Value]:
-        """Read a call of one of Ricci's own functions; it counts as one use of each key given.
+        """Read a call of one of Ricci's own functions; it counts as one use of each operand key.
 
-        Inside, a sampler may split a key and draw from it several times; that is its own business.
+        Inside, a sampler may split a key and draw from it several times.
         """
-        given = {
+        operand_keys = {
             i
             for x in operands
             if may_hold_keys(x.aval)
             for i in self.symbols.ids(x).ravel().tolist()
         }
-        self._collecting, self._collected = given, []
+        self._collecting, self._collected = operand_keys, []
         try:
             results = read()
         finally:
             collected, self._collecting = self._collected, None
         if collected:
-            self._use(list(dict.fromkeys(collected)), self.place.call_name or "it")
+            self._use(list(dict.fromkeys(collected)), self.state.call_name or "it")
         return results
 
     @contextmanager
@@ -142,7 +142,7 @@ class KeyUse:
             self._recomputing = before
 
     def alternatives(self, reads: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Read several programs of which only one runs; their uses of keys do not add up."""
+        """Read several jaxprs of which only one runs; their uses of keys do not add up."""
         before, after, results = self.used, {}, []
         for read in reads:
             self.used = dict(before)
@@ -152,8 +152,8 @@ class KeyUse:
         return results
 
     def slice_of(self, xs: Value, aval: AbstractValue) -> Value:
-        """The slice of ``xs`` that an iteration of a scan gets; its keys stand for all slices."""
-        value = self.place.unknown(aval)
+        """Return the slice of ``xs`` in an iteration of a scan; its keys represent all slices."""
+        value = self.state.unknown(aval)
         if may_hold_keys(xs.aval):
             rows = self.symbols.ids(xs).reshape(xs.aval.shape[0], -1)
             ids = self.symbols.ids(value)
@@ -161,8 +161,8 @@ class KeyUse:
                 self.slices[symbol] = rows[:, column].tolist()
         return value
 
-    def given(self, keys: Any, aval: Any) -> Value:
-        """The value of a constant array of keys; each key is identified by its words."""
+    def constant(self, keys: Any, aval: Any) -> Value:
+        """Return the value of a constant array of keys; each key is identified by its words."""
         rows = np.asarray(keys.physical).reshape(max(aval.size, 1), -1)[: aval.size].tolist()
         impl = aval.dtype._impl.name
         ids = [
@@ -171,8 +171,8 @@ class KeyUse:
         return self.symbols.value(aval, ids)
 
     def carry_of(self, start: Value) -> Value:
-        """A loop's carry inside the body: its keys are those of ``start`` in one iteration only."""
-        value = self.place.unknown(start.aval)
+        """Return a loop's carry in the body; its keys are those of ``start`` in one iteration."""
+        value = self.state.unknown(start.aval)
         if may_hold_keys(start.aval):
             ids = self.symbols.ids(value).ravel().tolist()
             for symbol, first in zip(ids, self.symbols.ids(start).ravel().tolist(), strict=True):
@@ -183,7 +183,7 @@ class KeyUse:
     # Names in messages
 
     def name(self, symbol: int) -> str:
-        """The name of a key in messages, which says how it was made: ``split(key)[0]``."""
+        """Return a key's name in messages, which tells its origin: ``split(key)[0]``."""
         meaning = self.symbols.meanings[symbol]
         match meaning:
             case ("argument", str(name), _):
@@ -215,13 +215,13 @@ class KeyUse:
 def _wrap(keys: KeyUse, eqn: JaxprEqn, words: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
     if not (is_tracked(words.aval) and is_tracked(aval)):
-        return keys.place.unknown(aval, words.depth)
+        return keys.state.unknown(aval, words.depth)
     rows = symbols.ids(words).reshape(aval.size, -1).tolist()
     return symbols.value(aval, [_of_words(keys, eqn.params["impl"].name, row) for row in rows])
 
 
 def _of_words(keys: KeyUse, impl: str, words: list[int]) -> int:
-    """The symbol of the key with these words; an unwrapped key wrapped again is the same key."""
+    """Return the symbol of the key with these words; wrapping undoes unwrapping."""
     symbols = keys.symbols
     meanings = [symbols.meanings[i] for i in words]
     first = meanings[0]
@@ -240,28 +240,28 @@ def _of_words(keys: KeyUse, impl: str, words: list[int]) -> int:
 def _unwrap(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
     if not (is_tracked(x.aval) and is_tracked(aval)):
-        return keys.place.unknown(aval, x.depth)
-    found = symbols.ids(x).ravel().tolist()
-    size = aval.size // max(len(found), 1)
+        return keys.state.unknown(aval, x.depth)
+    ids = symbols.ids(x).ravel().tolist()
+    size = aval.size // max(len(ids), 1)
     return symbols.value(
-        aval, [symbols.of(("word", i, j), symbols.depths[i]) for i in found for j in range(size)]
+        aval, [symbols.of(("word", i, j), symbols.depths[i]) for i in ids for j in range(size)]
     )
 
 
 def _seed(keys: KeyUse, eqn: JaxprEqn, seeds: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
     if not (is_tracked(seeds.aval) and is_tracked(aval)):
-        return keys.place.unknown(aval, seeds.depth)
+        return keys.state.unknown(aval, seeds.depth)
     impl = eqn.params["impl"].name
-    found = symbols.ids(seeds).ravel().tolist()
-    return symbols.value(aval, [symbols.of(("seed", impl, i), symbols.depths[i]) for i in found])
+    ids = symbols.ids(seeds).ravel().tolist()
+    return symbols.value(aval, [symbols.of(("seed", impl, i), symbols.depths[i]) for i in ids])
 
 
 def _split(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
-    again = keys.use(x, keys.place.call_name or "split")
+    again = keys.use(x, keys.state.call_name or "split")
     if again or not (is_tracked(x.aval) and is_tracked(aval)):
-        return keys.place.unknown(aval)
+        return keys.state.unknown(aval)
     shape = eqn.params["shape"]
     count = int(np.prod(shape))
     ids = [
@@ -275,7 +275,7 @@ def _split(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
 def _fold_in(keys: KeyUse, eqn: JaxprEqn, x: Value, data: Value) -> Value:
     symbols, aval = keys.symbols, eqn.outvars[0].aval
     if not (is_tracked(x.aval) and is_tracked(aval) and is_tracked(data.aval)):
-        return keys.place.unknown(aval, max(x.depth, data.depth))
+        return keys.state.unknown(aval, max(x.depth, data.depth))
     # One key may be folded with many integers, or many keys with one integer.
     every, integers = np.broadcast_arrays(symbols.ids(x), symbols.ids(data))
     pairs = zip(every.flat, integers.flat, strict=True)
@@ -289,15 +289,15 @@ def _fold_in(keys: KeyUse, eqn: JaxprEqn, x: Value, data: Value) -> Value:
 
 
 def _bits(keys: KeyUse, eqn: JaxprEqn, x: Value, *rest: Value) -> Value:
-    keys.use(x, keys.place.call_name or eqn.primitive.name.removeprefix("random_"))
-    return keys.place.unknown(eqn.outvars[0].aval, x.depth)
+    keys.use(x, keys.state.call_name or eqn.primitive.name.removeprefix("random_"))
+    return keys.state.unknown(eqn.outvars[0].aval, x.depth)
 
 
 def _clone(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
-    return keys.place.unknown(eqn.outvars[0].aval)
+    return keys.state.unknown(eqn.outvars[0].aval)
 
 
-# For each role that a primitive plays for keys, the function that reads its equations.
+# For each key role of a primitive, the function that reads its equations.
 key_readers: dict[KeyRole, Callable[..., Value]] = {
     KeyRole.CLONE: _clone,
     KeyRole.DRAW: _bits,

@@ -1,4 +1,4 @@
-"""The rules of several devices: arrays that the compiler gathers though nobody asked for it."""
+"""RC801 and RC802: arrays that the compiler gathers without a request by the user."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,15 +16,15 @@ def involuntary_gathers(
     names: dict[str, str],
     where: Source,
 ) -> Iterator[Finding]:
-    """The gathers in the compiled program of a call, if it is for several devices.
+    """Yield the gathers in the executable of a call, if it is for several devices.
 
     Args:
-      jaxpr: the call's program.
+      jaxpr: the call's jaxpr.
       fun: a function of arrays alone, or a jitted function.
       arrays: its arguments.
       traced: the stage of the call, if the function is jitted.
-      names: what the user calls an argument, where it is not what ``fun`` does.
-      where: the place of a gather of which no line is known.
+      names: the user's names of arguments, where they differ from those of ``fun``.
+      where: the source of a gather whose line is unknown.
     """
     for move in array_moves.find(jaxpr, fun, arrays, traced):
         if move.kind != "all-gather":

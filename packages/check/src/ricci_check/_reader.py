@@ -1,4 +1,4 @@
-"""An abstract interpreter, which reads a program equation by equation and collects findings.
+"""An abstract interpreter, which reads a jaxpr equation by equation and collects findings.
 
 It computes only integers and Booleans that follow from constants. A jaxpr inside an equation is
 read where it is called, with the values known there, so that keys and indices are followed through
@@ -29,48 +29,48 @@ from ricci_reference import rule_for
 
 from ._bounds import check_bounds
 from ._keys import KeyUse, key_readers
-from ._place import Place
+from ._state import AnalysisState
 from ._values import Value, is_keys, is_tracked, may_hold_keys
 
 
 class Reader:
-    """Reads programs and collects findings.
+    """Reads jaxprs and collects findings.
 
     Attributes:
-      place: the equation that is being read, and the findings up to it.
+      state: the equation that is being read, and the findings up to it.
       keys: the uses of random keys up to it.
     """
 
     def __init__(self, source: Source):
-        self.place = Place(source)
-        self.keys = KeyUse(self.place)
+        self.state = AnalysisState(source)
+        self.keys = KeyUse(self.state)
 
     def constant(self, x: ArrayLike) -> Value:
-        """The value of a constant; it is known if it is a small array of integers or keys."""
+        """Return the value of a constant; known if it is a small array of integers or keys."""
         aval = get_aval(x)
         if isinstance(x, Tracer) or not is_tracked(aval):
             return Value(aval, 0)
         if is_keys(aval):
-            return self.keys.given(x, aval)
+            return self.keys.constant(x, aval)
         return Value(aval, 0, np.asarray(x).astype(aval.dtype))
 
     def read(self, jaxpr: Jaxpr, args: Sequence[Value]) -> list[Value]:
-        """Read a program, given its arguments' values; gives its results' values."""
+        """Read a jaxpr on the values of its arguments; return those of its results."""
         env: dict[Var | Literal, Value] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             env[var] = self.constant(const)
         env.update(zip(jaxpr.invars, args, strict=True))
-        here = self.place.source
+        caller = self.state.source
 
         def value(atom: Atom) -> Value:
             return self.constant(atom.val) if type(atom) is Literal else env[atom]
 
         for eqn in jaxpr.eqns:
             if eqn.raw_source[0] is not None:
-                self.place.source = eqn.source
+                self.state.source = eqn.source
             results = self._step(eqn, [value(atom) for atom in eqn.invars])
             env.update(zip(eqn.outvars, results, strict=True))
-            self.place.source = here
+            self.state.source = caller
         return [value(atom) for atom in jaxpr.outvars]
 
     def _step(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
@@ -87,27 +87,27 @@ class Reader:
         positions = position_rules.get(eqn.primitive)
         if positions is not None:
             avals = [x.aval for x in operands]
-            check_bounds(self.place, eqn, operands, positions(avals, eqn.params))
+            check_bounds(self.state, eqn, operands, positions(avals, eqn.params))
         elif len(inner) == 1 and len(inner[0].invars) == len(operands):
             return self._other_program(eqn, inner[0], operands)
         return self._plain(eqn, operands, bool(inner))
 
-    # Equations without programs
+    # Equations without jaxprs
 
-    def _plain(self, eqn: JaxprEqn, operands: list[Value], has_programs: bool) -> list[Value]:
+    def _plain(self, eqn: JaxprEqn, operands: list[Value], has_jaxprs: bool) -> list[Value]:
         depth = max((x.depth for x in operands), default=0)
         if eqn.effects:
-            depth = self.place.depth
+            depth = self.state.depth
         avals = [v.aval for v in eqn.outvars]
         rule = rule_for(eqn.primitive)
-        if eqn.effects or has_programs or rule is None or not all(map(is_tracked, avals)):
-            return [self.place.unknown(aval, depth) for aval in avals]
+        if eqn.effects or has_jaxprs or rule is None or not all(map(is_tracked, avals)):
+            return [self.state.unknown(aval, depth) for aval in avals]
         # Positions computed by sorting or summing may be out of bounds on purpose. So only
         # primitives whose blocks have a ``follow`` rule are evaluated.
         if eqn.primitive in follow_rules and all(x.known is not None for x in operands):
             return self._computed(eqn, rule, avals, [x.known for x in operands])
         if not all(is_tracked(x.aval) for x in operands):
-            return [self.place.unknown(aval, depth) for aval in avals]
+            return [self.state.unknown(aval, depth) for aval in avals]
         return self._moved(eqn, rule, avals, operands) or self._alike(eqn, avals, operands, depth)
 
     def _computed(
@@ -132,7 +132,7 @@ class Reader:
         avals: Sequence[Any],
         operands: list[Value],
     ) -> list[Value] | None:
-        """The results of an operation that only moves elements, or ``None`` for another one.
+        """Return the results of an operation that only moves elements, or ``None`` for another one.
 
         The reference rule is applied to the symbols instead of the elements.
         """
@@ -140,66 +140,66 @@ class Reader:
         if not count:
             return None
         count = len(operands) if count == ALL_OPERANDS else count
-        rest = [x.known for x in operands[count:]]
-        if any(x is None for x in rest) or eqn.params.get("fill_value") is not None:
+        fixed = [x.known for x in operands[count:]]
+        if any(x is None for x in fixed) or eqn.params.get("fill_value") is not None:
             return None
-        result = rule(*(self.place.symbols.ids(x) for x in operands[:count]), *rest, **eqn.params)
+        result = rule(*(self.state.symbols.ids(x) for x in operands[:count]), *fixed, **eqn.params)
         results = result if eqn.primitive.multiple_results else [result]
-        return [self.place.symbols.value(aval, x) for aval, x in zip(avals, results, strict=True)]
+        return [self.state.symbols.value(aval, x) for aval, x in zip(avals, results, strict=True)]
 
     def _alike(
         self, eqn: JaxprEqn, avals: Sequence[Any], operands: list[Value], depth: int
     ) -> list[Value]:
-        """Results whose symbols depend on the operation and its operands' symbols alone.
+        """Return results whose symbols depend on the operation and its operands' symbols alone.
 
-        So two equations that do the same with the same operands give equal symbols.
+        So equal operations on equal operands have equal results.
         """
-        ids = [self.place.symbols.ids(x) for x in operands]
+        ids = [self.state.symbols.ids(x) for x in operands]
         depth = max(
-            (self.place.symbols.depths[i] for array in ids for i in array.flat), default=depth
+            (self.state.symbols.depths[i] for array in ids for i in array.flat), default=depth
         )
-        done = (
+        meaning = (
             eqn.primitive.name,
             repr(eqn.params),
             *((array.shape, array.tobytes()) for array in ids),
         )
         return [
-            self.place.symbols.value(
+            self.state.symbols.value(
                 aval,
-                [self.place.symbols.of((*done, i, place), depth) for place in range(aval.size)],
+                [self.state.symbols.of((*meaning, i, place), depth) for place in range(aval.size)],
             )
             for i, aval in enumerate(avals)
         ]
 
-    # Programs in equations
+    # Jaxprs in equations
 
     def _call(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
         if len(jaxpr.invars) != len(operands) or not _is_worth_reading(jaxpr):
             depth = max((x.depth for x in operands), default=0)
-            return [self.place.unknown(v.aval, depth) for v in eqn.outvars]
+            return [self.state.unknown(v.aval, depth) for v in eqn.outvars]
         if eqn.params.get("differentiated"):  # a checkpoint's second run
             with self.keys.recomputing():
                 return self.read(jaxpr, operands)
         if _is_internal(jaxpr) and not self.keys.is_collecting:
-            self.place.call_name = eqn.params.get("name", eqn.primitive.name).strip("_")
+            self.state.call_name = eqn.params.get("name", eqn.primitive.name).strip("_")
             try:
                 return self.keys.one_use(operands, lambda: self.read(jaxpr, operands))
             finally:
-                self.place.call_name = None
+                self.state.call_name = None
         return self.read(jaxpr, operands)
 
     def _other_program(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
-        """Read a program whose arguments may differ in type from the equation's operands.
+        """Read a jaxpr whose arguments may differ in type from the equation's operands.
 
-        An operand of another type, such as a batch of arguments, is passed on as unknown.
+        An operand of another type, such as a batch of arguments, becomes unknown.
         """
         args = [
-            x if x.aval is v.aval else self.place.unknown(v.aval, x.depth)
+            x if x.aval is v.aval else self.state.unknown(v.aval, x.depth)
             for v, x in zip(jaxpr.invars, operands, strict=True)
         ]
         self.read(jaxpr, args)
         depth = max((x.depth for x in operands), default=0)
-        return [self.place.unknown(v.aval, depth) for v in eqn.outvars]
+        return [self.state.unknown(v.aval, depth) for v in eqn.outvars]
 
     def _scan(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
         params = eqn.params
@@ -209,7 +209,7 @@ class Reader:
         consts, carry, xs = operands[:start], operands[start:stop], operands[stop:]
         avals = [v.aval for v in eqn.outvars]
         if not length:
-            return [*carry, *map(self.place.unknown, avals[len(carry) :])]
+            return [*carry, *map(self.state.unknown, avals[len(carry) :])]
         xs_avals = [v.aval for v in jaxpr.invars[stop:]]
 
         def once(state: list[Value]) -> list[Value]:
@@ -238,27 +238,29 @@ class Reader:
     def _loop(
         self, repeats: bool, carry: list[Value], once: Callable[[list[Value]], list[Value]]
     ) -> tuple[list[Value], list[Value]]:
-        """Read a loop's body; gives the last carry and the body's results.
+        """Read a loop's body; return the last carry and the body's results.
 
         A part of the carry that the body returns unchanged is the same in every iteration. If the
-        carry may hold keys, a first reading of the body without findings tells which parts are.
+        carry may hold keys, a first reading of the body without findings shows which parts are.
         """
-        self.place.depth += repeats
+        self.state.depth += repeats
         try:
-            kept = [False] * len(carry)
+            unchanged = [False] * len(carry)
             if any(may_hold_keys(x.aval) for x in carry):
-                with self._unheard():
+                with _Silence(self):
                     state = [self.keys.carry_of(x) for x in carry]
                     outs = once(state)
-                kept = [self._is_same(x, out) for x, out in zip(state, outs, strict=False)]
+                unchanged = [self._is_same(x, out) for x, out in zip(state, outs, strict=False)]
             state = [
-                x if keep else self.keys.carry_of(x) for keep, x in zip(kept, carry, strict=True)
+                x if same else self.keys.carry_of(x)
+                for same, x in zip(unchanged, carry, strict=True)
             ]
             outs = once(state)
         finally:
-            self.place.depth -= repeats
+            self.state.depth -= repeats
         return [
-            x if keep else self.place.unknown(x.aval) for keep, x in zip(kept, carry, strict=True)
+            x if same else self.state.unknown(x.aval)
+            for same, x in zip(unchanged, carry, strict=True)
         ], outs
 
     def _is_same(self, x: Value, y: Value) -> bool:
@@ -266,13 +268,13 @@ class Reader:
             return True
         if not (is_tracked(x.aval) and x.aval is y.aval):
             return False
-        return bool(np.array_equal(self.place.symbols.ids(x), self.place.symbols.ids(y)))
+        return bool(np.array_equal(self.state.symbols.ids(x), self.state.symbols.ids(y)))
 
     def _stacked(self, y: Value, aval: ShapedArray) -> Value:
-        """The stacked outputs of a loop: known if they are the same in every iteration."""
-        if y.depth <= self.place.depth and y.ids is not None and is_tracked(aval):
-            return self.place.symbols.value(aval, np.broadcast_to(y.ids, aval.shape))
-        return self.place.unknown(aval)
+        """Return the stacked outputs of a loop: known if they are the same in every iteration."""
+        if y.depth <= self.state.depth and y.ids is not None and is_tracked(aval):
+            return self.state.symbols.value(aval, np.broadcast_to(y.ids, aval.shape))
+        return self.state.unknown(aval)
 
     def _cond(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
         branches = eqn.params["branches"]
@@ -283,40 +285,37 @@ class Reader:
         return [
             each[0]
             if all(self._is_same(each[0], x) for x in each)
-            else self.place.unknown(aval, depth)
+            else self.state.unknown(aval, depth)
             for aval, each in zip(
                 [v.aval for v in eqn.outvars], zip(*results, strict=True), strict=True
             )
         ]
 
-    def _unheard(self) -> "_Unheard":
-        return _Unheard(self)
 
-
-class _Unheard:
-    """Drops findings inside a ``with`` block, and forgets the uses of keys in it afterwards."""
+class _Silence:
+    """Drops findings inside a ``with`` block, and forgets its uses of keys afterwards."""
 
     def __init__(self, reader: Reader):
         self.reader = reader
 
     def __enter__(self) -> None:
-        self.before = self.reader.place.quiet, dict(self.reader.keys.used)
-        self.reader.place.quiet = True
+        self.before = self.reader.state.quiet, dict(self.reader.keys.used)
+        self.reader.state.quiet = True
 
     def __exit__(self, *exception: object) -> None:
-        self.reader.place.quiet, self.reader.keys.used = self.before
+        self.reader.state.quiet, self.reader.keys.used = self.before
 
 
 _STRUCTURED = {"scan": Reader._scan, "while": Reader._while, "cond": Reader._cond}
 
 
 def _is_internal(jaxpr: Jaxpr) -> bool:
-    """Whether a program is one of Ricci's own, rather than traced from the user's code."""
+    """Whether a jaxpr is one of Ricci's own, rather than traced from the user's code."""
     return all(eqn.raw_source[0] is None for eqn in jaxpr.eqns)
 
 
 def _is_worth_reading(jaxpr: Jaxpr) -> bool:
-    """Whether reading a program may give findings, or values that other equations depend on."""
+    """Whether a jaxpr may give findings, or values that other equations depend on."""
     return jaxpr.derived("is worth checking", lambda: (_may_matter(jaxpr),))[0]
 
 

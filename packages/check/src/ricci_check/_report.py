@@ -12,7 +12,7 @@ from ._rules import RULES, SEVERITIES
 
 
 class CheckError(Exception):
-    """The error that ``Report.raise_if_any`` raises; ``report`` holds all findings."""
+    """The error of ``Report.raise_if_any``; ``report`` holds all findings."""
 
     def __init__(self, report: "Report", findings: Sequence["Finding"]):
         self.report = report
@@ -30,8 +30,8 @@ class Finding:
       code, name: the rule.
       severity: ``"error"``, ``"warning"`` or ``"note"``.
       file, line, column, function: the place in the user's code; lines count from 1.
-      message: what was found.
-      advice: what to do.
+      message: the problem.
+      advice: the remedy.
 
     Example:
       >>> import ricci
@@ -58,7 +58,7 @@ class Finding:
 def finding(
     code: str, source: Source | ArrayMove, message: str, severity: str | None = None
 ) -> Finding:
-    """A finding of a rule at a place in the user's code."""
+    """Return a finding of a rule at a source."""
     rule = RULES[code]
     return Finding(
         code,
@@ -74,9 +74,9 @@ def finding(
 
 
 def _shown(file: str) -> str:
-    """A path as it is shown: relative to the current folder if it is below it."""
-    path, here = Path(file), Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else shown_file(file)
+    """Return a path for display: relative to the current folder if it is below it."""
+    path, folder = Path(file), Path.cwd()
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else shown_file(file)
 
 
 class Report(Sequence[Finding]):
@@ -120,7 +120,7 @@ class Report(Sequence[Finding]):
         return bool(self.findings)
 
     def __str__(self) -> str:
-        """The findings, one in a line as linters print them, and a last line that counts them."""
+        """Format the findings, one in a line as linters print them, and their number."""
         if not self.findings:
             return "nothing found"
         counts = {
@@ -134,15 +134,15 @@ class Report(Sequence[Finding]):
         return f"Report({', '.join(f'{f.code}:{f.line}' for f in self.findings)})"
 
     def to_json(self, indent: int | None = None) -> str:
-        """The findings as JSON: ``{"version": 1, "findings": [...]}``, with ``Finding``'s fields.
+        """Return the findings as JSON: ``{"version": 1, "findings": [...]}``, by field.
 
         Example:
           >>> from ricci_check import Report
           >>> Report([]).to_json()
           '{"version": 1, "findings": []}'
         """
-        found = [asdict(f) for f in self.findings]
-        return json.dumps({"version": 1, "findings": found}, indent=indent)
+        findings = [asdict(f) for f in self.findings]
+        return json.dumps({"version": 1, "findings": findings}, indent=indent)
 
     def raise_if_any(self, severity: str = "note") -> None:
         """Raise if there is a finding of this severity or a worse one.
@@ -162,6 +162,6 @@ class Report(Sequence[Finding]):
         if severity not in SEVERITIES:
             raise ValueError(f"severity must be one of {', '.join(SEVERITIES)}, got {severity!r}.")
         least = SEVERITIES.index(severity)
-        found = [f for f in self.findings if SEVERITIES.index(f.severity) >= least]
-        if found:
-            raise CheckError(self, found) from self.exception
+        failing = [f for f in self.findings if SEVERITIES.index(f.severity) >= least]
+        if failing:
+            raise CheckError(self, failing) from self.exception

@@ -1,4 +1,4 @@
-"""The rules that are checked: the code, the severity and the meaning of each."""
+"""The rules of the linter: the code, the severity and the meaning of each."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,10 +12,10 @@ class Rule(NamedTuple):
     Attributes:
       code: such as ``RC101``; the first digit is the rule's topic.
       name: a name in words, such as ``key-reused``.
-      severity: ``error`` if results are not what the code says, ``warning`` if time or memory is
+      severity: ``error`` if results are wrong, ``warning`` if time or memory is
         lost, ``note`` if it may be intended. A finding may have a milder severity.
-      summary: what is wrong.
-      advice: what to do about it.
+      summary: the problem.
+      advice: the remedy.
     """
 
     code: str
@@ -31,7 +31,7 @@ _TABLE = (
         "not-traceable",
         "error",
         "the function raises an exception when it is traced",
-        "Mend that first; what comes behind it has not been checked.",
+        "Fix that first; the code after it has not been checked.",
     ),
     Rule(
         "RC101",
@@ -102,7 +102,7 @@ _TABLE = (
         "warning",
         "vmap turns a cond into all of its branches, since its predicate differs from example to "
         "example",
-        "If a branch is dear, keep the predicate out of the batch, or loop with lax.map.",
+        "If a branch is costly, keep the predicate out of the batch, or loop with lax.map.",
     ),
     Rule(
         "RC602",
@@ -122,15 +122,15 @@ _TABLE = (
         "RC801",
         "involuntary-gather",
         "warning",
-        "the compiler gathers parts of an array from several devices, which nobody asked for",
-        "Divide the operands alike, or say that it is meant by with_sharding_constraint.",
+        "the compiler gathers parts of an array from several devices without a request",
+        "Shard the operands alike, or request the sharding by with_sharding_constraint.",
     ),
     Rule(
         "RC802",
         "involuntary-replication",
         "warning",
-        "the compiler gathers an array whole onto every device, which nobody asked for",
-        "Divide the operands alike, or say that it is meant by with_sharding_constraint.",
+        "the compiler gathers an array whole onto every device without a request",
+        "Shard the operands alike, or request the sharding by with_sharding_constraint.",
     ),
 )
 
@@ -138,26 +138,26 @@ RULES: dict[str, Rule] = {rule.code: rule for rule in _TABLE}
 
 
 def chosen_rules(select: Sequence[str] | None, ignore: Sequence[str]) -> frozenset[str]:
-    """The codes of the rules to check.
+    """Return the codes of the rules to check.
 
     Args:
       select: codes, the beginnings of codes (``"RC1"``) or names; ``None`` for all rules.
       ignore: the same, of rules that are not checked.
 
     Raises:
-      ValueError: if something given is the code of no rule.
+      ValueError: if a text matches no rule.
     """
     chosen = set(RULES) if select is None else _matching("select", select)
     return frozenset(chosen - _matching("ignore", ignore))
 
 
-def _matching(what: str, given: Sequence[str]) -> set[str]:
-    codes = [given] if isinstance(given, str) else list(given)
-    found: set[str] = set()
-    for text in codes:
+def _matching(what: str, texts: Sequence[str]) -> set[str]:
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    codes_found: set[str] = set()
+    for text in texts:
         matching = {r.code for r in _TABLE if r.code.startswith(text) or r.name == text}
         if not text or not matching:
-            known = ", ".join(f"{r.code} ({r.name})" for r in _TABLE)
-            raise ValueError(f"check: {what}={text!r} is no rule. Rules are {known}.")
-        found |= matching
-    return found
+            rules = ", ".join(f"{r.code} ({r.name})" for r in _TABLE)
+            raise ValueError(f"check: {what}={text!r} does not match a rule. Rules are {rules}.")
+        codes_found |= matching
+    return codes_found

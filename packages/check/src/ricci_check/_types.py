@@ -1,4 +1,4 @@
-"""Findings in the types of arguments, constants and results."""
+"""RC201 to RC401 and RC701: types of arguments, constants and results."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,16 +26,16 @@ LARGE_CONSTANT = 2**20  # bytes
 def narrowed_arguments(
     names: Sequence[str], leaves: Sequence[Any], where: Source
 ) -> Iterator[Finding]:
-    """Findings of arguments of 64-bit dtypes, which the program takes as 32-bit ones."""
+    """Yield findings of arguments of 64-bit dtypes, which are converted to 32-bit ones."""
     for name, leaf in zip(names, leaves, strict=True):
-        found = _narrowing(f"the argument {name}", leaf, "warning")
-        if found is not None:
-            code, message, severity = found
+        narrowing = _narrowing(f"the argument {name}", leaf, "warning")
+        if narrowing is not None:
+            code, message, severity = narrowing
             yield finding(code, where, message, severity)
 
 
 def constants(jaxpr: Jaxpr, where: Source) -> Iterator[Finding]:
-    """Findings of constants that are large or of 64-bit dtypes, at the place of their first use."""
+    """Yield findings of constants that are large or of 64-bit dtypes, at their first use."""
     for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
         if isinstance(const, Tracer):
             continue
@@ -49,16 +49,16 @@ def constants(jaxpr: Jaxpr, where: Source) -> Iterator[Finding]:
             kind = aval.str_short()
             text = f"a constant of {size / 2**20:.1f} MB, {kind}, is closed over"
             yield finding("RC401", source, text)
-        found = _narrowing(f"a constant, {getattr(const, 'dtype', '')}[", const, "note")
-        if found is not None:
-            code, _, severity = found
+        narrowing = _narrowing(f"a constant, {getattr(const, 'dtype', '')}[", const, "note")
+        if narrowing is not None:
+            code, _, severity = narrowing
             shape = ",".join(map(str, const.shape))
             message = f"a constant is {const.dtype}[{shape}] and becomes {aval.dtype}"
             yield finding(code, source, message + _loss(const, aval.dtype), severity)
 
 
 def _narrowing(what: str, x: Any, mild: str) -> tuple[str, str, str] | None:
-    """The code, message and severity for a value of a 64-bit dtype; ``None`` for another one."""
+    """Return the code, message and severity for a value of a 64-bit dtype; ``None`` for others."""
     dtype = getattr(x, "dtype", None)
     if not isinstance(dtype, np.dtype) or isinstance(x, np.generic) or not hasattr(x, "shape"):
         return None
@@ -73,7 +73,7 @@ def _narrowing(what: str, x: Any, mild: str) -> tuple[str, str, str] | None:
 
 
 def _loss(x: object, target: np.dtype) -> str:
-    """The end of a message on integers that overflow in the narrower dtype; empty without any."""
+    """Return the end of a message on integers that overflow in the narrower dtype, or ""."""
     if not (isinstance(x, np.ndarray) and x.dtype.kind in "iu" and x.size):
         return ""
     limits = np.iinfo(target)
@@ -84,7 +84,7 @@ def _loss(x: object, target: np.dtype) -> str:
 def type_drift(
     in_tree: PyTreeDef, names: Sequence[str], jaxpr: Jaxpr, out_tree: PyTreeDef, where: Source
 ) -> Iterator[Finding]:
-    """Findings of results that have the structure and shapes of an argument, but other dtypes.
+    """Yield findings of results with the structure and shapes of an argument, but other dtypes.
 
     Feeding such a result back as that argument compiles the function again. The whole result is
     compared with each argument. So is each element of a result that is a tuple, unless it is a
@@ -94,16 +94,16 @@ def type_drift(
     for start, tree, label in _parts(out_tree):
         avals = jaxpr.out_avals[start : start + tree.num_leaves]
         fitting = [
-            (given, leaf_names)
-            for structure, given, leaf_names in arguments
-            if structure == tree and avals and _shapes(given) == _shapes(avals)
+            (types, leaf_names)
+            for structure, types, leaf_names in arguments
+            if structure == tree and avals and _shapes(types) == _shapes(avals)
         ]
         if label and len(avals) == 1 and not _shapes(avals)[0]:
             continue
-        if not fitting or any(given == avals for given, _ in fitting):
+        if not fitting or any(types == avals for types, _ in fitting):
             continue
-        given, leaf_names = fitting[0]
-        for name, before, after in zip(leaf_names, given, avals, strict=True):
+        types, leaf_names = fitting[0]
+        for name, before, after in zip(leaf_names, types, avals, strict=True):
             if before is not after and _may_become(before, after):
                 message = (
                     f"the result{label} fits the argument {name}, which is {described(before)} "
@@ -125,7 +125,7 @@ def _may_become(before: Any, after: Any) -> bool:
 
 
 def described(aval: AbstractValue) -> str:
-    """A type in a message: ``float32[3]``, or ``float32[] (weakly typed)``."""
+    """Format a type for a message: ``float32[3]``, or ``float32[] (weakly typed)``."""
     weak = " (weakly typed)" if getattr(aval, "weak_type", False) else ""
     return f"{aval.str_short()}{weak}"
 
@@ -133,7 +133,7 @@ def described(aval: AbstractValue) -> str:
 def _arguments(
     in_tree: PyTreeDef, names: Sequence[str], avals: Sequence[AbstractValue]
 ) -> Iterator[tuple[PyTreeDef, list[AbstractValue], Sequence[str]]]:
-    """For each argument its structure, and the types and names of its leaves."""
+    """Yield for each argument its structure, and the types and names of its leaves."""
     args, kwargs = treedef_children(in_tree)
     start = 0
     for tree in (*treedef_children(args), *treedef_children(kwargs)):
@@ -143,7 +143,7 @@ def _arguments(
 
 
 def _parts(out_tree: PyTreeDef) -> Iterator[tuple[int, PyTreeDef, str]]:
-    """The first leaf, the structure and the label of the result and of each of its elements."""
+    """Yield the first leaf, structure and label of the result and of each of its elements."""
     yield 0, out_tree, ""
     node = out_tree.node_data()
     if node is not None and node[0] in (tuple, list):
@@ -158,12 +158,12 @@ def _shapes(avals: Sequence[AbstractValue]) -> list[Shape | None]:
 
 
 def unused_donations(call: DonatingCall) -> Iterator[Finding]:
-    """Findings of donated arguments that the program does not use, or that fit no result."""
+    """Yield findings of donated arguments that the function does not use, or that fit no result."""
     jaxpr = call.jaxpr
     used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
     free = [_kind(aval) for aval in jaxpr.out_avals]
-    given = zip(call.arg_names, jaxpr.invars[call.consts :], call.donated, strict=True)
-    for name, var, donated in given:
+    arguments = zip(call.arg_names, jaxpr.invars[call.consts :], call.donated, strict=True)
+    for name, var, donated in arguments:
         if not donated:
             continue
         kind = _kind(var.aval)

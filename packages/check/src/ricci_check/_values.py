@@ -1,8 +1,8 @@
-"""The values of a program as the check knows them: a symbol for each element.
+"""Abstract values of the analysis: a symbol for each element.
 
 Every element of an integer, Boolean or key array has a symbol, an integer. Two elements have the
 same symbol if they are certainly equal: because one was moved from the other, or because both are
-results of the same operation on the same operands. A symbol may stand for a known number. Its
+results of the same operation on the same operands. A symbol may represent a known number. Its
 depth is the number of enclosing loops in whose iterations it varies.
 """
 
@@ -36,7 +36,7 @@ def may_hold_keys(aval: AbstractValue) -> bool:
 
 
 class Value:
-    """A value of the program, with what is known of it.
+    """An abstract value of the jaxpr.
 
     Attributes:
       aval: its type.
@@ -67,8 +67,8 @@ class Symbols:
     """The table of symbols.
 
     Attributes:
-      meanings: by symbol, how its element was made: a kind (``"number"``, ``"split"``, …) and what
-        it was made of, mostly other symbols.
+      meanings: by symbol, the origin of its element: a kind (``"number"``, ``"split"``, …) and its
+        operands, mostly other symbols.
       depths: by symbol, the number of enclosing loops in whose iterations it varies.
     """
 
@@ -78,42 +78,42 @@ class Symbols:
         self.depths: list[int] = []
 
     def of(self, meaning: tuple[Any, ...], depth: int) -> int:
-        """The symbol of a meaning: a new one if the meaning is new."""
-        found = self._numbers.get(meaning)
-        if found is None:
-            found = self._numbers[meaning] = self.fresh(depth, meaning)
-        return found
+        """Return the symbol of a meaning: a new one if the meaning is new."""
+        symbol = self._numbers.get(meaning)
+        if symbol is None:
+            symbol = self._numbers[meaning] = self.fresh(depth, meaning)
+        return symbol
 
     def fresh(self, depth: int, meaning: tuple[Any, ...] = ("unknown",)) -> int:
-        """A new symbol."""
+        """Return a new symbol."""
         self.meanings.append(meaning)
         self.depths.append(depth)
         return len(self.meanings) - 1
 
     def number(self, symbol: int) -> int | None:
-        """The number that a symbol stands for, or ``None`` if it is not known."""
+        """Return the number that a symbol represents, or ``None`` if it is unknown."""
         meaning = self.meanings[symbol]
         return meaning[1] if meaning[0] == "number" else None
 
     def ids(self, value: Value) -> np.ndarray:
-        """The symbols of a tracked value's elements."""
+        """Return the symbols of a tracked value's elements."""
         if value.ids is None:
             shape = value.aval.shape
             if value.known is not None:
-                found = [self.of(("number", int(n)), 0) for n in np.ravel(value.known)]
+                symbols = [self.of(("number", int(n)), 0) for n in np.ravel(value.known)]
             else:
-                found = [self.fresh(value.depth) for _ in range(value.aval.size)]
-            value.ids = np.array(found, np.int32).reshape(shape)
+                symbols = [self.fresh(value.depth) for _ in range(value.aval.size)]
+            value.ids = np.array(symbols, np.int32).reshape(shape)
         return value.ids
 
     def value(self, aval: ShapedArray, ids: Sequence[int] | np.ndarray) -> Value:
-        """A value whose elements have these symbols; known if all of them stand for numbers."""
+        """Return a value with these symbols; known if all of them represent numbers."""
         array = np.array(ids, np.int32).reshape(aval.shape)
         flat = array.ravel().tolist()
         depth = max((self.depths[i] for i in flat), default=0)
-        known = None
+        elements = None
         if not is_keys(aval):
             numbers = [self.number(i) for i in flat]
             if all(n is not None for n in numbers):
-                known = np.array(numbers, object).astype(aval.dtype).reshape(aval.shape)
-        return Value(aval, depth, known, array)
+                elements = np.array(numbers, object).astype(aval.dtype).reshape(aval.shape)
+        return Value(aval, depth, elements, array)
