@@ -152,10 +152,10 @@ def test_scripts_that_end_otherwise(tmp_path, arguments, status, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["no.py"], "there is no file no.py"),
+        (["no.py"], "no such file: no.py"),
         (["-m", "no.such"], "No module named 'no'"),
-        (["-o", "a/b", __file__], "a/b is no file in a folder that is there"),
-        (["-o", ".", __file__], ". is no file in a folder that is there"),
+        (["-o", "a/b", __file__], "a/b is not a file in an existing folder"),
+        (["-o", ".", __file__], ". is not a file in an existing folder"),
     ],
 )
 def test_what_is_not_there_is_told_before_anything_runs(

@@ -26,14 +26,14 @@ def run(before: str = "") -> tuple[list[str], str]:
     return first.replace("(", "").replace(")", "").replace(",", "").split(), second
 
 
-def test_what_was_imported_is_old_and_can_be_collected():
+def test_imported_objects_are_old_and_can_be_collected():
     (young, *threshold, frozen), collected = run()
     assert int(young) < 1000
     assert threshold == ["700", "10", "10"] or sys.version_info >= (3, 13)
     assert (frozen, collected) == ("0", "True")
 
 
-def test_what_the_program_has_frozen_stays_so():
+def test_objects_frozen_by_the_program_stay_frozen():
     (*_, frozen), collected = run("gc.freeze()")
     assert int(frozen) > 5000
     assert collected == "False"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ricci._launcher._output import Held, Lines
+from ricci._launcher._output import DelayedLines, Lines
 
 COMMAND = (sys.executable, "-m", "ricci.distributed.run")
 HEAD = """\
@@ -111,7 +111,7 @@ print(host, int(port) >= 61440)
     [
         (["-n", "0", "x.py"], "'0': expected a whole number, at least 1"),
         (["x.py"], "-n/-np/--np"),
-        (["-n", "2", "missing.py"], "there is no file 'missing.py'"),
+        (["-n", "2", "missing.py"], "no such file: 'missing.py'"),
         (["-n", "2", "--port", "70000", "x.py"], "expected a port"),
         (["-n", "2", "--grace", "soon", "x.py"], "'soon': expected seconds"),
         (["-n", "2", "--nnodes", "2", "x.py"], "start the program on each machine"),
@@ -263,8 +263,8 @@ def test_cutting_into_lines():
     assert list(cut.end()) == []
 
 
-def test_only_so_much_is_held():
-    held = Held()
+def test_delayed_lines_are_limited():
+    held = DelayedLines()
     for number in range(10_003):
         held.add(b"%d" % number)
     taken = held.take()
@@ -406,7 +406,7 @@ def test_a_second_interruption_kills(started):
     assert not any(map(is_running, pids))
 
 
-def test_nobody_reads_the_output(started):
+def test_a_closed_output_ends_the_launcher(started):
     program = "note(os.getpid())\nwhile True: print('x'); time.sleep(0.01)"
     launcher, pids = started(program, pids=2, stdout=subprocess.PIPE)
     launcher.stdout.close()

@@ -89,7 +89,7 @@ def test_caches_can_be_cleared():
     assert len(traces) == 2
 
 
-def test_programs_of_jitted_functions_that_are_gone_are_cleared():
+def test_executables_of_deleted_functions_are_cleared():
     traces = []
 
     def f(x):
@@ -102,12 +102,12 @@ def test_programs_of_jitted_functions_that_are_gone_are_cleared():
     assert len(traces) == 2
 
 
-def test_check_is_there_when_asked_for():
+def test_check_is_imported_at_its_first_use():
     report = ricci.check(lambda x: x[7])(ricci.ShapeDtypeStruct((3,), "float32"))
     assert [finding.code for finding in report] == ["RC501"]
 
 
-def test_testing_is_a_module_of_its_own():
+def test_testing_is_a_separate_module():
     module = importlib.import_module("ricci.testing")
     assert all(hasattr(module, name) for name in module.__all__)
 

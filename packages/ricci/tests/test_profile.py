@@ -144,7 +144,7 @@ def op(name, start, end, module="jit_f", run=1):
 def test_an_operation_has_the_time_that_is_not_of_those_inside():
     events = [op("while", 0, 100), op("dot", 10, 40), op("dot", 50, 80), op("add", 60, 70)]
     found = _operations([*events, op("copy", 100, 110)], offset=5)
-    assert [(o.name, o.own) for o in found] == [
+    assert [(o.name, o.self_time) for o in found] == [
         ("while", 40),
         ("dot", 30),
         ("dot", 20),
@@ -174,7 +174,7 @@ def test_runs_belong_to_the_launches_of_their_program_in_order():
     ]
 
 
-def test_what_scripts_contain_cannot_leave_the_data_of_the_page():
+def test_scripts_cannot_break_out_of_the_data_of_the_page():
     found = {"script": "<b>&.py", "files": [{"text": ["</script><!-- <script>", "\u2028"]}]}
     text = page(found)
     assert "<title>&lt;b>&amp;.py" in text

@@ -1,4 +1,4 @@
-"""Advice where a module of JAX is left out, or a name is in another namespace."""
+"""Advice for imports of modules of JAX that are left out, and for names of other namespaces."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -14,8 +14,8 @@ _KERNELS = (
     "kernels written in Python are not supported. Write the operation with lax or numpy, which XLA "
     "fuses, or call a compiled kernel with ffi.ffi_call"
 )
-# What to use instead of a module, and of all modules inside of it. Programs written for earlier
-# versions of JAX import some that it has no longer.
+# The replacement of a module, and of all modules inside of it. Programs written for earlier
+# versions of JAX import some that it no longer has.
 MODULES = {
     "abstract_arrays": "use core.ShapedArray",
     "api": "use the package itself",
@@ -28,7 +28,7 @@ MODULES = {
         "Python functions run in the process that drives the devices: use pure_callback"
     ),
     "experimental.export": "use export",
-    "experimental.fused": "XLA fuses what is in one jit; there is no annotation for it",
+    "experimental.fused": "XLA fuses the operations of one jit; an annotation is not needed",
     "experimental.gda_serialization": "use experimental.array_serialization",
     "experimental.global_device_array": "an array may span devices: use make_array_from_callback",
     "experimental.hijax": (
@@ -69,7 +69,7 @@ MODULES = {
     "tools.pgo_nsys_converter": "it converts profiles for a compiler flag, and needs JAX alone",
     "version": "ricci.__version__ is Ricci's version",
 }
-# Where a name is looked for that another namespace lacks.
+# The namespaces in which a name is looked up that another namespace lacks.
 _HOMES = ("numpy", "lax", "nn", "random", "tree", "numpy.linalg", "numpy.fft", "scipy.special", "")
 _LOADED_LATER = ("nn", "scipy.special")  # at their first use
 
@@ -90,7 +90,7 @@ class AbsentModules:
             return
         if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":  # the import statement's
             return
-        error = _of_absent(name, inside)
+        error = _import_error(name, inside)
         if error is not None:
             try:
                 raise error from None
@@ -99,12 +99,12 @@ class AbsentModules:
                 raise
 
 
-def _of_absent(name: str, inside: str) -> ImportError | None:
-    """The error for the import of an absent module, if there is something to say about it."""
-    found = next((m for m in MODULES if inside == m or inside.startswith(f"{m}.")), None)
-    if found is not None:
-        # Without a name, or ``from`` would drop the error and say only that a name is missing.
-        return ModuleNotFoundError(explained(f"{name} is not there: {MODULES[found]}.", "modules"))
+def _import_error(name: str, inside: str) -> ImportError | None:
+    """Return the error for the import of an absent module, or ``None`` without advice."""
+    absent = next((m for m in MODULES if inside == m or inside.startswith(f"{m}.")), None)
+    if absent is not None:
+        # Without a name, or ``from`` would drop the error and report only that a name is missing.
+        return ModuleNotFoundError(explained(f"{name} is not there: {MODULES[absent]}.", "modules"))
     parent, _, last = name.rpartition(".")
     package = sys.modules.get(parent)
     if package is None or last.startswith("_"):
@@ -112,25 +112,25 @@ def _of_absent(name: str, inside: str) -> ImportError | None:
     if last in dir(package):
         text = f"{name} is not a module. Write `from {parent} import {last}`."
         return ModuleNotFoundError(explained(text, "modules"), name=name)
-    home = _elsewhere(last)
+    home = _home_of(last)
     if home is not None:
         home = home.replace("ricci", name.partition(".")[0], 1)
         text = f"{parent} has no {last}; there is {home}."
         return ModuleNotFoundError(explained(text, "modules"))
     pkgutil = import_module("pkgutil")  # only messages need it
-    there = [info.name for info in pkgutil.iter_modules(package.__path__)]
-    near = similar_names(last, [n for n in there if not n.startswith("_")])
+    modules = [info.name for info in pkgutil.iter_modules(package.__path__)]
+    near = similar_names(last, [n for n in modules if not n.startswith("_")])
     if not near:
         return None
-    # With the name, so that ``from`` says in its own way which name is missing.
+    # With the name, so that ``from`` reports in its own way which name is missing.
     text = f"No module named {name!r}; there is {parent}.{near[0]}."
     return ModuleNotFoundError(explained(text, "modules"), name=name)
 
 
-def _elsewhere(name: str) -> str | None:
-    """Where a name is that a namespace lacks: a namespace that has it.
+def _home_of(name: str) -> str | None:
+    """Return the first namespace that has a name, as a path.
 
-    While Ricci is being imported, only what is loaded counts.
+    While Ricci is being imported, only the loaded namespaces count.
     """
     for home in _HOMES:
         path = f"ricci.{home}".rstrip(".")
@@ -145,7 +145,7 @@ def _elsewhere(name: str) -> str | None:
 
 
 def or_advise(module: str, load: Callable[[str], Any] | None = None) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a namespace, whose error says where a name is that it lacks.
+    """Return the ``__getattr__`` of a namespace, whose error names the namespace that has the name.
 
     Args:
       module: the namespace's name.
@@ -160,7 +160,7 @@ def or_advise(module: str, load: Callable[[str], Any] | None = None) -> Callable
             except AttributeError:
                 pass
         text = f"module {module!r} has no attribute {name!r}"
-        home = None if name.startswith("_") else _elsewhere(name)
+        home = None if name.startswith("_") else _home_of(name)
         if home is not None:
             text = f"{text}; there is {home}"
         # With the name and the object, Python looks for similar names itself.

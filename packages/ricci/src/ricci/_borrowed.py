@@ -1,4 +1,4 @@
-"""Modules of jaxlib under the names that JAX gives them: imported when a program imports them."""
+"""Modules of jaxlib under JAX's names for them, imported at their first import."""
 
 import sys
 from collections.abc import Sequence
@@ -27,17 +27,17 @@ class BorrowedModules:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how a borrowed module is loaded; ``None`` for any other."""
+        """Return the spec of a borrowed module; ``None`` for any other."""
         root, _, inside = name.partition(".")
         if root not in ("ricci", "jax") or inside not in SOURCES:
             return None
         return ModuleSpec(name, self)  # pyright: ignore[reportArgumentType]
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let Python make a module, which jaxlib's takes the place of."""
+        """Let Python make a module, which jaxlib's replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put jaxlib's module in the place of the one that Python made."""
+        """Replace the module that Python made by jaxlib's."""
         source = SOURCES[module.__name__.partition(".")[2]]
         sys.modules[module.__name__] = import_module(source)
 

@@ -1,6 +1,6 @@
-"""Keeping the garbage collector out of the import.
+"""Suspension of the garbage collector during the import.
 
-What is imported stays; the collector would walk it again and again, which took a fifth of the time.
+Imported objects stay; the collector would walk them repeatedly, for a fifth of the time.
 It waits from the import of this module until ``resume`` is called.
 """
 
@@ -14,14 +14,14 @@ gc.set_threshold(*_waiting)
 
 
 def resume() -> None:
-    """Let the collector run as before, unless somebody has set it otherwise meanwhile.
+    """Let the collector run as before, unless another caller has set it otherwise meanwhile.
 
-    All that there is joins the oldest generation, as it would after two collections; these would
-    walk it twice. Only collections of all generations look at it then.
+    All objects join the oldest generation, as they would after two collections; these would
+    walk them twice. Only collections of all generations look at them then.
     """
     if gc.get_threshold() != _waiting:
         return
-    if gc.get_freeze_count() < _FROZEN_BY_PYTHON:  # else somebody keeps objects from the collector
+    if gc.get_freeze_count() < _FROZEN_BY_PYTHON:  # else another caller has frozen objects
         gc.freeze()
         gc.unfreeze()
     gc.set_threshold(*_before)

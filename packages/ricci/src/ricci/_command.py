@@ -1,7 +1,7 @@
-"""Two commands that need nothing of this package: ``ricci.distributed.run``, ``ricci.errors``.
+"""Two commands that run without this package: ``ricci.distributed.run`` and ``ricci.errors``.
 
 Python imports ``ricci`` before it finds the module that ``-m`` names inside of it. The launcher of
-processes needs none of it, and the processes that it starts need the time; ``ricci.errors`` prints
+processes uses none of it, and the processes that it starts need the time; ``ricci.errors`` prints
 a page. So they run here, before the other imports of ``ricci``, and end this process.
 """
 

@@ -1,4 +1,4 @@
-"""The version of the installed distribution; in a module of its own, since asking takes 90 ms."""
+"""The version of the installed distribution; in a separate module, since the query takes 90 ms."""
 
 from importlib import metadata
 

@@ -1,4 +1,4 @@
-"""What a pullback is asked for, and gives, in the place of a cotangent: ``f_vjp.with_refs``."""
+"""Requests of a pullback for cotangents, and the places of skipped ones: ``f_vjp.with_refs``."""
 
 from ricci_autodiff import DidntWant as DidntWant
 from ricci_autodiff import DontWant as DontWant

@@ -1,4 +1,4 @@
-"""What interpreters written outside of Ricci use to flatten calls."""
+"""Flattening of calls, for interpreters written outside of Ricci."""
 
 from ricci_ir import argnums_partial as argnums_partial
 from ricci_ir import argument_aval as _argument_aval

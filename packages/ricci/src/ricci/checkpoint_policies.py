@@ -1,4 +1,4 @@
-"""What ``checkpoint`` may keep. See ``ricci_lax``."""
+"""Policies: the values that ``checkpoint`` may save. See ``ricci_lax``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_lax.checkpoint_policies import *

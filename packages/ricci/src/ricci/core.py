@@ -1,4 +1,4 @@
-"""Types and tracers, and evaluating programs."""
+"""Types, tracers, and evaluation of jaxprs."""
 
 from ricci_ir import AbstractValue as AbstractValue
 from ricci_ir import Atom as Atom

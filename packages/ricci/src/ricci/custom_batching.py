@@ -1,4 +1,4 @@
-"""Functions with batching rules of their own. See ``ricci_lax``."""
+"""Functions with user-defined batching rules. See ``ricci_lax``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_lax import custom_vmap as custom_vmap

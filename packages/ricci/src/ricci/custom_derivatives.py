@@ -1,4 +1,4 @@
-"""Functions with derivatives of their own. See ``ricci_lax``."""
+"""Functions with user-defined derivatives. See ``ricci_lax``."""
 
 from ricci_autodiff import SymbolicZero as SymbolicZero
 from ricci_ir import guard_public as _guard_public

@@ -1,4 +1,4 @@
-"""Looking into programs as they run. See ``ricci_lax`` and ``ricci_parallel``."""
+"""Debugging of running programs. See ``ricci_lax`` and ``ricci_parallel``."""
 
 from ricci_ir import cache_sizes as caches
 from ricci_ir import guard_public as _guard_public

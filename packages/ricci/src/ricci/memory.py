@@ -1,4 +1,4 @@
-"""The memories in which devices hold arrays."""
+"""The memory spaces of devices."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_xla import MemorySpace as _MemorySpace

@@ -1,4 +1,4 @@
-"""Telling listeners of events, and how long things take."""
+"""Events and durations, and their listeners."""
 
 from ricci_ir import clear_event_listeners as clear_event_listeners
 from ricci_ir import guard_public as _guard_public

@@ -1,4 +1,4 @@
-"""Profiles of what runs, on the host and on devices."""
+"""Profiles of the host and the devices."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_xla.profiler import ProfileData as ProfileData

@@ -1,4 +1,4 @@
-"""Tools for tests: checks of derivatives, and contracts of what is compiled."""
+"""Tools for tests: checks of derivatives, and contracts of executables."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_testing import CompileContractError as CompileContractError

@@ -1,7 +1,7 @@
 """The command ``python -m ricci.distributed.run``: one program in several processes of a machine.
 
-`_options` reads the command line, `_environment` tells each process its place, `_group` holds the
-processes so that none is left behind, `_output` prints what they write, `_order` finds out which
+`_options` reads the command line, `_environment` makes each process's variables, `_group` holds the
+processes so that none is left behind, `_output` prints their output, `_order` determines which
 of them failed first, and `_supervisor` is the loop over all of it.
 
 These modules import nothing but light parts of the standard library: the processes that they start

@@ -1,4 +1,4 @@
-"""What the processes are told: a command, and their places as environment variables."""
+"""The command and the environment variables of the processes."""
 
 import os
 import random
@@ -8,16 +8,16 @@ from collections.abc import Mapping
 
 from ._options import Options, refuse
 
-# Above the ports that Linux and macOS take for outgoing connections, so that nobody gets it by
+# Above the ports that Linux and macOS use for outgoing connections, so that none is taken by
 # chance between this choice and the start of process 0.
 _PORTS = range(61440, 65536)
-# Of an outer job, or of another launcher. The first name of a pair would win over the second.
+# Variables of an outer job or launcher. The first name of a pair would win over the second.
 _OUTER = ("COORDINATOR_ADDRESS", "NUM_PROCESSES", "PROCESS_ID", "LOCAL_DEVICE_IDS")
 _VIRTUAL = "--xla_force_host_platform_device_count"
 
 
 def coordinator(options: Options) -> str:
-    """The address at which process 0 will listen."""
+    """Return the address at which process 0 will listen."""
     port = options.port
     if port is None:
         port = next(filter(_is_free, random.SystemRandom().sample(_PORTS, len(_PORTS))), None)
@@ -39,12 +39,12 @@ def _is_free(port: int) -> bool:
 
 
 def command(options: Options) -> list[str]:
-    """The command that each process runs. Its output is not buffered, so that lines come at once.
+    """Return the command of each process. Its output is unbuffered, so that lines come at once.
 
-    A program that is not there is refused once, before there are processes.
+    A missing program is refused once, before processes start.
     """
     if not options.module and not os.path.exists(options.program):
-        refuse(f"there is no file {options.program!r}.")
+        refuse(f"no such file: {options.program!r}.")
     program = ["-m", options.program] if options.module else [options.program]
     return [sys.executable, "-u", *program, *options.arguments]
 
@@ -52,7 +52,7 @@ def command(options: Options) -> list[str]:
 def environment(
     rank: int, address: str, options: Options, outer: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """The environment variables of one process.
+    """Return the environment variables of one process.
 
     Args:
       rank: its number, from 0.

@@ -3,7 +3,7 @@
 A small process, the guardian, leads the group. It holds the reading end of a pipe whose writing end
 only the launcher has: when the launcher is gone, however it went, the pipe is closed, and the
 guardian kills the whole group. A request to the kernel (``PR_SET_PDEATHSIG``) would reach the
-processes but not what they started themselves, and only on Linux.
+processes but not their children, and only on Linux.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Group:
-    """The processes that were started.
+    """The processes of the launcher.
 
     Attributes:
       processes: by their ranks.
@@ -30,7 +30,7 @@ class Group:
         if self._guardian == 0:
             _guard(reading, self._writing)
         os.close(reading)
-        # Both of them do this, so that it is done whichever comes first.
+        # Both processes do this, so that it is done whichever comes first.
         with contextlib.suppress(OSError):
             os.setpgid(self._guardian, self._guardian)
 
@@ -50,16 +50,16 @@ class Group:
         return process
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal to all processes, and to those that they started."""
+        """Send a signal to all processes and their children."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._guardian, number)
 
     def running(self) -> list[int]:
-        """The ranks that still run."""
+        """Return the ranks that still run."""
         return [rank for rank, p in enumerate(self.processes) if p.returncode is None]
 
     def close(self) -> None:
-        """Kill what is left, and wait for it."""
+        """Kill the remaining processes, and wait for them."""
         self.send(signal.SIGKILL)
         for process in self.processes:
             process.wait()
@@ -72,10 +72,10 @@ def _guard(reading: int, writing: int) -> None:
     """Wait for the end of the launcher, and end with the whole group."""
     try:
         os.setpgid(0, 0)
-        for number in FORWARDED:  # which are meant for the group's programs
+        for number in FORWARDED:  # signals for the group's programs
             signal.signal(number, signal.SIG_IGN)
         os.close(writing)
-        # Whoever reads the launcher's output waits until nobody holds it.
+        # A reader of the launcher's output waits until all holders of the stream are gone.
         nowhere = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
             os.dup2(nowhere, standard)

@@ -19,12 +19,12 @@ class Options(NamedTuple):
 
     Attributes:
       processes: the number of processes.
-      program: what Python runs: a file, or a module's name.
+      program: the program that Python runs: a file, or a module's name.
       arguments: the program's own arguments.
       module: whether `program` is a module's name.
       port: the port of the coordinator; ``None`` for a free one.
       devices_per_process: how many GPUs each process uses; ``None`` for all.
-      virtual_devices: how many devices each process divides the CPU into; ``None`` for no change.
+      virtual_devices: the number of devices that each process splits the CPU into; ``None`` for no
       timeout: after how many seconds all are ended; ``None`` for never.
       grace: how many seconds the others have to end by themselves when one has failed. The watch
         of `distributed.initialize` takes up to seven to end a process that is stuck.
@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         help="after Ctrl-C or SIGTERM, kill what still runs after S seconds (30)")
     add("--no-prefix", dest="prefix", action="store_false",
         help="print lines without the number of their process")
-    # What scripts for torchrun also say, and what is so anyway on one machine.
+    # Options of torchrun's scripts, for what is always so on one machine.
     add("--standalone", action="store_true", help=hidden)
     add("--nnodes", type=_one_machine, help=hidden)
     add("program", metavar="PROGRAM", help="a Python file, or with -m a module")
@@ -113,14 +113,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def read_options(arguments: Sequence[str] | None = None) -> Options:
-    """Read the command line; what is wrong with it ends the process with status 2.
+    """Read the command line; an invalid one ends the process with status 2.
 
     Args:
       arguments: the command line without the command; by default that of this process.
     """
-    found = vars(_parser().parse_args(arguments))
-    found["arguments"] = tuple(found["arguments"])
-    return Options(**{name: found[name] for name in Options._fields})
+    values = vars(_parser().parse_args(arguments))
+    values["arguments"] = tuple(values["arguments"])
+    return Options(**{name: values[name] for name in Options._fields})
 
 
 def refuse(message: str) -> NoReturn:

@@ -1,8 +1,8 @@
-"""Which process failed first, and whose stderr is printed when.
+"""The order of failures: the process that failed first, and the order in which stderr is printed.
 
-When one process fails, the others soon fail too, for lack of it, and say so at length; a process
-that raised an exception may even end after those that noticed. So a traceback is held back for a
-moment, until it is known whose came first. Once a process has failed, that one's stderr is printed,
+When one process fails, the others soon fail too, for lack of it, with long reports; a process
+that raised an exception may even end after those that noticed. So a traceback is delayed for a
+moment, until it is known which one came first. Once a process has failed, its stderr is printed,
 and the others' when all have ended.
 """
 
@@ -10,21 +10,21 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ._output import Held, Printer
+from ._output import DelayedLines, Printer
 
 # The first lines of reports of failure: Python's, faulthandler's, and those of XLA's checks.
 _REPORT = re.compile(
     rb"(  \+ Exception Group )?Traceback \(most recent call last\):|Fatal Python error: |F\d{4} "
 )
-HOLD = 1.0  # how long a report is held back, in seconds
+HOLD = 1.0  # the delay of a report, in seconds
 _RECENT = 30.0  # how long a process may take from its report to its end
 
 
 class Failure(NamedTuple):
-    """How a process failed.
+    """The failure of a process.
 
     Attributes:
-      time: when it reported that, or ended.
+      time: the time at which it reported that, or ended.
       rank: its number.
       code: its exit code, or the negative number of the signal that killed it.
     """
@@ -38,7 +38,7 @@ class Reports:
     """The stderr of all processes, in the order in which they failed.
 
     Attributes:
-      failures: how processes failed, in the order of their ends.
+      failures: the failures, in the order of the processes' ends.
       first: the rank that failed first, as far as that is known when one has ended.
     """
 
@@ -46,12 +46,12 @@ class Reports:
         self.failures: list[Failure] = []
         self.first: int | None = None
         self._printer = printer
-        self._held = [Held() for _ in range(processes)]
-        self._since: list[float | None] = [None] * processes  # when a report is held since
-        self._reported: list[float | None] = [None] * processes  # when the last one began
+        self._held = [DelayedLines() for _ in range(processes)]
+        self._since: list[float | None] = [None] * processes  # start of a delay
+        self._reported: list[float | None] = [None] * processes  # start of the last report
 
     def add(self, rank: int, line: bytes, now: float) -> None:
-        """Take a line of stderr: print it, or hold it."""
+        """Print a line of stderr, or delay it."""
         if _REPORT.match(line):
             if self._since[rank] is None:
                 self._reported[rank] = now
@@ -67,12 +67,12 @@ class Reports:
         return self._since[rank] is not None
 
     def due(self) -> float | None:
-        """When the oldest held report is to be printed, unless a process fails before that."""
+        """Return the time to print the oldest delayed report, unless a process fails before."""
         waiting = [since for since in self._since if since is not None]
         return min(waiting) + HOLD if waiting and self.first is None else None
 
     def release(self, now: float) -> None:
-        """Print the reports that were held long enough, in the order in which they began."""
+        """Print the reports that were delayed long enough, in the order in which they began."""
         if self.first is not None:
             return
         for rank in self._in_order():
@@ -89,7 +89,7 @@ class Reports:
         self._printer.print(rank, self._held[rank].take())
 
     def failed(self, rank: int, code: int, now: float) -> None:
-        """Note that a process has ended with a failure, which nobody asked it for."""
+        """Record that a process has failed, other than by a signal of the launcher."""
         reported = self._reported[rank]
         recent = reported is not None and code > 0 and now - reported <= _RECENT
         failure = Failure(reported if recent and reported is not None else now, rank, code)
@@ -102,11 +102,11 @@ class Reports:
         self._print(self.first)
 
     def settle(self) -> Failure | None:
-        """Print all that is held, now that all processes have ended; return the first failure."""
+        """Print all delayed lines, now that all processes have ended; return the first failure."""
         for rank in self._in_order():
             self._print(rank)
-        for rank, held in enumerate(self._held):
-            lines = held.take()
+        for rank, delayed in enumerate(self._held):
+            lines = delayed.take()
             if lines:
                 self._printer.print(rank, lines)
         return min(self.failures, default=None)

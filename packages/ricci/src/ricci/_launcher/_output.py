@@ -1,4 +1,4 @@
-"""Printing what the processes write: whole lines, each with the number of its process."""
+"""Printing of the processes' output: whole lines, each with the number of its process."""
 
 import os
 import select
@@ -12,13 +12,13 @@ _HELD = 10_000
 
 
 class Lines:
-    """Cuts what comes from a pipe into lines."""
+    """Splits the data of a pipe into lines."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def add(self, data: bytes) -> Iterator[bytes]:
-        """Yield the lines that are complete, without their ends."""
+        """Yield the complete lines, without their ends."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             yield _shown(line)
@@ -26,18 +26,18 @@ class Lines:
             yield from self.end()
 
     def end(self) -> Iterator[bytes]:
-        """Yield what is left when nothing more comes."""
+        """Yield the incomplete line at the end of the data."""
         if self._rest:
             yield _shown(self._rest)
         self._rest = b""
 
 
 def _shown(line: bytes) -> bytes:
-    """What a terminal shows of a line: a progress bar goes back to its start to write it anew."""
+    """Return the visible part of a line: a progress bar returns to its start to overwrite it."""
     return line.removesuffix(b"\r").rpartition(b"\r")[2]
 
 
-class Held:
+class DelayedLines:
     """Lines that wait to be printed, the last ones if they are many."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Held:
         self._lines.append(line)
 
     def take(self) -> list[bytes]:
-        """Return the lines, and hold none any more."""
+        """Return the lines, and remove them."""
         lines = list(self._lines)
         if self._dropped:
             lines.insert(0, b"... (%d earlier lines are left out)" % self._dropped)
@@ -65,7 +65,7 @@ class Printer:
       stream: stdout or stderr.
       processes: the number of processes.
       prefix: whether lines begin with the number of their process.
-      variables: the environment, which may say that colours are not wanted.
+      variables: the environment, which may disable colours.
     """
 
     def __init__(
@@ -93,13 +93,13 @@ class Printer:
         """Write lines of a process.
 
         Raises:
-          BrokenPipeError: if nobody reads them any more.
+          BrokenPipeError: if the stream has no reader any more.
         """
         prefix = self._prefixes[rank]
         self._write(b"".join(b"%b%b\n" % (prefix, line) for line in lines))
 
     def say(self, text: str) -> None:
-        """Write a line of the launcher's own."""
+        """Write a line of the launcher itself."""
         start = (
             "\x1b[1mricci.distributed.run:\x1b[0m" if self._coloured else "ricci.distributed.run:"
         )
@@ -109,5 +109,5 @@ class Printer:
         while data:
             try:
                 data = data[os.write(self._descriptor, data) :]
-            except BlockingIOError:  # the reader of the stream made it so
+            except BlockingIOError:  # the reader of the stream made it non-blocking
                 select.select([], [self._descriptor], [])

@@ -1,4 +1,4 @@
-"""Starting the processes, and watching over them until all have ended."""
+"""The supervisor: starts the processes, and watches over them until all have ended."""
 
 import contextlib
 import os
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         supervisor = _Supervisor(options, group)
         supervisor.start(run, address)
         return supervisor.watch()
-    except BrokenPipeError:  # nobody reads the output
+    except BrokenPipeError:  # the output has no reader
         return 128 + signal.SIGPIPE
     finally:
         group.close()
@@ -53,7 +53,7 @@ class _Pipe(NamedTuple):
 
 
 class _Supervisor:
-    """The loop that reads what the processes write, and notices their ends, signals and limits."""
+    """The loop that reads the processes' output, and handles their ends, signals and limits."""
 
     def __init__(self, options: Options, group: Group) -> None:
         self._options = options
@@ -64,14 +64,14 @@ class _Supervisor:
         self._pipes: list[_Pipe] = []
         self._selector = selectors.DefaultSelector()
         self._signal: signal.Signals | None = None  # that came from outside
-        self._ending = False  # by the launcher; what processes then exit with is no failure
+        self._ending = False  # by the launcher; the exit codes of processes then are not failures
         self._ended: list[int] = []  # the ranks that did not end by themselves
         self._timed_out = False
-        self._next: tuple[float, Callable[[], None]] | None = None  # what is due, and when
+        self._next: tuple[float, Callable[[], None]] | None = None  # the next action, and its time
         self._wakeup = self._receive_signals()
 
     def _receive_signals(self) -> socket.socket:
-        """A socket that receives the number of each signal, so that the loop wakes up."""
+        """Return a socket that receives the number of each signal, so that the loop wakes up."""
         reading, writing = socket.socketpair()
         reading.setblocking(False)
         writing.setblocking(False)
@@ -102,7 +102,7 @@ class _Supervisor:
                 self._selector.register(pipe.descriptor, selectors.EVENT_READ, pipe)
 
     def watch(self) -> int:
-        """Return the exit status when all processes have ended."""
+        """Wait until all processes have ended; return the exit status."""
         while self._group.running():
             due = [t for t in (self._next and self._next[0], self._reports.due()) if t is not None]
             wait = max(0.0, min(due) - time.monotonic()) if due else None
@@ -119,7 +119,7 @@ class _Supervisor:
         return self._status(self._reports.settle())
 
     def _read(self, pipe: _Pipe) -> bool:
-        """Pass on what a pipe has; return whether there may be more."""
+        """Forward the data of a pipe; return whether there may be more."""
         try:
             data = os.read(pipe.descriptor, 1 << 16)
         except BlockingIOError:
@@ -152,7 +152,7 @@ class _Supervisor:
                 self._take_end(rank, code)
 
     def _take_end(self, rank: int, code: int) -> None:
-        """Read what an ended process has left in its pipes, and see whether it failed."""
+        """Read the remaining output of an ended process, and check whether it failed."""
         for pipe in self._pipes:
             if pipe.rank == rank:
                 while self._read(pipe):
@@ -171,10 +171,10 @@ class _Supervisor:
             )
             self._next = time.monotonic() + self._options.grace, self._end_all
 
-    # What ends the processes
+    # Ending the processes
 
     def _forward(self, number: signal.Signals) -> None:
-        """Pass a signal on. The processes may use the time to save their work."""
+        """Forward a signal. The processes may use the time to save their work."""
         if self._signal is not None and number == signal.SIGINT:
             self._kill_all()  # Ctrl-C again: the user does not want to wait
             return
@@ -199,7 +199,7 @@ class _Supervisor:
         self._next = None
         self._group.send(signal.SIGKILL)
 
-    # What is said in the end
+    # The final message
 
     def _status(self, first: Failure | None) -> int:
         if first is not None:

@@ -27,7 +27,7 @@ from ._steps import Step, StepRecorder
 
 
 class Script(NamedTuple):
-    """What is run: a file, and what Python would tell it of itself.
+    """The script that is run: a file, and its names for Python.
 
     Attributes:
       file: the file.
@@ -58,11 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output = Path(options.output).resolve()  # the script may change the folder
     if output.is_dir() or not output.parent.is_dir():
         print(
-            f"ricci.profile: {options.output} is no file in a folder that is there", file=sys.stderr
+            f"ricci.profile: {options.output} is not a file in an existing folder", file=sys.stderr
         )
         return 2
-    found, status = _record(script, options)
-    output.write_text(page(found), encoding="utf-8")
+    result, status = _record(script, options)
+    output.write_text(page(result), encoding="utf-8")
     print(f"ricci.profile: {options.output}", file=sys.stderr)
     return status
 
@@ -83,7 +83,7 @@ def _find(name: str, is_module: bool) -> Script:
     if not is_module:
         file = Path(name).resolve()
         if not file.is_file():
-            raise FileNotFoundError(f"there is no file {name}")
+            raise FileNotFoundError(f"no such file: {name}")
         return Script(file, None, str(file.parent))
     sys.path.insert(0, str(Path.cwd()))
     spec = importlib.util.find_spec(name)
@@ -91,12 +91,12 @@ def _find(name: str, is_module: bool) -> Script:
         spec = importlib.util.find_spec(f"{name}.__main__")
     sys.path.pop(0)
     if spec is None or not spec.origin or not Path(spec.origin).is_file():
-        raise ImportError(f"there is no module {name} with a file")
+        raise ImportError(f"no module {name} with a file")
     return Script(Path(spec.origin), spec.parent, str(Path.cwd()))
 
 
 def _record(script: Script, options: Any) -> tuple[dict[str, Any], int]:
-    """Run the script; returns what the page shows, and the script's exit status."""
+    """Run the script; return the data of the page, and the script's exit status."""
     lines, keeper, memory = LineRecorder(), ExecutableKeeper(), MemoryRecorder()
     steps = _Steps(lines, keeper)
     settings = profiler.ProfileOptions()
@@ -135,7 +135,7 @@ def _record(script: Script, options: Any) -> tuple[dict[str, Any], int]:
 
 
 class _Steps(StepRecorder):
-    """Records steps, and keeps the programs that were compiled."""
+    """Records steps, and keeps references to the executables."""
 
     def __init__(self, lines: LineRecorder, keeper: ExecutableKeeper):
         super().__init__(lambda: lines.here)
@@ -149,11 +149,11 @@ class _Steps(StepRecorder):
 
 
 def _run(script: Script, arguments: Sequence[str]) -> tuple[str, int]:
-    """Run a script as Python would; returns how it ended, and its exit status."""
+    """Run a script as Python would; return how it ended, and its exit status."""
     module = ModuleType("__main__")
     module.__file__ = str(script.file)
     module.__package__ = script.package
-    kept = sys.argv, sys.path[0], sys.modules["__main__"]
+    previous = sys.argv, sys.path[0], sys.modules["__main__"]
     sys.argv = [str(script.file), *arguments]
     sys.path[0] = script.folder
     sys.modules["__main__"] = module
@@ -173,10 +173,10 @@ def _run(script: Script, arguments: Sequence[str]) -> tuple[str, int]:
         traceback.print_exception(error)
         return f"{type(error).__name__}: {error}", 1
     finally:
-        sys.argv, sys.path[0], sys.modules["__main__"] = kept
+        sys.argv, sys.path[0], sys.modules["__main__"] = previous
         sys.stdout.flush()
 
 
 def _without_this(error: BaseException) -> Any:
-    """The traceback without the frame of this module."""
+    """Return the traceback without the frame of this module."""
     return error.__traceback__.tb_next if error.__traceback__ is not None else None

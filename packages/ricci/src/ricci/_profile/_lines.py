@@ -1,4 +1,4 @@
-"""Which line of the user's code the main thread is at, at each time."""
+"""Recorder of the line of the user's code that the main thread is at, over time."""
 
 import importlib.util
 import pkgutil
@@ -12,19 +12,19 @@ from time import perf_counter_ns, thread_time_ns
 from types import CodeType
 from typing import NamedTuple
 
-# A line that was reached so often is not watched any more: its later time counts with the line
+# A line that was reached so often is no longer watched: its later time counts with the line
 # that was reached before it.
 MOST_HITS = 20_000
 
-# A shorter time, in nanoseconds, is never one of waiting.
+# A shorter time, in nanoseconds, never counts as waiting.
 _SHORT = 50_000
-# None of the numbers that have names, so that the script can use cProfile, coverage or a debugger.
+# A number without a name, so that the script can use cProfile, coverage or a debugger.
 _TOOL = 3
 _EVENTS = sys.monitoring.events
 _ROOTS = ("jax", "jaxlib", "ricci")
 
 
-class Place(NamedTuple):
+class SourceLine(NamedTuple):
     """A line of a file."""
 
     file: str
@@ -32,7 +32,7 @@ class Place(NamedTuple):
 
 
 def _library_folders() -> tuple[str, ...]:
-    """The folders of Python, of what is installed, and of Ricci."""
+    """Return the folders of Python, of installed packages, and of Ricci."""
     folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     ours = [info.name for info in pkgutil.iter_modules() if info.name.startswith("ricci_")]
     for name in (*_ROOTS, *ours):
@@ -49,16 +49,16 @@ class LineRecorder:
     user's code calls through a library are lines of their own.
 
     Attributes:
-      places: every line that was reached; a key is a position in this list. The first stands for
+      places: every line that was reached; a key is a position in this list. The first represents
         everything outside of the user's files.
-      hits: for each of them how often it was reached.
-      times, keys: from which time on (``perf_counter_ns``) the thread was at which line.
-      waits: for each of these times but the last, how long the thread did not use the processor
-        until the next one.
+      hits: for each of them the number of times it was reached.
+      times, keys: the times (``perf_counter_ns``) at which the line changed, and the new lines.
+      waits: for each of these times but the last, the time until the next one in which the
+        thread did not use the processor.
     """
 
     def __init__(self):
-        self.places: list[Place] = [Place("", 0)]
+        self.places: list[SourceLine] = [SourceLine("", 0)]
         self.hits: list[int] = [0]
         self.times = array("q", [perf_counter_ns()])
         self.keys = array("l", [0])
@@ -66,10 +66,10 @@ class LineRecorder:
         self._used = thread_time_ns()
         self._busy = 0
         self._stack: list[int] = [0]
-        # By the code object's id, since hashing one reads all of it; so the objects are kept.
+        # By the code object's id, since hashing one reads all of it; so the objects are referenced.
         self._key_of: dict[tuple[int, int], int] = {}
         self._watched: dict[int, CodeType] = {}
-        self._by_place: dict[Place, int] = {self.places[0]: 0}
+        self._by_place: dict[SourceLine, int] = {self.places[0]: 0}
         self._known: dict[str, bool] = {}
         self._main = threading.main_thread().ident
         self._libraries: Sequence[str] = ()
@@ -94,24 +94,24 @@ class LineRecorder:
             (_EVENTS.PY_UNWIND, self._unwind),
         ):
             monitoring.register_callback(_TOOL, event, callback)
-        # Other events are asked for by the code objects of the user's files alone. Those of errors
+        # Other events are enabled for the code objects of the user's files alone. Those of errors
         # cannot be.
         everywhere = _EVENTS.PY_START | _EVENTS.PY_THROW | _EVENTS.PY_UNWIND
         monitoring.set_events(_TOOL, everywhere)
 
     def stop(self) -> None:
-        """Record no longer."""
+        """Stop recording."""
         sys.monitoring.set_events(_TOOL, 0)
         sys.monitoring.free_tool_id(_TOOL)
         self._move(0)
 
     def is_users(self, file: str) -> bool:
         """Whether a file is the user's."""
-        found = self._known.get(file)
-        if found is None:
-            found = not file.startswith(("<", *self._libraries))
-            self._known[file] = found
-        return found
+        is_user = self._known.get(file)
+        if is_user is None:
+            is_user = not file.startswith(("<", *self._libraries))
+            self._known[file] = is_user
+        return is_user
 
     def _move(self, key: int) -> None:
         if self.keys[-1] != key:
@@ -129,7 +129,7 @@ class LineRecorder:
             self.keys.append(key)
 
     def _new_key(self, code: CodeType, line: int) -> int:
-        place = Place(code.co_filename, line)
+        place = SourceLine(code.co_filename, line)
         key = self._by_place.get(place)
         if key is None:
             key = self._by_place[place] = len(self.places)
@@ -145,8 +145,8 @@ class LineRecorder:
             if not self.is_users(code.co_filename):
                 return sys.monitoring.DISABLE
             self._watched[id(code)] = code
-            wanted = _EVENTS.LINE | _EVENTS.PY_RETURN | _EVENTS.PY_YIELD | _EVENTS.PY_RESUME
-            sys.monitoring.set_local_events(_TOOL, code, wanted)
+            events = _EVENTS.LINE | _EVENTS.PY_RETURN | _EVENTS.PY_YIELD | _EVENTS.PY_RESUME
+            sys.monitoring.set_local_events(_TOOL, code, events)
         if threading.get_ident() == self._main:
             line = code.co_firstlineno
             key = self._key_of.get((id(code), line)) or self._new_key(code, line)

@@ -13,7 +13,7 @@ class MemoryRecorder:
     """Samples memory.
 
     Attributes:
-      samples: times, and the bytes that the process had in memory then.
+      samples: times, and the bytes of the process in memory then.
     """
 
     def __init__(self):
@@ -22,14 +22,14 @@ class MemoryRecorder:
         self._thread = threading.Thread(target=self._run, name="ricci.profile", daemon=True)
 
     def start(self) -> None:
-        """Begin to sample, where the system tells a process its memory."""
+        """Begin to sample, if the system shows a process its memory."""
         if _STATUS.exists():
             self._page = os.sysconf("SC_PAGE_SIZE")
             self._sample()
             self._thread.start()
 
     def stop(self) -> None:
-        """Sample no longer."""
+        """Stop sampling."""
         self._stopped.set()
         if self._thread.ident is not None:
             self._thread.join()

@@ -1,4 +1,4 @@
-"""The page: a template with its style and its script, and what was measured as JSON inside."""
+"""The page: a template with its style and its script, and the measurements as JSON inside."""
 
 import json
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ _DATA = "/*DATA*/null"
 _TITLE = "<!--TITLE-->"
 
 
-def page(found: Mapping[str, Any]) -> str:
-    """A whole page, which asks for no other file.
+def page(data: Mapping[str, Any]) -> str:
+    """Return a self-contained page.
 
     Args:
-      found: what ``report`` returned, with a heading.
+      data: the result of ``report``, with a heading.
     """
-    # Inside of <script> only "<" could end the data, and "<!--" begin what is no data.
-    data = json.dumps(found, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    title = str(found["script"]).replace("&", "&amp;").replace("<", "&lt;")
+    # Inside of <script> only "<" could end the JSON, and "<!--" begin something else.
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    title = str(data["script"]).replace("&", "&amp;").replace("<", "&lt;")
     template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-    return template.replace(_TITLE, title).replace(_DATA, data)
+    return template.replace(_TITLE, title).replace(_DATA, text)

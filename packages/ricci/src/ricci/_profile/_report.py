@@ -1,4 +1,4 @@
-"""Joins what was recorded to what the page shows: plain dictionaries, lists, texts and numbers."""
+"""Aggregation of the recordings to the page's data: plain dictionaries, lists and numbers."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ._lines import MOST_HITS, LineRecorder, Place
+from ._lines import MOST_HITS, LineRecorder, SourceLine
 from ._runtime import Runtime, busy
 from ._sources import Origin
 from ._spans import Amounts, Span, disjoint, seconds_of
 from ._steps import Miss, Step
 
-# What the main thread does. Where several go on at a time, the first counts.
+# The activities of the main thread. Where several go on at a time, the first counts.
 KINDS = ("compile", "lower", "trace", "transfer", "launch")
-# What is left of its time: it did not use the processor, or it did.
+# The remaining time: the thread did not use the processor, or it did.
 WAIT, PYTHON = "wait", "python"
 
 _BINS = 480
@@ -33,12 +33,12 @@ def report(
     start: int,
     end: int,
 ) -> dict[str, Any]:
-    """What the page shows, but for its heading.
+    """Return the page's data, without its heading.
 
     Args:
-      lines, steps, misses, runtime, memory: what was recorded.
-      origins: where operations come from, by program and name.
-      start, end: when the script ran, by ``perf_counter_ns``.
+      lines, steps, misses, runtime, memory: the recordings.
+      origins: the scopes and lines of operations, by module and name.
+      start, end: the times of the script's start and end, by ``perf_counter_ns``.
     """
     host = disjoint([*(Span(s.start, s.end, s.kind) for s in steps), *runtime.host], KINDS)
     amounts = {kind: seconds_of([s for s in host if s.kind == kind]) for kind in KINDS}
@@ -54,7 +54,7 @@ def report(
     ]
     files = _files(lines.places[key].file for key in used)
     position = {file["path"]: i for i, file in enumerate(files)}
-    place = lambda where: _place(where, position)
+    place = lambda line: _place(line, position)
     whole = np.array([start, end])
     total = (end - start) / 1e9
     phases = {kind: float(amount.between(whole)[0]) for kind, amount in amounts.items()}
@@ -103,44 +103,44 @@ class _Clock:
         self.count = len(lines.places)
 
     def at(self, times: np.ndarray) -> np.ndarray:
-        """The keys of the lines at some times."""
-        found = np.searchsorted(self.edges[:-1], times, side="right") - 1
-        return self.keys[np.clip(found, 0, len(self.keys) - 1)]
+        """Return the keys of the lines at some times."""
+        index = np.searchsorted(self.edges[:-1], times, side="right") - 1
+        return self.keys[np.clip(index, 0, len(self.keys) - 1)]
 
     def summed(self, amounts: np.ndarray) -> np.ndarray:
-        """For each line the sum of what falls on its spans."""
+        """Return for each line the sum of the amounts in its spans."""
         return np.bincount(self.keys, amounts, self.count)
 
 
 def _waits(clock: _Clock, amounts: Mapping[str, Amounts]) -> Amounts:
-    """When the thread waited: while it was at a line, and did nothing that is told of otherwise.
+    """Return the waiting time: that at a line, without any recorded activity.
 
-    Compiling, too, is done by other threads, so what is known of takes its part first.
+    Compiling, too, uses other threads, so recorded activities are subtracted first.
     """
-    known = sum(amount.between(clock.edges) for amount in amounts.values())
-    waited = np.clip(clock.waited - known, 0.0, None)
+    recorded = sum(amount.between(clock.edges) for amount in amounts.values())
+    waited = np.clip(clock.waited - recorded, 0.0, None)
     return Amounts(clock.edges, np.concatenate([[0.0], np.cumsum(waited)]))
 
 
 def _by_line(
     clock: _Clock, amounts: Mapping[str, Amounts], devices: Amounts
 ) -> dict[str, np.ndarray]:
-    """For each kind the seconds of each line; and those in which no device ran a program."""
+    """Return for each kind the seconds of each line; and those in which no device was busy."""
     total = np.diff(clock.edges) / 1e9
-    found = {kind: clock.summed(amounts[kind].between(clock.edges)) for kind in amounts}
+    seconds = {kind: clock.summed(amounts[kind].between(clock.edges)) for kind in amounts}
     whole = clock.summed(total)
-    found[PYTHON] = np.maximum(0.0, whole - sum(found.values()))
-    found["idle"] = np.maximum(0.0, whole - clock.summed(devices.between(clock.edges)))
-    return {kind: np.where(column < 5e-7, 0.0, column) for kind, column in found.items()}
+    seconds[PYTHON] = np.maximum(0.0, whole - sum(seconds.values()))
+    seconds["idle"] = np.maximum(0.0, whole - clock.summed(devices.between(clock.edges)))
+    return {kind: np.where(column < 5e-7, 0.0, column) for kind, column in seconds.items()}
 
 
 def _launched(clock: _Clock, runtime: Runtime) -> dict[int, float]:
-    """The seconds that devices ran what each line launched."""
-    found: dict[int, float] = defaultdict(float)
+    """Return the seconds of device runs by the line that launched them."""
+    seconds: dict[int, float] = defaultdict(float)
     runs = [run for run in runtime.runs if run.launched]
     for run, key in zip(runs, clock.at(np.array([r.launched for r in runs])), strict=True):
-        found[int(key)] += (run.end - run.start) / 1e9
-    return dict(found)
+        seconds[int(key)] += (run.end - run.start) / 1e9
+    return dict(seconds)
 
 
 def _timeline(
@@ -151,13 +151,13 @@ def _timeline(
     start: int,
     end: int,
 ) -> dict[str, Any]:
-    """Shares of equal parts of the time: of each kind, and of the devices' being busy."""
+    """Return shares of equal parts of the time: of each kind, and of busy devices."""
     edges = np.linspace(start, end, _BINS + 1)
     width = max(1e-12, (end - start) / 1e9 / _BINS)
     share = lambda amount: [round(float(x), 3) for x in amount.between(edges) / width]
     kinds = {kind: share(amount) for kind, amount in amounts.items()}
-    rest = 1 - np.sum(list(kinds.values()), axis=0)
-    kinds[PYTHON] = [round(max(0.0, float(x)), 3) for x in rest]
+    remaining = 1 - np.sum(list(kinds.values()), axis=0)
+    kinds[PYTHON] = [round(max(0.0, float(x)), 3) for x in remaining]
     return {
         "kinds": kinds,
         "device": share(devices),
@@ -174,37 +174,37 @@ def _thinned(samples: Sequence[Any], most: int) -> Sequence[Any]:
 
 
 def _files(names: Iterable[str]) -> list[dict[str, Any]]:
-    found = []
+    files = []
     for name in sorted(set(names)):
         try:
             text = Path(name).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             text = []
-        found.append({"path": name, "name": Path(name).name, "text": text[:_MOST_LINES]})
-    return found
+        files.append({"path": name, "name": Path(name).name, "text": text[:_MOST_LINES]})
+    return files
 
 
-def _place(place: Place | None, position: Mapping[str, int]) -> dict[str, Any]:
+def _place(place: SourceLine | None, position: Mapping[str, int]) -> dict[str, Any]:
     if place is None or not place.line:
         return {"file": None, "line": 0, "where": ""}
-    where = f"{Path(place.file).name}:{place.line}"
-    return {"file": position.get(place.file), "line": place.line, "where": where}
+    text = f"{Path(place.file).name}:{place.line}"
+    return {"file": position.get(place.file), "line": place.line, "where": text}
 
 
 def _operations(
     runtime: Runtime, origins: Mapping[tuple[str, str], Origin], place: Any
 ) -> list[dict[str, Any]]:
-    """The slowest operations, by the time that is their own."""
+    """Return the slowest operations, by their exclusive time."""
     seconds: dict[tuple[str, str], float] = defaultdict(float)
     count: dict[tuple[str, str], int] = defaultdict(int)
     for op in runtime.operations:
-        seconds[op.module, op.name] += op.own / 1e9
+        seconds[op.module, op.name] += op.self_time / 1e9
         count[op.module, op.name] += 1
     slowest = sorted(seconds, key=seconds.__getitem__, reverse=True)[:_MOST_OPERATIONS]
-    found = []
+    rows = []
     for key in slowest:
         origin = origins.get(key, Origin("", None))
-        found.append(
+        rows.append(
             {
                 "name": key[1],
                 "program": key[0].removeprefix("jit_"),
@@ -214,20 +214,20 @@ def _operations(
                 **place(origin.place),
             }
         )
-    return found
+    return rows
 
 
 def _programs(
-    places: Sequence[Place], steps: Sequence[Step], runtime: Runtime, place: Any
+    places: Sequence[SourceLine], steps: Sequence[Step], runtime: Runtime, place: Any
 ) -> list[dict[str, Any]]:
-    """For each function what was made of it, and how long that took and ran."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return for each function its traces, lowerings, compilations and runs, with their times."""
+    rows: dict[str, dict[str, Any]] = {}
 
-    def row(name: str, where: Place | None) -> dict[str, Any]:
-        fresh = {"name": name, "run": 0.0, "runs": 0, **place(where)}
+    def row(name: str, line: SourceLine | None) -> dict[str, Any]:
+        fresh = {"name": name, "run": 0.0, "runs": 0, **place(line)}
         for kind in ("trace", "lower", "compile"):
             fresh |= {kind: 0.0, f"{kind}s": 0}
-        return found.setdefault(name, fresh)
+        return rows.setdefault(name, fresh)
 
     for step in sorted(steps, key=lambda s: s.start):
         entry = row(step.name, places[step.key])
@@ -238,17 +238,17 @@ def _programs(
         entry["run"] += (run.end - run.start) / 1e9
         entry["runs"] += 1
     cost = lambda e: e["trace"] + e["lower"] + e["compile"] + e["run"]
-    return sorted(found.values(), key=cost, reverse=True)
+    return sorted(rows.values(), key=cost, reverse=True)
 
 
 def _notes(lines: LineRecorder, runtime: Runtime) -> list[str]:
-    found = []
+    notes = []
     if any(hits >= MOST_HITS for hits in lines.hits):
-        found.append(
+        notes.append(
             f"Lines that were reached more than {MOST_HITS:,} times are measured until then; their "
             "later time counts with the line that was reached before them."
         )
     unknown = sum(not run.launched for run in runtime.runs)
     if unknown:
-        found.append(f"Of {len(runtime.runs)} runs, it is not known which line launched {unknown}.")
-    return found
+        notes.append(f"Of {len(runtime.runs)} runs, it is not known which line launched {unknown}.")
+    return notes

@@ -1,4 +1,4 @@
-"""What jaxlib's profile says: what the main thread did in C++, and what the devices did."""
+"""Reader of jaxlib's profile: the main thread's calls in C++, and the devices' operations."""
 
 import bisect
 import re
@@ -22,13 +22,13 @@ _LAUNCH = "ExecuteHelper"
 
 
 class Operation(NamedTuple):
-    """An operation of a program on a device.
+    """An operation of an executable on a device.
 
     Attributes:
-      module, name: the program and the operation in it.
-      run: which run of the program it belongs to.
-      start, end: when.
-      own: the time of it that is not that of operations inside, in nanoseconds.
+      module, name: the module and the operation in it.
+      run: the run of the module that it belongs to.
+      start, end: its times.
+      self_time: its time without that of operations inside, in nanoseconds.
     """
 
     module: str
@@ -36,11 +36,11 @@ class Operation(NamedTuple):
     run: str
     start: int
     end: int
-    own: int
+    self_time: int
 
 
 class Run(NamedTuple):
-    """A run of a program, and when it was launched (0 if that is not known)."""
+    """A run of an executable, and the time of its launch (0 if that is unknown)."""
 
     module: str
     start: int
@@ -49,12 +49,12 @@ class Run(NamedTuple):
 
 
 class Runtime(NamedTuple):
-    """What was read.
+    """The contents of a profile.
 
     Attributes:
-      host: what the main thread did: spans of kinds ``launch`` and ``transfer``.
-      operations: those of all devices.
-      runs: the runs of programs, in order.
+      host: the activities of the main thread: spans of kinds ``launch`` and ``transfer``.
+      operations: the operations of all devices.
+      runs: the runs of executables, in order.
     """
 
     host: list[Span]
@@ -77,7 +77,7 @@ def read_profile(data: ProfileData) -> Runtime:
     """
     threads = [list(_events(line)) for plane in data.planes for line in plane.lines]
     for events in threads:
-        # Each was told the time a moment before it began; the shortest moment counts.
+        # Each event got the time a moment before it began; the shortest moment counts.
         clocks = [int(event.facts["t"]) - event.start for event in events if event.name == CLOCK]
         if clocks:
             return _read(threads, events, max(clocks))
@@ -96,9 +96,9 @@ def _events(line: Any) -> Iterator[_Event]:
 def _read(threads: list[list[_Event]], main: list[_Event], offset: int) -> Runtime:
     operations = [op for events in threads for op in _operations(events, offset)]
     calls = [
-        (event.start + offset, event.end + offset, found[1])
+        (event.start + offset, event.end + offset, match[1])
         for event in main
-        if (found := _CALL.fullmatch(event.name))
+        if (match := _CALL.fullmatch(event.name))
     ]
     launches = sorted(event.start + offset for event in main if _LAUNCH in event.name)
     host = [Span(start, end, "launch") for start, end, _ in calls]
@@ -111,14 +111,14 @@ def _read(threads: list[list[_Event]], main: list[_Event], offset: int) -> Runti
 
 
 def _operations(events: Iterable[_Event], offset: int) -> list[Operation]:
-    """The operations of one thread or stream, each with the time that is its own."""
-    found = sorted(
+    """Return the operations of one thread or stream, each with its exclusive time."""
+    ordered = sorted(
         (event for event in events if "hlo_op" in event.facts), key=lambda e: (e.start, -e.end)
     )
-    inside = [0] * len(found)
+    inside = [0] * len(ordered)
     open_: list[int] = []
-    for i, event in enumerate(found):
-        while open_ and found[open_[-1]].end <= event.start:
+    for i, event in enumerate(ordered):
+        while open_ and ordered[open_[-1]].end <= event.start:
             open_.pop()
         if open_:
             inside[open_[-1]] += event.end - event.start
@@ -132,14 +132,14 @@ def _operations(events: Iterable[_Event], offset: int) -> list[Operation]:
             event.end + offset,
             max(0, event.end - event.start - inner),
         )
-        for event, inner in zip(found, inside, strict=True)
+        for event, inner in zip(ordered, inside, strict=True)
     ]
 
 
 def _runs(
     operations: Iterable[Operation], calls: list[tuple[int, int, str]], launches: list[int]
 ) -> list[Run]:
-    """The runs, each with its launch: the first of that program that has no run yet."""
+    """Return the runs, each with its launch: the first of that module that has no run yet."""
     groups: dict[str, list[Operation]] = defaultdict(list)
     for op in operations:
         groups[op.run].append(op)
@@ -149,16 +149,16 @@ def _runs(
         i = bisect.bisect_right(starts, time) - 1
         inside = i >= 0 and time <= calls[i][1]
         waiting[calls[i][2] if inside else ""].append(time)
-    found = []
+    runs = []
     for ops in sorted(groups.values(), key=lambda ops: min(op.start for op in ops)):
         module, start = ops[0].module, min(op.start for op in ops)
         name = module.removeprefix("jit_")
         queue = waiting[name] or waiting[""]
         launched = queue.popleft() if queue and queue[0] <= start else 0
-        found.append(Run(module, start, max(op.end for op in ops), launched))
-    return found
+        runs.append(Run(module, start, max(op.end for op in ops), launched))
+    return runs
 
 
 def busy(runtime: Runtime) -> list[Span]:
-    """When any device ran a program."""
+    """Return the spans in which any device was busy."""
     return disjoint((Span(r.start, r.end, "run") for r in runtime.runs), ["run"])

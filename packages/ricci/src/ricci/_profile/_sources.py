@@ -1,4 +1,4 @@
-"""Where the operations of compiled programs come from: their names, and the user's lines."""
+"""Origins of the operations of executables: their names, and the user's lines."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from ricci import devices
 from ricci_parallel.reports import HloModule
 
-from ._lines import Place
+from ._lines import SourceLine
 
 
 class Origin(NamedTuple):
-    """Where an operation comes from.
+    """The origin of an operation.
 
     Attributes:
       path: the scopes and the primitive, such as ``block/tanh``.
@@ -19,38 +19,38 @@ class Origin(NamedTuple):
     """
 
     path: str
-    place: Place | None
+    place: SourceLine | None
 
 
 class ExecutableKeeper:
-    """Keeps the programs that are compiled, to read where their operations come from."""
+    """Keeps references to the executables, to read the origins of their operations."""
 
     def __init__(self):
-        self._kept: dict[int, Any] = {}
+        self._executables: dict[int, Any] = {}
 
     def keep(self) -> None:
-        """Keep the programs that live now."""
+        """Record the executables that are alive now."""
         for executable in devices()[0].client.live_executables():
-            self._kept.setdefault(id(executable), executable)
+            self._executables.setdefault(id(executable), executable)
 
     def origins(self, modules: Iterable[str]) -> dict[tuple[str, str], Origin]:
-        """Where each operation of some programs comes from, by the program's name and its own."""
-        wanted = set(modules)
-        found: dict[tuple[str, str], Origin] = {}
-        for executable in self._kept.values():
+        """Return the origins of some modules' operations, by the names of both."""
+        names = set(modules)
+        origins: dict[tuple[str, str], Origin] = {}
+        for executable in self._executables.values():
             for module in executable.hlo_modules():
-                if module.name not in wanted:
+                if module.name not in names:
                     continue
                 for name, origin in _origins(HloModule(module.to_string())):
-                    found.setdefault((module.name, name), origin)
-        return found
+                    origins.setdefault((module.name, name), origin)
+        return origins
 
 
 def _origins(module: HloModule) -> Iterable[tuple[str, Origin]]:
     for computation in module.computations.values():
         for instruction in computation.instructions.values():
             line = module.line_of(instruction)
-            # A fusion may have no line of its own: then it is where most of its parts are.
+            # A fusion may have no line of its own: then the most frequent one of its parts counts.
             inner = [
                 part
                 for _, name in ([] if line else instruction.called())
@@ -62,11 +62,11 @@ def _origins(module: HloModule) -> Iterable[tuple[str, Origin]]:
             place = None
             if lines:
                 most = Counter((x.file, x.line) for x in lines).most_common(1)[0][0]
-                place = Place(*most)
+                place = SourceLine(*most)
             yield instruction.name, Origin(_without_jit(next(names, "")), place)
 
 
 def _without_jit(path: str) -> str:
-    """The path without the name of the program, which is told beside it."""
-    first, _, rest = path.partition("/")
-    return rest if first.startswith("jit(") else path
+    """Drop the name of the jitted function from a path, which is shown beside it."""
+    first, _, remaining = path.partition("/")
+    return remaining if first.startswith("jit(") else path

@@ -1,4 +1,4 @@
-"""Spans of time, each of a kind, and how much of each kind falls between given times."""
+"""Spans of time, each of a kind, and the amount of each kind between some times."""
 
 import heapq
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ class Span(NamedTuple):
 
 
 def disjoint(spans: Iterable[Span], order: Sequence[str]) -> list[Span]:
-    """Cut spans so that none overlap: where several are, the kind that comes first in ``order``.
+    """Cut spans so that none overlap: where several do, the kind that comes first in ``order``.
 
     Example:
       >>> from ricci._profile._spans import Span, disjoint
@@ -28,7 +28,7 @@ def disjoint(spans: Iterable[Span], order: Sequence[str]) -> list[Span]:
     waiting = sorted((s for s in spans if s.end > s.start), key=lambda s: s.start)
     edges = sorted({t for s in waiting for t in (s.start, s.end)})
     active: list[tuple[int, int]] = []  # rank and end, the first in order on top
-    found: list[Span] = []
+    result: list[Span] = []
     i = 0
     for start, end in zip(edges, edges[1:], strict=False):
         while i < len(waiting) and waiting[i].start <= start:
@@ -39,19 +39,19 @@ def disjoint(spans: Iterable[Span], order: Sequence[str]) -> list[Span]:
         if not active:
             continue
         kind = order[active[0][0]]
-        if found and found[-1].kind == kind and found[-1].end == start:
-            found[-1] = found[-1]._replace(end=end)
+        if result and result[-1].kind == kind and result[-1].end == start:
+            result[-1] = result[-1]._replace(end=end)
         else:
-            found.append(Span(start, end, kind))
-    return found
+            result.append(Span(start, end, kind))
+    return result
 
 
 class Amounts:
-    """How much of something there is before a time, evenly spread between given times.
+    """A cumulative amount over time, which grows linearly between some times.
 
     Args:
       times: in order.
-      sums: how much there is before each.
+      sums: the amount before each.
     """
 
     def __init__(self, times: np.ndarray, sums: np.ndarray):
@@ -59,7 +59,7 @@ class Amounts:
         self._sums = sums
 
     def between(self, times: np.ndarray) -> np.ndarray:
-        """How much there is between each time and the next.
+        """Return the amount between each time and the next.
 
         Example:
           >>> import numpy as np
@@ -73,7 +73,7 @@ class Amounts:
 
 
 def seconds_of(spans: Sequence[Span]) -> Amounts:
-    """The seconds of disjoint spans, which are in order; their kinds do not matter."""
+    """Return the seconds of disjoint spans, which are in order; their kinds do not matter."""
     starts = np.array([s.start for s in spans], np.float64)
     ends = np.array([s.end for s in spans], np.float64)
     before = np.concatenate([[0.0], np.cumsum(ends - starts)])

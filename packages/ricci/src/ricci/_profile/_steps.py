@@ -1,4 +1,4 @@
-"""What is traced, lowered and compiled, how long that takes, and why a function is traced anew."""
+"""Recorder of tracing, lowering and compiling: durations, and reasons of repeated traces."""
 
 import logging
 import threading
@@ -22,13 +22,13 @@ _OPTION = "jax_explain_cache_misses"
 
 
 class Step(NamedTuple):
-    """A step on the way to a compiled program.
+    """A step towards an executable.
 
     Attributes:
       kind: ``trace``, ``lower`` or ``compile``.
       name: the function's name.
-      start, end: when, by ``perf_counter_ns``.
-      key: the line of the user's code that needs the program.
+      start, end: its times, by ``perf_counter_ns``.
+      key: the line of the user's code that needs the executable.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Miss(NamedTuple):
     Attributes:
       name: the function's name.
       key: the line that calls it.
-      reasons: in what the call differs from the most similar one before.
+      reasons: the differences of the call from the most similar one before.
     """
 
     name: str
@@ -56,7 +56,7 @@ class StepRecorder(logging.Handler):
     """Records steps and misses of the main thread.
 
     Args:
-      here: gives the key of the line that the thread is at.
+      here: returns the key of the line that the thread is at.
     """
 
     def __init__(self, here: Callable[[], int]):
@@ -75,7 +75,7 @@ class StepRecorder(logging.Handler):
         _logger.propagate = self._explained
 
     def stop(self) -> None:
-        """Record no longer."""
+        """Stop recording."""
         unregister_event_duration_listener(self._listen)
         _logger.removeHandler(self)
         _logger.propagate = self._propagated
@@ -90,7 +90,7 @@ class StepRecorder(logging.Handler):
         self.steps.append(Step(kind, name, end - int(seconds * 1e9), end, self._here()))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep what a message on a cache miss is made of."""
+        """Record the data of a message on a cache miss."""
         miss = getattr(record, "cache_miss", None)
         if miss is not None and not miss.is_first:
             self.misses.append(Miss(miss.name, self._here(), tuple(miss.reasons)))

@@ -1,4 +1,4 @@
-"""Functions that return what went wrong in them. See ``ricci_lax.checkify``."""
+"""Functions that return their errors as values. See ``ricci_lax.checkify``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_lax.checkify import Error as Error

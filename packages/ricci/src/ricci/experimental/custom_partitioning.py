@@ -1,4 +1,4 @@
-"""Operations that are divided over devices by a function of the user's. See ``ricci_parallel``."""
+"""Operations that a user's function partitions over devices. See ``ricci_parallel``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_parallel.partitioning import BATCHING as BATCHING

@@ -1,4 +1,4 @@
-"""What processes tell each other."""
+"""Exchange of values between processes."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_parallel import global_array_to_host_local_array as global_array_to_host_local_array

@@ -1,4 +1,4 @@
-"""Running a function on each device's part of the arguments."""
+"""``shard_map``: run a function on each device's shards of the arguments."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_parallel import shard_map as shard_map

@@ -1,4 +1,4 @@
-"""What programs that extend Ricci build on."""
+"""Interfaces for libraries that extend Ricci."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""The contexts that lowering rules of MLIR objects are given; see ``interpreters.mlir``."""
+"""Contexts of lowering rules that build MLIR objects; see ``interpreters.mlir``."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""Kernels written in Python for one block of an array: Ricci has none yet, and says so."""
+"""Pallas, kernels written in Python for one block of an array: not supported."""
 
 import typing as _typing
 from collections.abc import Callable as _Callable
@@ -12,7 +12,7 @@ _ADVICE = (
 
 
 class GridMapping:
-    """How a kernel's blocks are laid over its operands.
+    """The layout of a kernel's blocks over its operands: not supported.
 
     Raises:
       NotImplementedError: when one is made.
@@ -25,7 +25,7 @@ class GridMapping:
 def register_lowering_rule(
     params_cls: type, rule: _Callable[..., _typing.Any], platform: str
 ) -> _typing.NoReturn:
-    """Not supported: says how kernels are compiled for a platform.
+    """Register a kernel's lowering rule for a platform: not supported.
 
     Args:
       params_cls, rule, platform: of no effect.

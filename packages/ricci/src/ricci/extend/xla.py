@@ -1,4 +1,4 @@
-"""Changing programs while XLA compiles them."""
+"""Hooks into XLA's compilation."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_xla.extension import PipelineStage as PipelineStage

@@ -1,4 +1,4 @@
-"""Recording programs, and splitting them."""
+"""Tracing to jaxprs, and partial evaluation of jaxprs."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""How primitives are applied to values, and values of other libraries become arrays."""
+"""Application of primitives to values, and conversion of other libraries' values to arrays."""
 
 from ricci_ir import apply_primitive as apply_primitive
 from ricci_ir import canonicalize_dtype_handlers as canonicalize_dtype_handlers

@@ -1,4 +1,4 @@
-"""What single places that programs run at ask for."""
+"""Functions for single places that programs run at."""
 
 from ricci_ir import export_names as _export_names
 

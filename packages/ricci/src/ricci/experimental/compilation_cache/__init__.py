@@ -1,4 +1,4 @@
-"""Compiled programs in a folder, for the next process. ``docs/guides/starting.md`` says how."""
+"""The persistent compilation cache: executables in a folder. See ``docs/guides/starting.md``."""
 
 from ricci_ir import export_names as _export_names
 

@@ -1,4 +1,4 @@
-"""The folder of compiled programs. Importing this costs nothing that a program needs later."""
+"""The folder of the compilation cache. Importing this costs nothing that is not needed later."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_xla.cache import reset_cache as reset_cache

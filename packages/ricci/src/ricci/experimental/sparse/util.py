@@ -1,4 +1,4 @@
-"""What sparse arrays of all formats share."""
+"""Functions and classes that sparse arrays of all formats share."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_sparse.layouts import *

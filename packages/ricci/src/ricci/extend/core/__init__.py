@@ -1,4 +1,4 @@
-"""Traces, types and programs, for interpreters written outside of Ricci."""
+"""Traces, types and jaxprs, for interpreters written outside of Ricci."""
 
 import typing as _typing
 

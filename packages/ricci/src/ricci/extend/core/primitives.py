@@ -1,6 +1,6 @@
 """The primitives, each under its printed name with ``_p`` behind it, such as ``sin_p``.
 
-They are found among those that are registered, so that a new one is here as soon as its block has
+They are read from the registry, so that a new one is here as soon as its block has
 run. For editors, ``primitives.pyi`` lists their names; ``tools/primitive_names.py`` writes it.
 """
 
@@ -15,7 +15,7 @@ from ricci_lax import register_call_primitive_rules as register_call_primitive_r
 
 _FUNCTIONS = ["create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules"]
 
-# What libraries written for JAX call some of them.
+# Further names under which libraries written for JAX use some of them.
 _other_names: dict[str, Primitive] = {
     "add_jaxvals_p": primitives["add_any"],
     "call_p": eval_jaxpr_p,
@@ -31,10 +31,10 @@ def _by_name() -> dict[str, Primitive]:
 
 
 def __getattr__(name: str) -> Primitive:
-    found = _by_name().get(name)
-    if found is None:
-        raise AttributeError(f"there is no primitive {name!r}; dir() of this module lists them")
-    return found
+    primitive = _by_name().get(name)
+    if primitive is None:
+        raise AttributeError(f"no primitive {name!r}; dir() of this module lists them")
+    return primitive
 
 
 def __dir__() -> list[str]:
