@@ -67,7 +67,7 @@ def test_lowered_programs():
         assert text.count("call @f") == count
 
 
-def test_what_is_derived_is_a_call_as_well():
+def test_derivatives_of_a_call_are_calls():
     call = create_call_primitive("block")
     jaxpr = jax.make_jaxpr(lambda x: (jnp.sin(x) * 2,))(1.0)
     slope = jax.grad(lambda x: call.bind(x, call_jaxpr=jaxpr, name="f")[0])
@@ -84,7 +84,7 @@ def test_the_transposed_program():
     assert (float(cts[0]), cts[1]) == (6.0, None)
 
 
-def test_a_transpose_rule_of_ones_own():
+def test_a_user_defined_transpose_rule():
     primitive, seen = Primitive("mine"), []
 
     def rule(cts, *operands, call_jaxpr, **params):
@@ -98,7 +98,7 @@ def test_a_transpose_rule_of_ones_own():
     assert seen == [1]
 
 
-def test_what_nobody_needs_is_left_out():
+def test_dead_operands_of_a_call_are_removed():
     call = create_call_primitive("block")
     jaxpr = jax.make_jaxpr(body)(X, X)
     first = jax.make_jaxpr(lambda x: call.bind(x, x, call_jaxpr=jaxpr)[2])(X)

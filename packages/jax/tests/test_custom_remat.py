@@ -73,14 +73,14 @@ def names(jaxpr):
 
 
 @pytest.mark.parametrize("policy", ["none", "nothing"])
-def test_what_it_saves_is_not_computed_again(policy):
+def test_saved_residuals_are_not_recomputed(policy):
     saving = jax.checkpoint(wave, policy=POLICIES[policy])
     plain = jax.checkpoint(f, policy=POLICIES[policy])
     count = lambda g: names(jax.make_jaxpr(jax.grad(loss(g)))(X, Y)).count("exp")
     assert (count(saving), count(plain)) == (1, 2)
 
 
-def test_what_is_given_to_each_function():
+def test_arguments_of_each_function():
     seen = []
     note = lambda name, g: lambda *args: (seen.append(name), g(*args))[1]
     noted = jax.custom_remat(f, note("fwd", fwd), note("rem", rem), note("bwd", bwd))

@@ -37,7 +37,7 @@ def test_bindings_of_mlir():
         assert ir.Module.parse("module { func.func private @f() { return } }").operation.verify()
 
 
-def test_kernels_in_python_say_that_there_are_none():
+def test_pallas_raises_that_it_is_unsupported():
     with pytest.raises(NotImplementedError, match=r"Pallas.*ffi_call"):
         pallas.register_lowering_rule(int, lambda: None, "tpu")
     with pytest.raises(NotImplementedError, match="GridMapping"):

@@ -76,14 +76,14 @@ def flat(f):
     return fun, tree
 
 
-def test_what_a_function_closes_over_leads_its_program():
+def test_closed_over_values_lead_the_arguments():
     closed = jnp.asarray(X)
     jaxpr, avals, consts = pe.trace_to_jaxpr_dynamic(flat(lambda x: x + closed)[0], [VECTOR])
     assert (len(jaxpr.invars), len(jaxpr.consts), avals) == (2, 0, [VECTOR])
     assert core.jaxpr_as_fun(jaxpr)(*consts, X)[0].tolist() == [0.0, 2.0, 4.0]
 
 
-def test_dead_code_and_the_arguments_that_only_it_needs_are_left_out():
+def test_dead_code_and_its_arguments_are_removed():
     jaxpr = jax.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y)))(X, X)
     smaller, used = pe.dce_jaxpr(jaxpr, [False, True])
     assert (used, [e.primitive.name for e in smaller.eqns]) == ([False, True], ["cos"])

@@ -93,7 +93,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("case", INSIDE)
-def test_what_the_function_does(case, asked):
+def test_mapped_functions_of_user_classes(case, asked):
     fun, expected = INSIDE[case]
     if expected is None:
         expected = np.stack([np.sin(r) if r[0] > 1 else np.cos(r) for r in DATA])
@@ -154,7 +154,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_does_not_fit_is_said(case, asked):
+def test_invalid_mapped_values_are_refused(case, asked):
     options, fun, error, message = WRONG[case]
     with pytest.raises(error, match=message):
         jax.vmap(fun, **options)(Batch(jnp.asarray(DATA)))
@@ -179,7 +179,7 @@ class Rows:
         return self.number
 
 
-def test_a_size_and_numbers_of_examples_of_ones_own():
+def test_user_defined_axis_sizes():
     sizes = []
 
     def to_elt(cont, example_index, batch, spec):

@@ -73,7 +73,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_a_rule_does_wrong_is_said(case):
+def test_errors_of_rules_are_explained(case):
     rule, error, message = WRONG[case]
     with pytest.raises(error, match=message):
         jax.jit(primitive_with(rule).bind)(X)
@@ -284,7 +284,7 @@ def test_rules_that_call_functions(case):
         np.testing.assert_array_equal(transform(fun)(X), 2 * (2 * (2 * X + 1)))
 
 
-def test_a_program_with_effects_is_no_plain_function():
+def test_a_jaxpr_with_effects_is_not_lowered_to_a_plain_function():
     refused = r"\{Orders\}.*jitted function"
     with pytest.raises(NotImplementedError, match=refused):
         inside_a_rule(
@@ -371,7 +371,7 @@ def test_sets_of_tokens():
     assert str(made) == "!stablehlo.token"
 
 
-def test_what_a_rule_is_told():
+def test_the_context_of_a_rule():
     def look(ctx, x):
         module = ctx.module_context
         return (
@@ -468,7 +468,7 @@ def test_a_program_as_a_module():
     assert result.module.operation.verify()
 
 
-def test_a_module_of_ones_own():
+def test_a_user_defined_module():
     ctx = mlir.ModuleContext(platforms=("cpu",))
     with ctx.context, mlir.ir.Location.unknown():
         first = mlir.lower_jaxpr_to_fun(ctx, "pair", PAIR, [])

@@ -48,7 +48,7 @@ def test_complex_dtypes(dtype, expected):
     assert to_complex_dtype(dtype) == expected
 
 
-def test_which_dtypes_have_infinities():
+def test_dtypes_with_infinities():
     assert [supports_inf(d) for d in ("float32", "int32", jax.numpy.bfloat16)] == [
         True,
         False,
@@ -86,7 +86,7 @@ def test_devices_and_processes():
         ("experimental.colocated_python", "colocated_python"),
     ],
 )
-def test_what_is_not_supported_says_so(module, name):
+def test_unsupported_names_raise_an_error(module, name):
     with pytest.raises(NotImplementedError, match="not supported|cannot run"):
         getattr(importlib.import_module(f"jax.{module}"), name)(print)
 

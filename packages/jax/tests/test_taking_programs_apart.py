@@ -26,7 +26,7 @@ SPLITS = {
 
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("case", SPLITS)
-def test_a_program_is_split_by_what_is_known(case, x64):
+def test_a_jaxpr_is_split_by_known_arguments(case, x64):
     unknowns, instantiate, out_unknowns, residuals = SPLITS[case]
     with jax.enable_x64(x64):
         known, unknown, found, types = pe.partial_eval_jaxpr_nounits(TWO, unknowns, instantiate)
@@ -53,7 +53,7 @@ def test_results_that_are_left_out():
     assert ([e.primitive.name for e in smaller.eqns], consts, used) == (["sin"], [], [True, False])
 
 
-def test_which_constants_are_left():
+def test_remaining_constants():
     three, four = np.arange(3.0), np.arange(4.0)
     jaxpr = jax.make_jaxpr(lambda x, y: (x + three, y * four))(1.0, 2.0)
     assert pe.dce_jaxpr_consts(jaxpr, [True, False])[1:] == ([True, False], [True, False])

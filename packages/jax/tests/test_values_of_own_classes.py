@@ -66,7 +66,7 @@ def test_a_variable_is_an_array(use, kind, x64):
             assert result.dtype == (np.float64 if wide else np.float32)
 
 
-def test_what_it_holds_may_change():
+def test_the_value_of_a_variable_may_change():
     variable, double = Variable(X), jax.jit(lambda x: 2 * x)
     for value in (X, X + 1):
         variable.value = value

@@ -36,7 +36,7 @@ def test_transformations_that_store_something():
     assert lu.transformation2(scaled)(IDENTITY, 10).call_wrapped(2) == 21
 
 
-def test_results_are_kept_by_function_transformations_and_arguments():
+def test_results_are_cached_by_function_transformations_and_arguments():
     calls = []
 
     @lu.cache
@@ -56,7 +56,7 @@ def test_results_are_kept_by_function_transformations_and_arguments():
     assert calls == [1, 2, 1, 1, 1, 1]
 
 
-def test_a_kept_result_brings_what_its_call_stored():
+def test_a_cached_result_restores_the_stores_of_its_call():
     calls = []
 
     @lu.cache
@@ -71,7 +71,7 @@ def test_a_kept_result_brings_what_its_call_stored():
     assert calls == [1]
 
 
-def test_which_buffers_are_donated():
+def test_donated_buffers():
     tree = tree_structure(((1, (2, 3)), {"a": 1, "b": (1, 2)}))
     assert donation_vector((1,), ("a",), tree) == (False, True, True, True, False, False)
     assert not any(donation_vector((5, -1), (), tree))

@@ -1,7 +1,7 @@
 """Names that libraries use although JAX does not list them, as an interface: private ones, mostly.
 
-`TABLE` is the whole of it: which modules there are, and what each of their names stands for. A
-library that imports another one gets an ``ImportError`` that names it; what it needs is then added
+`TABLE` is the whole of it: the modules, and the object behind each of their names. A
+library that imports another one gets an ``ImportError`` that names it; it is then added
 to the table, if Ricci has it.
 """
 
@@ -18,8 +18,8 @@ from ._table import TABLE as TABLE
 PACKAGE = __name__.rpartition(".")[0]
 
 
-def _stands_for(inside: str) -> str | None:
-    """The module that the table has under a name; ``None`` where that is no module of another."""
+def _alias_of(inside: str) -> str | None:
+    """Return the module that the table has under a name; ``None`` for another object."""
     parent, _, name = inside.rpartition(".")
     source = TABLE.get(parent, {}).get(name)
     return None if source is None or ":" in source else source
@@ -31,9 +31,9 @@ class TableModules:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how a module of the table is made; ``None`` for any other."""
+        """Return the spec of a module of the table; ``None`` for any other."""
         inside = name.removeprefix(f"{PACKAGE}.")
-        if inside == name or not (inside in TABLE or _stands_for(inside)):
+        if inside == name or not (inside in TABLE or _alias_of(inside)):
             return None
         # As packages, so that an absent module inside of one gets the advice of Ricci's finder.
         return ModuleSpec(name, self, is_package=True)  # pyright: ignore[reportArgumentType]
@@ -42,13 +42,13 @@ class TableModules:
         """Let Python make the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its names, each looked up when it is first asked for.
+        """Give the module its names, each looked up at its first use.
 
-        Where another module stands under this name, it takes the place of the one that Python made.
+        Where the table has another module under this name, it replaces the one that Python made.
         """
         namespace = vars(module)
         name = module.__name__.removeprefix(f"{PACKAGE}.")
-        other = _stands_for(name)
+        other = _alias_of(name)
         if other is not None:
             sys.modules[module.__name__] = import_module(other)
             return
@@ -59,7 +59,7 @@ class TableModules:
 
 
 sys.meta_path.append(TableModules())  # pyright: ignore[reportArgumentType]
-# Ricci's finder says what to use in place of absent modules, so it comes behind this one.
+# Ricci's finder gives advice on absent modules, so it comes behind this one.
 sys.meta_path.sort(key=lambda finder: type(finder).__name__ == "AbsentModules")
 
 _modules = [name.removeprefix("_src.") for name in TABLE if name.startswith("_src.")]

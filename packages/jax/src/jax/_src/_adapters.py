@@ -1,4 +1,4 @@
-"""What libraries use of JAX that Ricci has in another form."""
+"""Functions and classes of JAX that Ricci has in another form."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from ricci_xla import backends
 
 
 class TypedInt(int):
-    """A Python integer of a known dtype: Ricci leaves scalars as they are and makes none."""
+    """A Python integer of a known dtype: Ricci leaves scalars unchanged and makes none."""
 
 
 class TypedFloat(float):
@@ -30,7 +30,7 @@ class TypedNdArray:
 
 
 def full_lower(x: Any) -> Any:
-    """A value with nothing around it that is not needed: Ricci's have nothing such."""
+    """Return a value without superfluous wrappers: Ricci has none."""
     lower = getattr(x, "full_lower", None)
     return x if lower is None else lower()
 
@@ -49,7 +49,7 @@ _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
 def to_complex_dtype(dtype: Any) -> np.dtype:
-    """The complex dtype that a dtype is promoted to."""
+    """Return the complex dtype that a dtype is promoted to."""
     return np.dtype(np.complex128 if np.dtype(dtype) in _WIDE else np.complex64)
 
 
@@ -59,7 +59,7 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
     Args:
       xs, ys: pytrees of one structure.
       atol, rtol: absolute and relative tolerance; by default as precise as the dtype allows.
-      err_msg: what to say.
+      err_msg: the message.
     """
 
     def check(x: Any, y: Any) -> None:
@@ -82,13 +82,13 @@ def infer_argnums_and_argnames(
     argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Numbers and names of the same arguments, of which only one kind has to be given."""
+    """Return numbers and names of the same arguments, given only one of the two."""
     if argnums is None and argnames is None:
         return (), ()
     names = [p.name for p in sig.parameters.values() if p.kind == p.POSITIONAL_OR_KEYWORD]
     if argnums is None:
-        given = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
-        return tuple(i for i, name in enumerate(names) if name in given), given
+        as_names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
+        return tuple(i for i, name in enumerate(names) if name in as_names), as_names
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     if argnames is None:
         return numbers, tuple(names[n] for n in numbers if n < len(names))
@@ -96,7 +96,7 @@ def infer_argnums_and_argnames(
 
 
 class _Clients(Mapping[str, Any]):
-    """The clients of the runtime, by platform, as they are when somebody looks."""
+    """The clients of the runtime by platform, looked up at each access."""
 
     def __getitem__(self, platform: str) -> Any:
         return backends()[platform]
@@ -111,6 +111,5 @@ class _Clients(Mapping[str, Any]):
 clients = _Clients()
 
 
-# The processes of the program: this one's number, and what connects it with the others. Orbax reads
-# `client`, `process_id` and `num_processes` of it.
+# The cluster of this process. Orbax reads its `client`, `process_id` and `num_processes`.
 processes = cluster

@@ -1,4 +1,4 @@
-"""Which names there are, by module, and what each of them is; behind it, who uses them."""
+"""The table of names by module, with the object behind each; comments name the users."""
 
 UNSUPPORTED = "jax._src._unsupported"
 ADAPTERS = "jax._src._adapters"
@@ -15,7 +15,7 @@ TABLE: dict[str, dict[str, str]] = {
         "checkify": "ricci_lax.checkify:checkify",
         "user_checks": "ricci_lax.checkify:user_checks",
     },
-    "_src.compiler": {},  # chex asks whether it has functions that it would replace
+    "_src.compiler": {},  # chex checks whether it has functions that it would replace
     "_src.core": {  # flax, numpyro, quax
         "AbstractValue": "ricci_ir:AbstractValue",
         "Effect": "ricci_ir:Effect",

@@ -1,4 +1,4 @@
-"""What libraries import, and use only where a user asks: Ricci says then that it has none."""
+"""Names that libraries import and call only at a user's request: calls raise an error."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -12,7 +12,7 @@ _NO_HIJAX = (
 
 
 class HiType(AbstractValue):
-    """The type of a value made of several arrays; subclasses are never asked for anything."""
+    """The type of a value made of several arrays; instances do not occur."""
 
 
 class HiPrim:
@@ -27,21 +27,21 @@ class HiPrim:
 
 
 class aval_method:
-    """Marks what such a value's tracers have as a method."""
+    """Marks a method of such a value's tracers."""
 
     def __init__(self, fun: Callable[..., Any]):
         self.fun = fun
 
 
 class aval_property:
-    """Marks what such a value's tracers have as a property."""
+    """Marks a property of such a value's tracers."""
 
     def __init__(self, fget: Callable[..., Any]):
         self.fget = fget
 
 
 def register_hitype(cls: type, typeof: Callable[[Any], HiType]) -> None:
-    """Take note of a class of such values; there is nothing to do until one is used."""
+    """Accept a class of such values; nothing happens until one is used."""
 
 
 def _no_colocation(name: str) -> NoReturn:
@@ -52,22 +52,22 @@ def _no_colocation(name: str) -> NoReturn:
 
 
 def colocated_python(fun: Callable[..., Any]) -> NoReturn:
-    """Not supported: has a function run beside the devices that hold its arguments."""
+    """Run a function beside the devices that hold its arguments: not supported."""
     _no_colocation("colocated_python")
 
 
 def colocated_python_class(cls: type) -> NoReturn:
-    """Not supported: has objects live beside the devices that hold their arguments."""
+    """Run objects beside the devices that hold their arguments: not supported."""
     _no_colocation("colocated_python_class")
 
 
 def colocated_cpu_devices(devices: Any) -> NoReturn:
-    """Not supported: finds the CPU devices beside others."""
+    """Find the CPU devices beside others: not supported."""
     _no_colocation("colocated_cpu_devices")
 
 
 class ifrt_programs:
-    """Programs that a proxy runs, which Ricci has none of.
+    """Programs for a proxy: not supported.
 
     Raises:
       NotImplementedError: when one is made.
@@ -75,14 +75,14 @@ class ifrt_programs:
 
     @staticmethod
     def make_plugin_program(text: str) -> NoReturn:
-        """Not supported: makes a program for a proxy."""
+        """Make a program for a proxy: not supported."""
         raise NotImplementedError("make_plugin_program: programs for proxies are not supported.")
 
     make_plugin_compile_options = make_plugin_program
 
 
 def splash_attention(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not supported: computes attention by a kernel written for TPUs, and describes its masks."""
+    """Compute attention by a kernel written for TPUs, with its masks: not supported."""
     raise NotImplementedError(
         "splash_attention: kernels written for TPUs are not supported. Use "
         "jax.nn.dot_product_attention; in keras, leave flash attention off."
@@ -90,7 +90,7 @@ def splash_attention(*args: Any, **kwargs: Any) -> NoReturn:
 
 
 def convert(fun_jax: Callable[..., Any], **options: Any) -> NoReturn:
-    """Not supported: makes a function for TensorFlow."""
+    """Make a function for TensorFlow: not supported."""
     raise NotImplementedError(
         "jax2tf.convert is not supported. jit(f).lower(...).as_text() gives the program as "
         "StableHLO, which TensorFlow can call with XlaCallModule."
