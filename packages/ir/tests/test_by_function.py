@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ricci_ir import TracedFunctions
-from ricci_ir.programs._by_function import state_of
+from ricci_ir.jaxprs._by_function import state_of
 
 
 class Mode(Enum):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ricci_ir as ir
-from ricci_ir.programs._document import Break, Comment, Group, Nest, fill, joined, layout
-from ricci_ir.programs._print import variable_name
+from ricci_ir.jaxprs._document import Break, Comment, Group, Nest, fill, joined, layout
+from ricci_ir.jaxprs._print import variable_name
 
 X = ir.ShapedArray((3,), np.float32)
 SCALAR = ir.ShapedArray((), np.float32)

@@ -24,7 +24,7 @@ from ._tracebacks import *
 from ._unregistered import *
 from ._wrapping import *
 from .dimensions import *
-from .programs import *
+from .jaxprs import *
 from .traces import *
 from .types import *
 

@@ -9,14 +9,14 @@ import numpy as np
 from ._errors import ConcretizationTypeError
 from ._program_parts import dce_jaxpr
 from ._source import unknown_source
-from .programs._jaxpr import (
+from .jaxprs._jaxpr import (
     Jaxpr,
     JaxprEqn,
     Var,
     convert_constvars,
 )
-from .programs._staging import trace_to_jaxpr
-from .programs._wrapped_function import WrappedFun
+from .jaxprs._staging import trace_to_jaxpr
+from .jaxprs._wrapped_function import WrappedFun
 from .traces._backend import backend
 from .traces._named_axes import axis_sizes
 from .traces._primitive import Primitive, RuleTable

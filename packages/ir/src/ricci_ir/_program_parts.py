@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
-from .programs._dead_code import live_program
-from .programs._jaxpr import DebugInfo, Jaxpr, JaxprEqn, unknown_debug_info
-from .programs._staging import trace_to_jaxpr
+from .jaxprs._dead_code import live_program
+from .jaxprs._jaxpr import DebugInfo, Jaxpr, JaxprEqn, unknown_debug_info
+from .jaxprs._staging import trace_to_jaxpr
 from .types._aval import AbstractValue
 
 __all__ = [

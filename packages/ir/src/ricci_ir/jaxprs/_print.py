@@ -86,7 +86,7 @@ def variable_name(number: int) -> str:
     """The name of variable ``number``, counted from 0: a, b, ..., z, ba, bb, ...
 
     Example:
-      >>> from ricci_ir.programs._print import variable_name
+      >>> from ricci_ir.jaxprs._print import variable_name
       >>> [variable_name(n) for n in (0, 25, 26, 27, 52)]
       ['a', 'z', 'ba', 'bb', 'ca']
     """
