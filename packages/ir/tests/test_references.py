@@ -125,9 +125,9 @@ def test_a_program_does_not_return_a_reference():
 
 def test_one_reference_is_not_passed_twice():
     ref = new()
-    check_distinct("f", [ref, 1.0, new()], {})
+    check_distinct("f", [ref, 1.0, new()])
     with pytest.raises(ValueError, match="f: a reference .* is passed twice"):
-        check_distinct("f", [ref, 1.0, ref], {})
+        check_distinct("f", [ref, 1.0, ref])
 
 
 def test_locks_are_taken_in_one_order():
