@@ -4,8 +4,8 @@ import traceback
 
 import pytest
 
-from ricci_ir import _boundaries as boundaries
 from ricci_ir import _errors as errors
+from ricci_ir import _traceback_filtering as boundaries
 from ricci_ir import register_exclusion, register_internal_module
 from ricci_ir._config import traceback_filtering
 

@@ -1,12 +1,12 @@
 """The intermediate representation: types, primitives, traces and traced programs."""
 
-from ._boundaries import *
 from ._cache import *
 from ._config import *
 from ._current_mesh import *
 from ._error_pages import *
 from ._errors import *
 from ._extension import *
+from ._invalid_values import *
 from ._key_checks import *
 from ._metadata import *
 from ._monitoring import *
@@ -20,8 +20,8 @@ from ._settings import *
 from ._similar_names import *
 from ._source import *
 from ._source_info import *
+from ._traceback_filtering import *
 from ._tracebacks import *
-from ._unregistered import *
 from ._wrapping import *
 from .dimensions import *
 from .jaxprs import *

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from ._error_pages import explained
-from ._holders import called_in_frames
+from ._tracer_names import called_in_frames
 
 __all__ = [
     "CallbackError",

@@ -3,7 +3,7 @@
 from types import FrameType, TracebackType
 
 from ._config import traceback_filtering
-from ._hints import add_hint
+from ._error_hints import add_hint
 from ._source import is_internal_module
 
 __all__ = ["hide_frames"]

@@ -1,6 +1,5 @@
 """Jaxprs: recording, printing, checking and evaluating them."""
 
-from ._alike import *
 from ._by_function import *
 from ._call_arguments import *
 from ._check import *
@@ -8,10 +7,11 @@ from ._dead_code import *
 from ._discharge import *
 from ._effects import *
 from ._evaluate import *
+from ._implicit_resharding import *
 from ._jaxpr import *
+from ._jaxpr_equality import *
 from ._make_jaxpr import *
 from ._memory_spaces import *
-from ._moves import *
 from ._print import *
 from ._staged_call import *
 from ._staged_functions import *

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ricci_ir._boundaries import api_boundary
 from ricci_ir._config import debug_key_reuse, no_tracing
 from ricci_ir._key_checks import key_checks
+from ricci_ir._traceback_filtering import api_boundary
 from ricci_ir.traces._named_axes import extend_axes
 from ricci_ir.traces._references import check_distinct
 from ricci_ir.traces._typing import PyTree

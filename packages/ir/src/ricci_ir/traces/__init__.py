@@ -10,7 +10,7 @@ from ._operation import *
 from ._primitive import *
 from ._references import *
 from ._sharding_rules import *
-from ._sums import *
 from ._trace import *
 from ._tracer_values import *
 from ._typing import *
+from ._unreduced import *

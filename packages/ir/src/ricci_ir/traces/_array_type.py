@@ -7,7 +7,7 @@ the two together, in whichever order they are imported.
 from types import FunctionType
 from typing import Any
 
-from ricci_ir._boundaries import api_boundary, is_boundary
+from ricci_ir._traceback_filtering import api_boundary, is_boundary
 
 __all__ = [
     "Array",

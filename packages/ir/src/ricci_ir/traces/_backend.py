@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ricci_ir._boundaries import on_results
 from ricci_ir._cache import Cache
 from ricci_ir._settings import Override, State
+from ricci_ir._traceback_filtering import on_results
 from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import ShapedArray, get_aval
 from ricci_ir.types._dtypes import canonicalize_dtype, float0

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, NoReturn
 
-from ricci_ir._boundaries import without_boundaries
 from ricci_ir._cache import Cache
 from ricci_ir._current_mesh import lenient_sharding
 from ricci_ir._records import TupleRecord
+from ricci_ir._traceback_filtering import without_boundaries
 from ricci_ir.types._aval import AbstractValue
 
 from ._sharding_rules import makes_sharding, result_types
@@ -261,7 +261,7 @@ reference_rules: RuleTable = rule_table("reference", required=False)
 sharding_rules: RuleTable = rule_table("sharding")
 
 # For primitives that may be applied to terms of a sum that the devices have not done yet: see
-# ``_sums``.
+# ``_unreduced``.
 sum_rules: RuleTable = rule_table("sums", required=False)
 
 primitives: dict[str, Primitive] = {}

@@ -32,8 +32,8 @@ from ricci_ir.types._type_sharding import (
 
 from ._named_axes import axis_sizes
 from ._observe import current_source
-from ._sums import SumsOfBlock, sums_of, sums_of_result
 from ._trace import Trace, context
+from ._unreduced import SumsOfBlock, sums_of, sums_of_result
 
 __all__ = [
     "by_element",

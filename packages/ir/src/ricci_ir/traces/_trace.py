@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
-from ricci_ir._boundaries import api_boundary, without_boundaries
 from ricci_ir._errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -19,6 +18,7 @@ from ricci_ir._errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from ricci_ir._traceback_filtering import api_boundary, without_boundaries
 from ricci_ir.types._aval import AbstractValue, ShapedArray
 from ricci_ir.types._scalars import check_index, check_number, check_truth
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol, overload
 
 import numpy as np
 
-from ricci_ir._boundaries import without_boundaries
 from ricci_ir._cache import Cache
-from ricci_ir._unregistered import described_value, registering
+from ricci_ir._invalid_values import described_value, registering
+from ricci_ir._traceback_filtering import without_boundaries
 from ricci_ir.dimensions import SymbolicDimension, to_sizes
 
 from ._dtypes import (

@@ -7,10 +7,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ricci_ir._boundaries import boundary, leave
 from ricci_ir._config import enable_x64, explicit_x64_dtypes
 from ricci_ir._option_kinds import ExplicitX64Mode
 from ricci_ir._source import warn_user
+from ricci_ir._traceback_filtering import boundary, leave
 
 __all__ = [
     "array_dtypes",

@@ -6,8 +6,8 @@ from typing import Any, final
 
 import numpy as np
 
-from ricci_ir._boundaries import boundary, leave
 from ricci_ir._current_mesh import current_mesh
+from ricci_ir._traceback_filtering import boundary, leave
 
 from ._aval import AbstractValue, ShapedArray, get_aval, shaped_like, sharding_forms
 from ._dtypes import ExtendedDType, canonicalize_dtype

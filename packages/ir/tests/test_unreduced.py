@@ -15,7 +15,7 @@ from ricci_ir import (
     make_type_sharding,
     sum_rules,
 )
-from ricci_ir.traces._sums import sums_of
+from ricci_ir.traces._unreduced import sums_of
 
 F32 = np.dtype("float32")
 

@@ -1,6 +1,6 @@
 """What the user's code calls a traced value, found in its frames."""
 
-from ricci_ir._holders import called_in_frames
+from ricci_ir._tracer_names import called_in_frames
 
 
 class Traced:
@@ -74,7 +74,7 @@ def test_what_is_computed_of_arguments():
 
 def test_a_lambda_is_named_by_its_line():
     text = (lambda x: called_in_frames(x))(Traced())
-    assert text.startswith("It is the argument x of the lambda at test_holders.py:")
+    assert text.startswith("It is the argument x of the lambda at test_tracer_names.py:")
 
 
 def test_large_containers_are_not_searched():

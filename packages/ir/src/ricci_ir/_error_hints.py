@@ -8,9 +8,9 @@ from types import FrameType, FunctionType, TracebackType
 
 from ._error_pages import explained
 from ._errors import ConcretizationTypeError
-from ._holders import called_in_frames, expression, is_traced
 from ._similar_names import similar_names
 from ._source import is_internal_module
+from ._tracer_names import called_in_frames, expression, is_traced
 
 __all__ = ["add_hint"]
 
