@@ -17,19 +17,17 @@ from ricci_ir import (
     ArrayLike,
     Atom,
     DebugInfo,
+    EquationTrace,
     Jaxpr,
-    JaxprEqn,
     JaxprTrace,
     Literal,
     Primitive,
     StagedTracer,
     Trace,
-    TraceKey,
     Tracer,
     TupleRecord,
     Var,
     VaryingMismatch,
-    caller_source,
     check_leaks,
     check_returned,
     check_tracer_leaks,
@@ -44,10 +42,8 @@ from ricci_ir import (
     live_equations,
     live_program,
     no_effects,
-    settings_keys,
     single_equation,
     staged_call,
-    trace_key,
     trace_to_jaxpr,
     unknown_debug_info,
 )
@@ -74,22 +70,15 @@ class TangentTracer(Tracer):
         self.atom = var
 
 
-class Tape(Trace):
+class Tape(EquationTrace):
     """A trace that records operations on tangents, and applies all others in the parent trace.
 
     Residuals are recorded as literals that hold their values.
     """
 
-    __slots__ = ("eqns", "settings")
+    __slots__ = ()
 
     parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
-    eqns: list[JaxprEqn]
-    settings: TraceKey
-
-    def __init__(self, parent: Trace):
-        super().__init__(parent)
-        self.eqns = []
-        self.settings = trace_key()
 
     def new_tangent(self, aval: AbstractValue) -> TangentTracer:
         """Return the tangent of an argument of the differentiated function."""
@@ -134,19 +123,14 @@ class Tape(Trace):
             result = primitive.result_avals(tuple(avals), params)
         except VaryingMismatch as mismatch:
             return self.record(primitive, mismatch.cast(self, args, avals), params)
-        names = context.name_stack
-        origin = context.origin
-        source = caller_source(2, names) if origin is None else (*origin, names)
         effects = no_effects if primitive.effects is None else primitive.effects(params)
-        many = primitive.multiple_results
-        outvars = [Var(aval) for aval in result] if many else [Var(result)]
-        eqn = JaxprEqn(atoms, outvars, primitive, params, effects, source)
-        if settings_keys.only is not self.settings and settings_keys.here() is not self.settings:
-            eqn = eqn.under(self.settings.otherwise_held())
-        self.eqns.append(eqn)
-        if many:
+        if primitive.multiple_results:
+            outvars = [Var(aval) for aval in result]
+            self.append_equation(atoms, outvars, primitive, params, effects)
             return [TangentTracer(self, var) for var in outvars]
-        return TangentTracer(self, outvars[0])
+        var = Var(result)
+        self.append_equation(atoms, [var], primitive, params, effects)
+        return TangentTracer(self, var)
 
 
 class LinearizeTrace(JVPTrace):

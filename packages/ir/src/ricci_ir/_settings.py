@@ -333,7 +333,7 @@ class _Keys:
         self.overrides += more
         self.only = None if self.overrides else self.everywhere
 
-    def here(self) -> TraceKey:
+    def current(self) -> TraceKey:
         """The key of this thread, which may have overrides."""
         version, key = getattr(self.local, "cached", (-1, None))
         if version != self.version or key is None:
@@ -361,7 +361,7 @@ def trace_key() -> TraceKey:
       >>> trace_key() is before
       True
     """
-    return _keys.only or _keys.here()
+    return _keys.only or _keys.current()
 
 
 def global_trace_key() -> TraceKey:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_ir._config import check_tracer_leaks, enable_checks
 from ricci_ir._settings import TraceKey, settings_keys, trace_key
-from ricci_ir._source import caller_source, no_origin
+from ricci_ir._source import caller_source
 from ricci_ir.traces._collection import paused_collection
 from ricci_ir.traces._leaks import check_leaks
 from ricci_ir.traces._observe import TraceAbandoned, is_observed, notify
@@ -53,6 +53,7 @@ __all__ = [
     "closes_over_tracers",
     "drop_unused",
     "ensure_compile_time_eval",
+    "EquationTrace",
     "is_recording",
     "JaxprTrace",
     "StagedReference",
@@ -154,21 +155,55 @@ class StagedReference(BracketedReference, StagedTracer):
             raise leaked_tracer(self)
 
 
-class JaxprTrace(Trace):
+class EquationTrace(Trace):
+    """A trace that records operations as equations: a ``JaxprTrace``, or the tape of ``autodiff``.
+
+    Attributes:
+      eqns: the equations so far.
+      settings: the settings under which the trace began.
+    """
+
+    __slots__ = ("eqns", "settings")
+
+    eqns: list[JaxprEqn]
+    settings: TraceKey
+
+    def __init__(self, parent: Trace):
+        super().__init__(parent)
+        self.eqns = []
+        self.settings = trace_key()
+
+    def append_equation(
+        self,
+        invars: list[Any],
+        outvars: list[Var],
+        primitive: Primitive,
+        params: dict[str, Any],
+        effects: frozenset[Any],
+    ) -> None:
+        """Append an equation, with its place in the user's code.
+
+        It has settings if those in force differ from those of the trace.
+        """
+        origin = context.origin
+        source = (
+            caller_source(4, context.name_stack)
+            if origin is None
+            else (*origin, context.name_stack)
+        )
+        eqn = JaxprEqn(invars, outvars, primitive, params, effects, source)
+        settings = self.settings
+        if settings_keys.only is not settings and settings_keys.current() is not settings:
+            eqn = eqn.under(settings.otherwise_held())
+        self.eqns.append(eqn)
+
+
+class JaxprTrace(EquationTrace):
     """Records each primitive as an equation."""
 
     records_references: bool = True
 
-    __slots__ = (
-        "const_by_id",
-        "consts",
-        "constvars",
-        "debug_info",
-        "effects",
-        "eqns",
-        "invars",
-        "settings",
-    )
+    __slots__ = ("const_by_id", "consts", "constvars", "debug_info", "effects", "invars")
 
     def __init__(self, parent: Trace, debug_info: DebugInfo = unknown_debug_info):
         super().__init__(parent)
@@ -177,9 +212,7 @@ class JaxprTrace(Trace):
         self.constvars: list[Var] = []
         self.consts: list[Any] = []
         self.const_by_id: dict[int, Var] = {}
-        self.eqns: list[JaxprEqn] = []
         self.effects: list[frozenset[Any]] = []
-        self.settings: TraceKey = trace_key()
 
     def new_arg(self, aval: AbstractValue) -> StagedTracer:
         """A tracer for a new argument of the program."""
@@ -213,28 +246,13 @@ class JaxprTrace(Trace):
                 self.effects.append(effects)
                 if uses_references(effects):
                     check_distinct_operands(primitive.name, args, params)
-        origin = context.origin
-        source = (
-            caller_source(3, context.name_stack)
-            if origin is None
-            else (*origin, context.name_stack)
-        )
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in result]
-            self._append(JaxprEqn(invars, outvars, primitive, params, effects, source))
+            self.append_equation(invars, outvars, primitive, params, effects)
             return [StagedTracer(self, var.aval, var) for var in outvars]
         var = Var(result)
-        eqn = JaxprEqn(invars, [var], primitive, params, effects, source)
-        if settings_keys.only is self.settings:
-            self.eqns.append(eqn)
-        else:
-            self._append(eqn)
+        self.append_equation(invars, [var], primitive, params, effects)
         return StagedTracer(self, result, var)
-
-    def _append(self, eqn: JaxprEqn) -> None:
-        """Record an equation, with its settings if they are others than those of the program."""
-        same = settings_keys.here() is self.settings
-        self.eqns.append(eqn if same else eqn.under(self.settings.otherwise_held()))
 
     def copy_equation(self, eqn: JaxprEqn, env: dict[Any, Any]) -> bool:
         """Record an equation of another program, whose types are known already.
@@ -260,16 +278,10 @@ class JaxprTrace(Trace):
             if value.aval is not atom.aval:
                 return False
             invars.append(value.atom)
+        if eqn.effects:
+            self.effects.append(eqn.effects)
         outvars = [Var(var.aval) for var in eqn.outvars]
-        source = (*(context.origin or no_origin), context.name_stack)
-        effects = eqn.effects
-        if effects:
-            self.effects.append(effects)
-        copied = JaxprEqn(invars, outvars, eqn.primitive, eqn.params, effects, source)
-        if settings_keys.only is self.settings:
-            self.eqns.append(copied)
-        else:
-            self._append(copied)
+        self.append_equation(invars, outvars, eqn.primitive, eqn.params, eqn.effects)
         for theirs, ours in zip(eqn.outvars, outvars, strict=True):
             env[theirs] = StagedTracer(self, ours.aval, ours)
         return True
