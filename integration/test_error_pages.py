@@ -77,4 +77,4 @@ def test_the_command_lists_pages_and_refuses_others(capsys):
     assert explain.main([]) == 0
     assert "tracer-bool" in capsys.readouterr().out
     assert explain.main(["tracer"]) == 1
-    assert "There is no page 'tracer'" in capsys.readouterr().err
+    assert "unknown page 'tracer'" in capsys.readouterr().err

@@ -62,6 +62,6 @@ def test_sums_are_those_that_are_done_before(fun, imaginary):
     ],
 )
 def test_what_would_need_the_sum_asks_to_do_it_first(fun, imaginary):
-    with pytest.raises(NotImplementedError, match="Do the sum first, with"):
+    with pytest.raises(NotImplementedError, match="Compute the sum first, with"):
         fun(terms(imaginary))
     assert fun(jax.reshard(terms(imaginary), P("x", None))).size >= 24

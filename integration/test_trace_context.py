@@ -363,7 +363,8 @@ def test_every_setting_that_traces_depend_on_is_read():
 
 def test_every_value_of_the_thread_s_context_is_classified():
     relative = {"name_stack", "origin"}  # an equation's, relative to its own jaxpr
-    of_tracing = {"trace", "put_aside", "observers", "kept_anew"}  # values that no function sees
+    # values that no function sees
+    of_tracing = {"trace", "put_aside", "observers", "temporary_caches"}
     assert {name for name in vars(type(context)) if not name.startswith("__")} == (
         relative | of_tracing
     )

@@ -59,7 +59,7 @@ CEILINGS = {
     "check": Ceiling(0, 0, 0),
     "examples": Ceiling(0, 0, 0),
     "export": Ceiling(0, 0, 0),
-    "ir": Ceiling(103, 152, 10),
+    "ir": Ceiling(0, 0, 0),
     "jax": Ceiling(0, 0, 0),
     "lax": Ceiling(112, 323, 34),
     "nn": Ceiling(0, 0, 0),

@@ -59,9 +59,9 @@ CORRUPTIONS = {
     "too few results": (lambda j: with_equation(j, 2, outvars=[OTHER]), "gives 2 results"),
     "equation's effects": (
         lambda j: with_equation(j, 1, effects=frozenset()),
-        "has effects {Print}, but the equation says {}",
+        "has effects {Print}, but the equation declares {}",
     ),
-    "jaxpr's effects": (lambda j: j.replace(effects=frozenset()), "its effects are {}"),
+    "jaxpr's effects": (lambda j: j.replace(effects=frozenset()), "declares the effects {}"),
     "consts": (lambda j: j.replace(constvars=[OTHER], consts=[1, 2]), "2 constants"),
     "inner program": (
         lambda j: inside(j, lambda inner: inner.replace(eqns=inner.eqns[1:])),

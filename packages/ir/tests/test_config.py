@@ -366,12 +366,12 @@ def test_trace_key_follows_global_values():
     assert trace_key() is before
 
 
-@pytest.mark.parametrize("held", [False, True])
-def test_keys_from_before_a_setting_stand_for_its_default(held):
+@pytest.mark.parametrize("per_equation", [False, True])
+def test_keys_from_before_a_setting_stand_for_its_default(per_equation):
     before = trace_key()
     with enable_x64(True):
         wide = trace_key()
-    late = define_context("late", "usual", held=held)
+    late = define_context("late", "usual", per_equation=per_equation)
     assert trace_key() is before
     with enable_x64(True):
         assert trace_key() is wide
@@ -379,9 +379,9 @@ def test_keys_from_before_a_setting_stand_for_its_default(held):
         other = trace_key()
         assert other is not before
         assert before.differences(other) == [("late", "usual", "other")]
-        assert (before.otherwise_held() is other) == held
+        assert (before.equation_settings() is other) == per_equation
         with SettingsSwitch(before):
-            assert late.value == ("usual" if held else "other")
+            assert late.value == ("usual" if per_equation else "other")
     assert trace_key() is before
 
 

@@ -36,7 +36,7 @@ def _state():
         context.name_stack,
         axis_sizes.value,
         context.observers,
-        context.kept_anew,
+        context.temporary_caches,
     )
 
 

@@ -100,9 +100,9 @@ def test_axes_follow_factors(left, right, text):
 @pytest.mark.parametrize(
     ("left", "right", "words"),
     [
-        (((), ("x",)), (("x",), ()), "sums over a dimension that is divided over x"),
+        (((), ("x",)), (("x",), ()), "sums over a dimension that is sharded over x"),
         ((("x",), ()), ((), ("x",)), "would use a mesh axis twice"),
-        (((), ("x",)), (("y",), ()), "divided over"),
+        (((), ("x",)), (("y",), ()), "sharded over"),
     ],
 )
 def test_what_is_ambiguous_is_refused_and_resolved_where_shardings_are_known(left, right, words):

@@ -305,7 +305,7 @@ ERRORS = [
     (lambda: scan(lambda c, a: (c, c), X, F(1)), IndexError, "no leading axis"),
     (lambda: scan(lambda c, a: (c, c), X, ROWS, unroll=-1), ValueError, "unroll must be"),
     (lambda: scan(lambda c, a: (c, c), "s", ROWS), TypeError, "scan: c is 's', of type str"),
-    (lambda: scan(lambda c, a: (c, "s"), X, ROWS), TypeError, r"at output\[1\], which is no array"),
+    (lambda: scan(lambda c, a: (c, "s"), X, ROWS), TypeError, r"at output\[1\], which is not"),
     # while_loop
     (lambda: while_loop(1, 2, X), TypeError, "must be functions"),
     (

@@ -67,7 +67,7 @@ def slicing(start, limit):
 TABLE = [
     (add_p, ["8@x,4@y", "8,4"], {}, "8@x,4@y"),
     (add_p, ["8@x,4", "8@x,4@y"], {}, "8@x,4@y"),
-    (add_p, ["8@x,4@y", "8@y,4@x"], {}, "divided over"),
+    (add_p, ["8@x,4@y", "8@y,4@x"], {}, "sharded over"),
     (add_p, ["8@x,4@y", ""], {}, "8@x,4@y"),
     (dot_general_p, ["8@x,4@y", "4@y,8@x"], inner(1, 0), "out_sharding"),
     (dot_general_p, ["8@x,4", "4,8@x"], inner(1, 0), "mesh axis twice"),
@@ -92,9 +92,9 @@ TABLE = [
     (concatenate_p, ["8@x,4@y", "8@x,4"], {"dimension": 0}, "in the same way"),
     (rev_p, ["8@x,4@y"], {"dimensions": (0,)}, "8@x,4@y"),
     (cumsum_p, ["8@x,4"], {"axis": 1, "reverse": False}, "8@x,4"),
-    (cumsum_p, ["8@x,4"], {"axis": 0, "reverse": False}, "must not be divided"),
+    (cumsum_p, ["8@x,4"], {"axis": 0, "reverse": False}, "must not be sharded"),
     (sort_p, ["8@x,4"], {"dimension": 1, "is_stable": True, "num_keys": 1}, "8@x,4"),
-    (sort_p, ["8@x,4"], {"dimension": 0, "is_stable": True, "num_keys": 1}, "must not be divided"),
+    (sort_p, ["8@x,4"], {"dimension": 0, "is_stable": True, "num_keys": 1}, "must not be sharded"),
     (
         broadcast_in_dim_p,
         ["8@x"],

@@ -185,13 +185,13 @@ class ResumedBatchTrace(BatchTrace):
         before = earlier.earlier if isinstance(earlier, ResumedBatchTrace) else ()
         self.earlier: tuple[Trace, ...] = (*before, earlier)
 
-    def stands_for(self, other: Trace) -> bool:
+    def is_same_as(self, other: Trace) -> bool:
         """Whether a trace is this one or one that it resumes."""
         return other is self or other in self.earlier
 
     def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
         """Return the whole batches, their batch dimensions, and whether any operand is batched."""
-        mine = [type(x) is BatchTracer and self.stands_for(x._trace) for x in args]
+        mine = [type(x) is BatchTracer and self.is_same_as(x._trace) for x in args]
         values = [x.value if m else x for x, m in zip(args, mine, strict=True)]  # pyright: ignore
         dims = [x.dim if m else None for x, m in zip(args, mine, strict=True)]  # pyright: ignore
         return values, dims, any(mine)

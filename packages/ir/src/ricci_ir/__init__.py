@@ -1,4 +1,4 @@
-"""The intermediate representation: types, primitives, traces and traced programs."""
+"""The intermediate representation: types, primitives, traces and jaxprs."""
 
 from ._cache import *
 from ._config import *

@@ -1,13 +1,12 @@
-"""Bounded, thread-safe caches, which are cleared together and shown by ``cache_sizes``.
+"""Bounded, thread-safe caches, which are cleared together and listed by ``cache_sizes``.
 
-Finding an entry costs a dict's ``get``, without a lock. Only a call that does not find its entry
-runs the methods here.
+A hit costs a dict's ``get``, without a lock. Only a miss runs the methods of ``Cache``.
 
 Entries live in two generations. When the newer generation holds half of the limit, it becomes the
-older one, and the former older generation is dropped. An entry that is found in the older
+older one, and the former older generation is dropped. An entry that is looked up in the older
 generation moves to the newer one. So an entry is dropped only after half of the limit of other
-entries were used since its last use. This comes close to dropping the least recently used entry,
-but finding an entry writes nothing.
+entries were used since its last use. This approximates dropping the least recently used entry, but
+a hit in the newer generation writes nothing.
 """
 
 import threading
@@ -32,10 +31,10 @@ class CacheSize(TupleRecord):
     """The number of entries in the caches of one name.
 
     Attributes:
-      entries: the number of values that they hold together.
-      limit: the number of values that one of them may hold.
-      caches: the number of caches: one for each function or program, or a single one.
-      dropped: the number of values dropped because a limit was reached; ``None`` if not known.
+      entries: the total number of values in them.
+      limit: the largest number of values in one of them.
+      caches: the number of caches: one for each function or jaxpr, or a single one.
+      dropped: the number of values dropped because a limit was reached; ``None`` if not counted.
     """
 
     entries: int
@@ -62,7 +61,7 @@ class Clearable(Protocol):
         ...
 
 
-# A cache lives as long as its owner: a module, a function or a program.
+# A cache lives as long as its owner: a module, a function or a jaxpr.
 _caches: weakref.WeakValueDictionary[int, Clearable] = weakref.WeakValueDictionary()
 
 
@@ -74,15 +73,15 @@ def register_cache(cache: Clearable) -> None:
 
 def _all_caches() -> list[Clearable]:
     with _lock:
-        found = [reference() for reference in _caches.valuerefs()]
-    return [cache for cache in found if cache is not None]
+        caches = [reference() for reference in _caches.valuerefs()]
+    return [cache for cache in caches if cache is not None]
 
 
 def cache_sizes() -> dict[str, CacheSize]:
     """The size of each cache, by its name; caches of one name are counted together.
 
     Example:
-      How much is kept between calls, by what is kept; ``clear_caches`` drops it.
+      The number of cached values by cache; ``clear_caches`` drops them.
 
       >>> from ricci import debug
       >>> sizes = debug.caches()
@@ -91,18 +90,18 @@ def cache_sizes() -> dict[str, CacheSize]:
     """
     sizes: dict[str, CacheSize] = {}
     for cache in _all_caches():
-        size, known = cache.size, sizes.get(cache.name)
-        if known is not None:
-            dropped = None if size.dropped is None else size.dropped + (known.dropped or 0)
+        size, total = cache.size, sizes.get(cache.name)
+        if total is not None:
+            dropped = None if size.dropped is None else size.dropped + (total.dropped or 0)
             size = CacheSize(
-                size.entries + known.entries, size.limit, size.caches + known.caches, dropped
+                size.entries + total.entries, size.limit, size.caches + total.caches, dropped
             )
         sizes[cache.name] = size
     return dict(sorted(sizes.items()))
 
 
 def clear_caches() -> None:
-    """Drop everything that is kept between calls; it is made again when it is needed.
+    """Clear all caches: jaxprs, executables and types are computed again at their next use.
 
     Example:
       >>> import ricci
@@ -118,14 +117,14 @@ def clear_caches() -> None:
 
 
 class Cache[K, V]:
-    """A table of computed values by key; values that were not used for long are dropped.
+    """A bounded table of computed values by key; the least recently used values are dropped.
 
-    ``cache.entries.get(key)`` is the quick way to a value. If it gives ``None``, call ``make``, or
+    ``cache.entries.get(key)`` is the fast lookup. If it returns ``None``, call ``make``, or
     ``recall`` and then ``add``. A value must not be ``None``.
 
     Args:
       name: the name that ``cache_sizes`` shows; several caches may share one.
-      limit: the number of values it may hold, at least 2.
+      limit: the largest number of values, at least 2.
 
     Attributes:
       entries: the newer generation, always the same dict; only the cache itself changes it.
@@ -150,25 +149,25 @@ class Cache[K, V]:
         register_cache(self)
 
     def make(self, key: K, build: Callable[..., V], *args: object) -> V:
-        """The kept value of a key, else ``build(*args)``, which is kept from now on.
+        """Return the cached value of a key; on a miss, cache and return ``build(*args)``.
 
         If several threads build at the same time, all get the value that was finished first.
         """
-        found = self.recall(key)
-        return self.add(key, build(*args)) if found is None else found
+        cached = self.recall(key)
+        return self.add(key, build(*args)) if cached is None else cached
 
     def recall(self, key: K) -> V | None:
-        """The kept value of a key, from either generation, or ``None``."""
-        found = self.entries.get(key)
-        return self._settle(key, None) if found is None and self._older else found
+        """Return the cached value of a key, from either generation, or ``None``."""
+        cached = self.entries.get(key)
+        return self._settle(key, None) if cached is None and self._older else cached
 
     def add(self, key: K, value: V) -> V:
-        """Keep a value if there is none for the key; returns the one that is kept."""
-        kept = self._settle(key, value)
-        return value if kept is None else kept
+        """Cache a value unless the key has one; returns the cached value."""
+        cached = self._settle(key, value)
+        return value if cached is None else cached
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value in place of the one that is kept, if there is one."""
+        """Cache a value, replacing the key's earlier one."""
         with _lock:
             replaced = self.entries.pop(key, None), self._older.pop(key, None)
         del replaced  # without the lock, see below
@@ -180,19 +179,19 @@ class Cache[K, V]:
         dropped: dict[K, V] = {}
         entries = self.entries
         with _lock:
-            found = entries.get(key)
-            if found is None:
-                found = self._older.pop(key, value)
-                if found is not None:
+            cached = entries.get(key)
+            if cached is None:
+                cached = self._older.pop(key, value)
+                if cached is not None:
                     if len(entries) >= self.limit // 2:
                         dropped, self._older = self._older, entries.copy()
                         self._dropped += len(dropped)
                         entries.clear()
-                    entries[key] = found
-        return found
+                    entries[key] = cached
+        return cached
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Drop all values."""
         with _lock:
             dropped = self.entries.copy(), self._older
             self.entries.clear()

@@ -1,4 +1,4 @@
-"""Configuration: the options by name, and the options that modules of Ricci read directly."""
+"""The configuration: options by name, and as objects for the modules that read them."""
 
 import os
 import sys
@@ -85,7 +85,7 @@ class Config:
         """The ``State`` of the option with this name.
 
         Raises:
-          AttributeError: if no option is called that; the message lists similar names.
+          AttributeError: if the option is unknown; the message lists similar names.
         """
         return self._state(name)
 
@@ -99,7 +99,7 @@ class Config:
         """Set the global value of an option.
 
         Raises:
-          AttributeError: if no option is called that.
+          AttributeError: if the option is unknown.
           ValueError: if the option does not take this value (``TypeError`` for a wrong type).
         """
         self._state(name).set_global(val)
@@ -122,7 +122,7 @@ class Config:
     ) -> None:
         """Add a ``State`` under a name; the other arguments are not used."""
         if name in self._states:
-            raise ValueError(f"there is an option called {name} already")
+            raise ValueError(f"the option {name} exists already")
         self._states[name] = holder
 
     @property
@@ -168,13 +168,13 @@ class Config:
         app.call_after_init(lambda: self.complete_absl_config(flags))
 
     def complete_absl_config(self, absl_flags: Any) -> None:
-        """Take over the values of the flags that were given on the command line."""
+        """Set the options whose flags were given on the command line."""
         for name, state in self._states.items():
             flag = absl_flags.FLAGS[name]
             if flag.present:
                 text = flag.value
-                known = not isinstance(text, str) or state.kind is None
-                state.set_global(text if known else state.kind.from_text(name, text))
+                is_parsed = not isinstance(text, str) or state.kind is None
+                state.set_global(text if is_parsed else state.kind.from_text(name, text))
 
     def parse_flags_with_absl(self) -> None:
         """Read the options given on the command line now, without starting absl's ``app``."""
@@ -202,7 +202,7 @@ class Config:
         similar = similar_names(name, self._states, 3)
         similar = similar or similar_names(f"jax_{name}", self._states, 3)
         hint = f"; did you mean {' or '.join(similar)}?" if similar else ""
-        return AttributeError(f"there is no option called {name!r}{hint}")
+        return AttributeError(f"unknown option {name!r}{hint}")
 
 
 def _meta(state: State) -> tuple[Any, ...]:
@@ -235,10 +235,10 @@ def from_environment(name: str, kind: Kind, environ: Mapping[str, str]) -> Any:
 
 
 def define_option(
-    name: str, kind: Kind, default: object, *, traced: bool = False, held: bool = False
+    name: str, kind: Kind, default: object, *, traced: bool = False, per_equation: bool = False
 ) -> State:
-    """Add an option to ``config``; its first value may come from the environment."""
-    state = State(name, kind, default, traced, held)
+    """Add an option to ``config``; its initial value may come from the environment."""
+    state = State(name, kind, default, traced, per_equation)
     initial = from_environment(name, kind, os.environ)
     if initial is not UNSET:
         state._global = initial
@@ -249,7 +249,7 @@ def define_option(
 
 
 def warn_unsupported(state: State, advice: str) -> None:
-    """Warn, the first time that an option is set, that it has no effect, with advice."""
+    """Warn, the first time that an option is set to another value, that it has no effect."""
     warned = False
 
     def warn(value: object, local: bool) -> None:
@@ -265,7 +265,11 @@ def warn_unsupported(state: State, advice: str) -> None:
 config: Config = Config()
 for _name, _option in OPTIONS.items():
     _state = define_option(
-        _name, _option.kind, _option.default, traced=_option.traced, held=_option.held
+        _name,
+        _option.kind,
+        _option.default,
+        traced=_option.traced,
+        per_equation=_option.per_equation,
     )
     if _option.status is Status.UNSUPPORTED:
         warn_unsupported(_state, _option.note)
@@ -317,9 +321,8 @@ def transfer_guard(new_val: str) -> Iterator[None]:
     """Guard transfers between host and devices in every direction.
 
     Args:
-      new_val: ``"allow"``; ``"log"`` or ``"disallow"`` for transfers that nothing in the program
-        asks for; ``"log_explicit"`` or ``"disallow_explicit"`` also for ``device_put`` and
-        ``device_get``.
+      new_val: ``"allow"``; ``"log"`` or ``"disallow"`` for implicit transfers; ``"log_explicit"``
+        or ``"disallow_explicit"`` also for ``device_put`` and ``device_get``.
 
     Returns:
       A context manager.
@@ -346,7 +349,7 @@ def _guard_all_directions(value: object, local: bool) -> None:
             state.set_global(value)
 
 
-# If the guard of all directions is not set, the environment may have set one direction.
+# If the guard of all directions is unset, the environment may have set one direction.
 if _transfer_guards[0].value is None:
     _transfer_guards[0].after_change(_guard_all_directions)
 else:
@@ -357,7 +360,7 @@ def disable_jit(disable: bool = True) -> Override:
     """Run the body of jitted functions operation by operation, to debug them.
 
     Args:
-      disable: whether to do so; ``False`` turns it off again inside of such a block.
+      disable: ``False`` enables ``jit`` again inside of such a block.
 
     Returns:
       A context manager.
@@ -383,10 +386,10 @@ def checking_leaks() -> Override:
 
     Example:
       >>> import ricci
-      >>> kept = []
+      >>> leaked = []
       >>> with ricci.checking_leaks():
       ...     try:
-      ...         _ = ricci.jit(lambda x: kept.append(x) or x)(1.0)
+      ...         _ = ricci.jit(lambda x: leaked.append(x) or x)(1.0)
       ...     except Exception as error:
       ...         print(str(error)[:24])
       Leaked trace JaxprTrace.

@@ -1,4 +1,4 @@
-"""What messages of Python and NumPy leave out: the nearest keyword, the traced value's name."""
+"""Add hints to errors that Python or NumPy raised: the closest keyword, the tracer's name."""
 
 import ast
 import inspect
@@ -16,11 +16,11 @@ __all__ = ["add_hint"]
 
 
 def add_hint(exc: BaseException, tb: TracebackType | None) -> None:
-    """Say in an error's message what Python leaves out of it, if that is known.
+    """Extend an error's message by a hint, if one applies.
 
     Args:
       exc: the error, whose class stays.
-      tb: its traceback, with Ricci's own frames.
+      tb: its unfiltered traceback.
     """
     if tb is None or type(exc) not in (TypeError, ValueError) or len(exc.args) != 1:
         return
@@ -28,9 +28,9 @@ def add_hint(exc: BaseException, tb: TracebackType | None) -> None:
     if not isinstance(message, str):
         return
     for hint in (_keyword, _unhashable, _element):
-        found = hint(exc, message, tb)
-        if found is not None:
-            exc.args = (found,)
+        extended = hint(exc, message, tb)
+        if extended is not None:
+            exc.args = (extended,)
             return
 
 
@@ -38,41 +38,41 @@ _unknown_keyword = r"^(.*?)([\w.<>]+)(\(\) got an unexpected keyword argument '(
 
 
 def _keyword(exc: BaseException, message: str, tb: TracebackType) -> str | None:
-    """The nearest keyword behind Python's message on one that a function does not take.
+    """Append the closest keyword to Python's message on an unexpected one.
 
-    Only where Ricci calls the function, so that its frame knows it; in the user's own calls
-    Python's message stays as it is.
+    Only where Ricci calls the function, so that its frame holds it; in the user's own calls
+    Python's message stays unchanged.
     """
-    found = re.match(_unknown_keyword, message)
+    match = re.match(_unknown_keyword, message)
     *_, frame = _frames(tb)
-    if type(exc) is not TypeError or found is None or not _is_own(frame):
+    if type(exc) is not TypeError or match is None or not _is_own(frame):
         return None
-    before, name, rest, given = found.groups()
+    before, name, middle, keyword = match.groups()
     for fun in _functions_called(frame, name):
-        # A method may pass its keywords on to a function with a private name.
-        passed_on = name.startswith("_") and not _is_boundary(frame)
+        # A method may forward its keywords to a function with a private name.
+        forwarded = name.startswith("_") and not _is_boundary(frame)
         kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         names = [
             p.name
             for p in inspect.signature(fun).parameters.values()
-            if p.kind in kinds[: 1 if passed_on else 2]
+            if p.kind in kinds[: 1 if forwarded else 2]
             and not p.name.startswith("_")
             and p.name not in ("self", "cls")
         ]
-        near = similar_names(given, names)
+        near = similar_names(keyword, names)
         advice = f"Did you mean {near[0]!r}? " if near else ""
-        shown = frame.f_code.co_name if passed_on else name.lstrip("_")
-        return f"{before}{shown}{rest}. {advice}It takes: {', '.join(names) or 'none'}."
+        shown = frame.f_code.co_name if forwarded else name.lstrip("_")
+        return f"{before}{shown}{middle}. {advice}It takes: {', '.join(names) or 'none'}."
     return None
 
 
 def _is_boundary(frame: FrameType) -> bool:
-    """Whether a frame is that of a boundary, whose name says nothing."""
+    """Whether a frame is that of a boundary, whose function name is always ``boundary``."""
     return frame.f_code.co_name == "boundary" and _is_own(frame)
 
 
 def _functions_called(frame: FrameType, name: str) -> Iterator[FunctionType]:
-    """The functions of a name among a frame's variables, inside of their wrappers."""
+    """The functions with a name among a frame's variables, unwrapped."""
     for value in (*frame.f_locals.values(), frame.f_globals.get(name)):
         fun = inspect.unwrap(value) if callable(value) else None
         if type(fun) is FunctionType and name in (fun.__qualname__, fun.__code__.co_name):
@@ -83,15 +83,15 @@ _no_hash = r"unhashable type: '(\w+)'\s*$"
 
 
 def _unhashable(exc: BaseException, message: str, tb: TracebackType) -> str | None:
-    """Which value is traced, behind Python's message on one that has no hash."""
-    found = re.search(_no_hash, message)
-    if found is None:
+    """Append the name of the tracer to Python's message on an unhashable value."""
+    match = re.search(_no_hash, message)
+    if match is None:
         return None
     for entry in reversed(list(_entries(tb))):
         frame = entry.tb_frame
         if _is_own(frame):
             continue
-        values = {n: x for n, x in frame.f_locals.items() if type(x).__name__ == found[1]}
+        values = {n: x for n, x in frame.f_locals.items() if type(x).__name__ == match[1]}
         traced = {name: value for name, value in values.items() if is_traced(value)}
         hashed = _hashed_names(expression(frame, entry.tb_lasti))
         traced = {name: value for name, value in traced.items() if name in hashed} or traced
@@ -113,7 +113,7 @@ def _unhashable(exc: BaseException, message: str, tb: TracebackType) -> str | No
 
 
 def _hashed_names(text: str) -> set[str]:
-    """The variables in what an expression hashes: the keys of a dict, what indexes, or anything."""
+    """The variables that an expression hashes: in a dict's keys, an index, else all of them."""
     try:
         top: ast.AST | None = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
@@ -131,7 +131,7 @@ _SEQUENCE = "setting an array element with a sequence."
 
 
 def _element(exc: BaseException, message: str, tb: TracebackType) -> str | None:
-    """That the element is traced, behind NumPy's message on one that is no number."""
+    """Append to NumPy's message on an element that is a sequence that it is a tracer."""
     cause = exc.__cause__
     if message != _SEQUENCE or not isinstance(cause, ConcretizationTypeError):
         return None

@@ -1,6 +1,6 @@
-"""The links that messages end with: each leads to a page of the site that explains such errors.
+"""Links at the end of messages to the pages that explain errors.
 
-``ricci_ir.explain`` prints the pages where there is no site.
+While there is no site, the link is a command: ``ricci_ir.explain`` prints the page.
 """
 
 from importlib.util import find_spec
@@ -10,12 +10,12 @@ __all__ = [
     "explained",
 ]
 
-# Where the site has the pages, with a slash at the end. While it is empty, messages name a command.
+# The address of the pages, with a slash at the end. While it is empty, messages name a command.
 SITE = ""
 
 
 def error_link(code: str) -> str:
-    """The line that leads to a page: its address, or while the site has none, a command."""
+    """The line that links a page: its address, or a command while the site is missing."""
     if SITE:
         return f"See {SITE}{code}.html"
     module = "ricci.errors" if find_spec("ricci") is not None else "ricci_ir"
@@ -23,10 +23,10 @@ def error_link(code: str) -> str:
 
 
 def explained(message: str, code: str) -> str:
-    """A message that ends with the link of a page.
+    """A message with the link of a page as its last line.
 
     Args:
-      message: what is wrong.
+      message: the message.
       code: the page's name in ``docs/errors``.
 
     Example:

@@ -79,7 +79,7 @@ class ConcretizationTypeError(_Explained, JAXTypeError):
 
     Args:
       tracer: the traced array.
-      context: what needed the value.
+      context: a sentence on the operation that needed the value.
     """
 
     page: ClassVar[str] = "tracer-value"
@@ -104,7 +104,7 @@ class ConcretizationTypeError(_Explained, JAXTypeError):
 
         Args:
           tracer: the value.
-          asked: what would have made a number of it, as ``float(x)``.
+          asked: the conversion to a number, such as ``float(x)``.
         """
         error = cls.__new__(cls)
         JAXTypeError.__init__(
@@ -141,7 +141,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(ConcretizationTypeError):
-    """A traced array was passed to NumPy or to other code that wants its values."""
+    """A traced array was passed to NumPy or to other code that needs its values."""
 
     page: ClassVar[str] = "tracer-array"
 
@@ -159,7 +159,7 @@ class TracerArrayConversionError(ConcretizationTypeError):
 
 
 class TracerIntegerConversionError(ConcretizationTypeError):
-    """A traced array was used where Python wants an int: an index, a size, ``range(n)``."""
+    """A traced array was used where Python needs an int: an index, a size, ``range(n)``."""
 
     page: ClassVar[str] = "tracer-integer"
 
@@ -208,13 +208,13 @@ class KeyReuseError(_Explained, JAXTypeError):
 
 
 class ShardingTypeError(_Explained):
-    """The types of operands leave open, or forbid, how a result is divided over a mesh."""
+    """The sharding of a result is ambiguous or impossible, given the operands' types."""
 
     page: ClassVar[str] = "sharding-types"
 
 
 class CallbackError(_Explained, RuntimeError):
-    """A Python function that a program called raised an error, or returned a wrong type."""
+    """A Python callback of a compiled function raised an error, or returned a wrong type."""
 
     page: ClassVar[str] = "callbacks"
 
@@ -226,6 +226,6 @@ class JaxprTypeError(_Explained, TypeError):
 
 
 class InconclusiveDimensionOperation(_Explained):
-    """A question about symbolic dimensions has no answer that holds for all their values."""
+    """A comparison of symbolic dimensions holds for some of their values and not for others."""
 
     page: ClassVar[str] = "symbolic-sizes"

@@ -1,4 +1,4 @@
-"""Functions on traces, types and programs for interpreters written outside of Ricci."""
+"""Functions on traces, types and jaxprs for interpreters written for JAX."""
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -52,7 +52,7 @@ __all__ = [
     "Value",
 ]
 
-# For annotations: what a value of a traced program can be, and an equation's parameters.
+# For annotations: any value of a jaxpr, and an equation's parameters.
 Value = Any
 ParamDict = dict[str, Any]
 
@@ -66,10 +66,10 @@ def _canonical(x: Any) -> np.ndarray:
 
 
 class ArrayConversions(dict[type, Callable[[Any], Any]]):
-    """By class, the conversion of values to arrays of canonical dtypes.
+    """By class, the function that converts its instances to arrays of canonical dtypes.
 
-    A class that is added here gets the method ``__jax_array__``, by which such values are known
-    everywhere. Subclasses of NumPy's arrays need no entry: they are converted as NumPy's.
+    A class that is added gets the method ``__jax_array__``, so that all functions accept its
+    instances. Subclasses of ``np.ndarray`` need no entry: they are converted like it.
     """
 
     __slots__ = ()
@@ -97,7 +97,7 @@ def apply_primitive(prim: Primitive, *args: object, **params: object) -> Any:
       An array, or a list of them.
 
     Raises:
-      TypeError: if one of the arguments is no array.
+      TypeError: if one of the arguments is not an array.
 
     Example:
       >>> from ricci import lax
@@ -109,37 +109,37 @@ def apply_primitive(prim: Primitive, *args: object, **params: object) -> Any:
 
 
 class RulesInForm[R](MutableMapping[Primitive, R]):
-    """A table of rules, for rules of another form than Ricci's.
+    """A view of a table of rules that converts between JAX's form of a rule and Ricci's.
 
     Args:
-      table: holds the rules in Ricci's form.
+      table: the rules in Ricci's form.
       adapt: converts a rule of this form to Ricci's.
       expose: converts a rule of Ricci's to this form.
     """
 
-    __slots__ = ("_adapt", "_expose", "_given", "_table")
+    __slots__ = ("_adapt", "_expose", "_originals", "_table")
 
     def __init__(self, table: RuleTable, adapt: Callable[[R], R], expose: Callable[[R], R]):
         self._table = table
         self._adapt = adapt
         self._expose = expose
-        # The rules that were set here, as given and converted: reading returns the given one.
-        self._given: dict[Primitive, tuple[R, R]] = {}
+        # The rules that were set by this view, in both forms, so that reading returns the original.
+        self._originals: dict[Primitive, tuple[R, R]] = {}
 
     def __getitem__(self, primitive: Primitive) -> R:
         if primitive not in self._table:
             raise KeyError(primitive)
         rule = self._table[primitive]
-        given = self._given.get(primitive)
-        return given[0] if given is not None and given[1] is rule else self._expose(rule)
+        entry = self._originals.get(primitive)
+        return entry[0] if entry is not None and entry[1] is rule else self._expose(rule)
 
     def __setitem__(self, primitive: Primitive, rule: R) -> None:
         adapted = self._adapt(rule)
-        self._given[primitive] = rule, adapted
+        self._originals[primitive] = rule, adapted
         self._table[primitive] = adapted
 
     def __delitem__(self, primitive: Primitive) -> None:
-        self._given.pop(primitive, None)
+        self._originals.pop(primitive, None)
         del self._table[primitive]
 
     def __iter__(self) -> Iterator[Primitive]:
@@ -150,13 +150,13 @@ class RulesInForm[R](MutableMapping[Primitive, R]):
 
 
 class TraceTag:
-    """Identifies the traces of one interpretation."""
+    """A token that identifies the traces of one interpreter."""
 
     __slots__ = ("__weakref__",)
 
 
 class OpaqueTraceState:
-    """The trace that was current at some time; equal to another if that was the same trace."""
+    """A snapshot of the current trace; equal to another of the same trace."""
 
     __slots__ = ("_trace",)
 
@@ -170,7 +170,7 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: object = None) -> OpaqueTraceState:
-    """The state of tracing now, to be compared with that of another time.
+    """Return a snapshot of the current trace, to be compared with a later one.
 
     Args:
       convention: accepted for compatibility; not used.
@@ -192,7 +192,7 @@ def trace_state_clean() -> bool:
 
 
 def find_top_trace(_: object) -> Trace:
-    """The current trace, which processes operations whatever their operands are.
+    """Return the current trace, which processes all operations whatever their operands.
 
     Example:
       >>> from ricci.extend.core import find_top_trace
@@ -220,7 +220,7 @@ class set_current_trace(ContextBlock):
     def __enter__(self) -> None:
         trace = self.trace
         if getattr(trace, "parent", None) is None:
-            # A trace written outside of Ricci may keep its parent in ``parent_trace``.
+            # A trace written for JAX may have its parent in ``parent_trace``.
             trace.parent = None if trace is eval_trace else getattr(trace, "parent_trace", None)
         self._enter(context.trace)
         context.trace = trace
@@ -303,10 +303,10 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: object, context: 
     Args:
       force: converts the value, as ``int`` does; ``None`` for an array as it is.
       val: the value.
-      context: what the message adds about where it is needed.
+      context: a sentence for the message on the use of the value.
 
     Returns:
-      What ``force`` returned, or the value.
+      The result of ``force``, or the value.
 
     Raises:
       ConcretizationTypeError: if it is traced.
@@ -317,15 +317,15 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: object, context: 
       3
     """
     if isinstance(val, Tracer):
-        known = val.concrete()
-        if known is None:
+        concrete = val.concrete()
+        if concrete is None:
             raise ConcretizationTypeError(val, context)
-        val = known
+        val = concrete
     return val if force is None else force(val)
 
 
 def mapped_aval(size: int, axis: int | None, aval: Any) -> AbstractValue:
-    """The type of one slice of an array along an axis of a size; ``aval`` itself for ``None``.
+    """The type of a slice of an array along an axis; ``aval`` itself for the axis ``None``.
 
     Args:
       size: the size of the axis.
@@ -354,13 +354,13 @@ def mapped_aval(size: int, axis: int | None, aval: Any) -> AbstractValue:
 def unmapped_aval(
     size: int, axis: int | None, aval: Any, explicit_mesh_axis: object = None
 ) -> AbstractValue:
-    """The type of an array of ``size`` slices along a new axis; ``aval`` itself for ``None``.
+    """The type of ``size`` slices stacked along a new axis; ``aval`` itself for ``None``.
 
     Args:
       size: the size of the new axis.
-      axis: where it is, or ``None``.
+      axis: its position, or ``None``.
       aval: the type of a slice.
-      explicit_mesh_axis: the mesh axis that divides the new one.
+      explicit_mesh_axis: accepted for compatibility; not used.
 
     Returns:
       The type.
@@ -382,11 +382,11 @@ def physical_aval(aval: Any) -> Any:
     if not isinstance(dtype, ExtendedDType):
         return aval
     physical = dtype.physical_aval(aval)
-    found = aval.type_sharding
-    if found is None:
+    sharding = aval.type_sharding
+    if sharding is None:
         return physical
-    parts = (*found.parts, *((),) * (physical.ndim - aval.ndim))
-    return physical.with_sharding(make_type_sharding(found.mesh, parts, *found.manual))
+    parts = (*sharding.parts, *((),) * (physical.ndim - aval.ndim))
+    return physical.with_sharding(make_type_sharding(sharding.mesh, parts, *sharding.manual))
 
 
 def new_jaxpr_eqn(
@@ -451,9 +451,9 @@ def trace_to_jaxpr_dynamic(
     closed = trace_to_jaxpr(lambda *args: fun.call_wrapped(*args), in_avals, fun.debug_info)
     jaxpr = convert_constvars(closed)
     if keep_inputs is not None:
-        kept = [True] * len(closed.consts) + list(keep_inputs)
+        flags = [True] * len(closed.consts) + list(keep_inputs)
         jaxpr = jaxpr.replace(
-            invars=[var for var, keep in zip(jaxpr.invars, kept, strict=True) if keep]
+            invars=[var for var, keep in zip(jaxpr.invars, flags, strict=True) if keep]
         )
     if auto_dce:
         jaxpr, _ = dce_jaxpr(jaxpr, True, instantiate=True)

@@ -1,4 +1,4 @@
-"""What to say of values that are neither arrays nor pytrees of them."""
+"""Describe values that are neither arrays nor registered pytrees, for error messages."""
 
 import sys
 from dataclasses import is_dataclass
@@ -20,12 +20,12 @@ def described_value(x: object) -> str:
     short = text if len(text) <= 60 else text[:57] + "..."
     cls = type(x)
     name = cls.__qualname__
-    known = cls.__module__ in ("builtins", "__main__")
-    return f"{short}, of type {name if known else f'{cls.__module__}.{name}'}"
+    is_plain = cls.__module__ in ("builtins", "__main__")
+    return f"{short}, of type {name if is_plain else f'{cls.__module__}.{name}'}"
 
 
 def registering(x: object) -> str:
-    """How to register the class of a value as a pytree; empty if it is not one of the user's.
+    """Advice to register a value's class as a pytree; empty unless it is one of the user's.
 
     Example:
       >>> registering("relu")

@@ -1,6 +1,7 @@
-"""The hook by which programs are checked for reused random keys (``jax_debug_key_reuse``).
+"""The hook that checks jaxprs for reused random keys (``jax_debug_key_reuse``).
 
-A higher package knows which operations use keys; it registers the checks that backends call here.
+Backends call the checks; a higher package, which knows the operations that use keys, registers
+them.
 """
 
 from collections.abc import Sequence
@@ -16,21 +17,21 @@ class KeyChecks(Protocol):
     """Checks of the uses of keys; both methods raise ``KeyReuseError``."""
 
     def program(self, jaxpr: Any) -> None:
-        """Check a program by itself."""
+        """Check a jaxpr by itself."""
 
     def call(self, jaxpr: Any, name: str, args: Sequence[Any], results: Sequence[Any]) -> None:
-        """Mark those keys among the arguments as used that the program uses.
+        """Mark the keys among the arguments that the jaxpr uses as used.
 
         Args:
-          jaxpr: the program.
+          jaxpr: the jaxpr.
           name: its name in messages.
           args: its constants, followed by its arguments.
-          results: nothing in the call before the program runs, its results in the one after.
+          results: empty in the call before it runs, its results in the call after.
         """
 
 
 class _NoKeys:
-    """The checks without a package of random numbers: there are no keys to check."""
+    """Checks that do nothing, for when no package of random numbers is imported."""
 
     def program(self, jaxpr: Any) -> None: ...
 

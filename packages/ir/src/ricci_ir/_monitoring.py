@@ -37,14 +37,14 @@ class Listeners:
             callback(event, *values, **metadata)
 
     def add(self, callback: Callable[..., None]) -> None:
-        """Call a function for each event from now on."""
+        """Add a listener: a function that is called for each event."""
         self._callbacks.append(callback)
 
     def remove(self, callback: Callable[..., None]) -> None:
-        """Call a function no longer.
+        """Remove a listener.
 
         Raises:
-          ValueError: if it is no listener.
+          ValueError: if the function is not a listener.
         """
         try:
             self._callbacks.remove(callback)
@@ -52,7 +52,7 @@ class Listeners:
             raise ValueError(f"{callback!r} does not listen to {self.kind}") from None
 
     def clear(self) -> None:
-        """Call none of them any more."""
+        """Remove all listeners."""
         self._callbacks.clear()
 
 
@@ -63,7 +63,7 @@ durations = Listeners("durations")
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Tell listeners that something happened.
+    """Report an event to the listeners.
 
     Args:
       event: its name, a path such as ``/app/cache/hit``.
@@ -80,11 +80,11 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Tell listeners how many seconds something took.
+    """Report a duration in seconds to the listeners.
 
     Args:
       event: the name of the event.
-      duration: how many seconds it took.
+      duration: the number of seconds.
       kwargs: further facts, given to the listeners.
 
     Example:
@@ -97,7 +97,7 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Tell listeners when something began and ended, in seconds since the epoch.
+    """Report the start and end of a time span to the listeners.
 
     Args:
       event: the name of the event.
@@ -112,7 +112,7 @@ def record_event_time_span(
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Tell listeners a number.
+    """Report a number to the listeners.
 
     Args:
       event: the name of the event.
@@ -154,8 +154,6 @@ def register_event_duration_secs_listener(callback: Callable[..., None]) -> None
       callback: the function.
 
     Example:
-      How long compiling takes:
-
       >>> from ricci import monitoring
       >>> seconds = []
       >>> listener = lambda event, duration, **about: seconds.append((event, duration))
@@ -207,13 +205,13 @@ def register_scalar_listener(callback: Callable[..., None]) -> None:
 
 
 def unregister_event_listener(callback: Callable[..., None]) -> None:
-    """Undo ``register_event_listener``; ``ValueError`` if it was not done.
+    """Undo ``register_event_listener``.
 
     Args:
       callback: the function that was registered.
 
     Raises:
-      ValueError: if it was not.
+      ValueError: if it is not registered.
 
     Example:
       >>> from ricci import monitoring
@@ -226,13 +224,13 @@ def unregister_event_listener(callback: Callable[..., None]) -> None:
 
 
 def unregister_event_duration_listener(callback: Callable[..., None]) -> None:
-    """Undo ``register_event_duration_secs_listener``; ``ValueError`` if it was not done.
+    """Undo ``register_event_duration_secs_listener``.
 
     Args:
       callback: the function that was registered.
 
     Raises:
-      ValueError: if it was not.
+      ValueError: if it is not registered.
 
     Example:
       >>> from ricci import monitoring
@@ -244,13 +242,13 @@ def unregister_event_duration_listener(callback: Callable[..., None]) -> None:
 
 
 def unregister_event_time_span_listener(callback: Callable[..., None]) -> None:
-    """Undo ``register_event_time_span_listener``; ``ValueError`` if it was not done.
+    """Undo ``register_event_time_span_listener``.
 
     Args:
       callback: the function that was registered.
 
     Raises:
-      ValueError: if it was not.
+      ValueError: if it is not registered.
 
     Example:
       >>> from ricci import monitoring
@@ -262,13 +260,13 @@ def unregister_event_time_span_listener(callback: Callable[..., None]) -> None:
 
 
 def unregister_scalar_listener(callback: Callable[..., None]) -> None:
-    """Undo ``register_scalar_listener``; ``ValueError`` if it was not done.
+    """Undo ``register_scalar_listener``.
 
     Args:
       callback: the function that was registered.
 
     Raises:
-      ValueError: if it was not.
+      ValueError: if it is not registered.
 
     Example:
       >>> from ricci import monitoring

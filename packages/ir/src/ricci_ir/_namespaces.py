@@ -14,7 +14,7 @@ __all__ = [
 
 
 def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> list[str]:
-    """Return the names that ``dir`` lists of a module, without those it only uses itself.
+    """Return the names that ``dir`` lists for a module: its public names and submodules.
 
     Args:
       namespace: the module's ``globals()``. Its public names are those in ``__all__``, or, where it
@@ -37,9 +37,9 @@ def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> li
 def export_names(namespace: dict[str, Any], *modules: str) -> None:
     """Set a module's ``__all__`` to the public names that it has imported; ``dir`` lists those.
 
-    A name is public if it does not begin with an underscore and does not stand for a module. So a
-    name is written once, in the ``__all__`` of the module that defines it. Packages collect names
-    with ``import *``, which type checkers understand.
+    A name is public if it does not begin with an underscore and is not a module. So a name is
+    written once, in the ``__all__`` of the module that defines it. Packages collect names with
+    ``import *``, which type checkers understand.
 
     Args:
       namespace: the module's ``globals()``.
@@ -67,8 +67,8 @@ def lazy_names(
 
     Args:
       namespace: the module's ``globals()``.
-      sources: for each name where it comes from: ``"module"``, or ``"module:name"`` for one that a
-        module defines. A leading dot stands for the module itself.
+      sources: the source of each name: ``"module"``, or ``"module:name"`` for a name in a module.
+        A leading dot makes the path relative to the module.
     """
     module = namespace["__name__"]
 

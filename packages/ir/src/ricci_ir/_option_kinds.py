@@ -1,4 +1,4 @@
-"""The kinds of values that options take, and how values given by the user are parsed."""
+"""The kinds of values that options take, and the parsing of values from users."""
 
 import enum
 from typing import Any, Protocol
@@ -7,14 +7,14 @@ from ._records import Record
 
 
 class NumpyDtypePromotion(enum.StrEnum):
-    """Which pairs of dtypes promote to each other without a cast."""
+    """The pairs of dtypes that promote without a cast: NumPy-like, or only Python scalars."""
 
     STANDARD = "standard"
     STRICT = "strict"
 
 
 class LegacyPrngKeyState(enum.StrEnum):
-    """What happens when a raw ``uint32`` array is used as a random key."""
+    """The reaction to a raw ``uint32`` array that is used as a random key."""
 
     ALLOW = "allow"
     WARN = "warn"
@@ -22,7 +22,7 @@ class LegacyPrngKeyState(enum.StrEnum):
 
 
 class RuntimeTracebackMode(enum.StrEnum):
-    """How much of the Python traceback is sent to the runtime with each execution."""
+    """The amount of the Python traceback that is sent to the runtime with each execution."""
 
     OFF = "off"
     ON = "on"
@@ -30,7 +30,7 @@ class RuntimeTracebackMode(enum.StrEnum):
 
 
 class ExplicitX64Mode(enum.IntEnum):
-    """What happens when a 64-bit dtype is asked for while 64-bit dtypes are off."""
+    """The reaction to a request for a 64-bit dtype while 64-bit dtypes are off."""
 
     WARN = 1
     ERROR = 2
@@ -41,15 +41,15 @@ class Kind(Protocol):
     """A kind of values that an option can have."""
 
     def parse(self, name: str, value: object) -> Any:
-        """The value to store for one given by the user; a wrong one raises an error."""
+        """Validate and convert a value from the user; an invalid one raises an error."""
         ...
 
     def from_text(self, name: str, text: str) -> Any:
-        """The value that the text of an environment variable stands for."""
+        """Parse the text of an environment variable."""
         ...
 
     def described(self) -> str:
-        """The possible values, in words for a table."""
+        """The possible values, as text for a table."""
         ...
 
 
@@ -65,13 +65,13 @@ class Bool(Record):
     optional: bool = False
 
     def parse(self, name: str, value: object) -> bool | None:
-        """The value to store for one given by the user; a wrong one raises an error."""
+        """Validate and convert a value from the user; an invalid one raises an error."""
         if isinstance(value, str):
             return self.from_text(name, value)
         return None if value is None and self.optional else bool(value)
 
     def from_text(self, name: str, text: str) -> bool:
-        """The value that the text of an environment variable stands for."""
+        """Parse the text of an environment variable."""
         try:
             return _TRUTH[text.lower()]
         except KeyError:
@@ -80,7 +80,7 @@ class Bool(Record):
             ) from None
 
     def described(self) -> str:
-        """The possible values, in words for a table."""
+        """The possible values, as text for a table."""
         return "true, false" + ", none" * self.optional
 
 
@@ -91,7 +91,7 @@ class Of(Record):
     accepts: tuple[type, ...]
 
     def parse(self, name: str, value: object) -> Any:
-        """The value to store for one given by the user; a wrong one raises an error."""
+        """Validate and convert a value from the user; an invalid one raises an error."""
         if value is not None and not isinstance(value, self.accepts):
             raise ValueError(
                 f"option {name} takes a {self.cls.__name__} or None, got {value!r} of type "
@@ -100,14 +100,14 @@ class Of(Record):
         return value
 
     def from_text(self, name: str, text: str) -> Any:
-        """The value that the text of an environment variable stands for."""
+        """Parse the text of an environment variable."""
         try:
             return self.cls(text)
         except ValueError:
             raise ValueError(f"option {name} takes a {self.cls.__name__}, got {text!r}") from None
 
     def described(self) -> str:
-        """The possible values, in words for a table."""
+        """The possible values, as text for a table."""
         return f"{self.cls.__name__}, none"
 
 
@@ -118,7 +118,7 @@ class OneOf:
         self.values, self.optional = values, optional
 
     def parse(self, name: str, value: object) -> str | None:
-        """The value to store for one given by the user; a wrong one raises an error."""
+        """Validate and convert a value from the user; an invalid one raises an error."""
         if value is None and self.optional:
             return None
         if not isinstance(value, str) or value not in self.values:
@@ -129,11 +129,11 @@ class OneOf:
         return value
 
     def from_text(self, name: str, text: str) -> str | None:
-        """The value that the text of an environment variable stands for."""
+        """Parse the text of an environment variable."""
         return self.parse(name, text)
 
     def described(self) -> str:
-        """The possible values, in words for a table."""
+        """The possible values, as text for a table."""
         return ", ".join(self.values) + ", none" * self.optional
 
 
@@ -143,7 +143,7 @@ class Member(Record):
     cls: type[enum.Enum]
 
     def parse(self, name: str, value: object) -> enum.Enum:
-        """The value to store for one given by the user; a wrong one raises an error."""
+        """Validate and convert a value from the user; an invalid one raises an error."""
         if isinstance(value, self.cls):
             return value
         members = self.cls.__members__
@@ -160,11 +160,11 @@ class Member(Record):
             ) from None
 
     def from_text(self, name: str, text: str) -> enum.Enum:
-        """The value that the text of an environment variable stands for."""
+        """Parse the text of an environment variable."""
         return self.parse(name, text)
 
     def described(self) -> str:
-        """The possible values, in words for a table."""
+        """The possible values, as text for a table."""
         return ", ".join(self.cls.__members__).lower()
 
 
@@ -172,7 +172,7 @@ class Text:
     """A string; ``None`` is not accepted."""
 
     def parse(self, name: str, value: object) -> str:
-        """The value to store for one given by the user; a wrong one raises an error."""
+        """Validate and convert a value from the user; an invalid one raises an error."""
         if not isinstance(value, str):
             raise TypeError(
                 f"option {name} takes a str, got {value!r} of type {type(value).__name__}"
@@ -180,11 +180,11 @@ class Text:
         return value
 
     def from_text(self, name: str, text: str) -> str:
-        """The value that the text of an environment variable stands for."""
+        """Parse the text of an environment variable."""
         return text
 
     def described(self) -> str:
-        """The possible values, in words for a table."""
+        """The possible values, as text for a table."""
         return "str"
 
 
@@ -192,7 +192,7 @@ class Device:
     """A device object, the name of a platform, or ``None``."""
 
     def parse(self, name: str, value: object) -> Any:
-        """The value to store for one given by the user; a wrong one raises an error."""
+        """Validate and convert a value from the user; an invalid one raises an error."""
         if value is None or isinstance(value, str) or hasattr(value, "platform"):
             return value
         raise ValueError(
@@ -201,11 +201,11 @@ class Device:
         )
 
     def from_text(self, name: str, text: str) -> str:
-        """The value that the text of an environment variable stands for."""
+        """Parse the text of an environment variable."""
         return text
 
     def described(self) -> str:
-        """The possible values, in words for a table."""
+        """The possible values, as text for a table."""
         return "a device, a platform's name, none"
 
 

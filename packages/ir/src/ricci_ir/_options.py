@@ -1,8 +1,8 @@
 """The table of configuration options: for each name its values, its default and its status.
 
-Every option of the public API is here, so that programs that set options run. The status of an
-option tells what setting it does. It is *honoured*, *meaningless here* (there is nothing it could
-change) or *not supported* (setting it warns once and says what to do instead).
+It has every option of the public API, so that programs that set options run. The status of an
+option is *honoured*, *meaningless here* (there is nothing it could change) or *not supported*
+(setting it warns once, with advice).
 """
 
 import enum
@@ -52,12 +52,12 @@ class Option(TupleRecord):
     """A row of the table.
 
     Attributes:
-      kind: the values it takes.
+      kind: the values that it takes.
       default: its value until it is set.
       status: the effect of setting it.
-      note: what it does, why it is meaningless here, or what to do instead of setting it.
-      traced: whether traced and compiled functions depend on the value.
-      held: whether an operation holds the value that it was applied under.
+      note: its effect, the reason why it is meaningless here, or the alternative to setting it.
+      traced: whether jaxprs and executables depend on the value.
+      per_equation: whether equations store the value that they were traced under.
     """
 
     kind: Kind
@@ -65,7 +65,7 @@ class Option(TupleRecord):
     status: Status
     note: str
     traced: bool = False
-    held: bool = False
+    per_equation: bool = False
 
 
 def _honoured(kind: Kind, default: object, note: str) -> Option:
@@ -73,13 +73,13 @@ def _honoured(kind: Kind, default: object, note: str) -> Option:
 
 
 def _traced(kind: Kind, default: object, note: str) -> Option:
-    """An honoured option on whose value traced programs depend."""
+    """An honoured option that jaxprs depend on."""
     return Option(kind, default, Status.HONOURED, note, traced=True)
 
 
-def _held(kind: Kind, default: object, note: str) -> Option:
-    """An option that is read also when an operation is lowered, batched or transposed."""
-    return Option(kind, default, Status.HONOURED, note, traced=True, held=True)
+def _per_equation(kind: Kind, default: object, note: str) -> Option:
+    """An option that is read also when an equation is lowered, batched or transposed."""
+    return Option(kind, default, Status.HONOURED, note, traced=True, per_equation=True)
 
 
 def _meaningless(kind: Kind, default: object, note: str) -> Option:
@@ -90,13 +90,13 @@ def _unsupported(kind: Kind, default: object, note: str) -> Option:
     return Option(kind, default, Status.UNSUPPORTED, note)
 
 
-_NO_CONVERTER = "there is no converter to TensorFlow"
-_ONE_IMPLEMENTATION = "it chooses between two implementations, of which there is one here"
+_NO_CONVERTER = "the converter to TensorFlow is not included"
+_ONE_IMPLEMENTATION = "it chooses between two implementations of JAX; Ricci has a single one"
 _NO_FILES = "the locations in a lowered program are names of scopes, not source files"
 _NO_PROFILES = "programs are not compiled again by profile; leave it off"
 _NO_SHARING = "each process compiles its own programs; leave it off"
-_NO_PALLAS = "there is no Pallas"
-_NO_SPARSE = "there are no sparse arrays that XLA knows"
+_NO_PALLAS = "Pallas is not included"
+_NO_SPARSE = "sparse arrays are not lowered to cuSPARSE"
 _NO_PLUGIN = "no plugin for that platform is loaded by name; use PJRT_NAMES_AND_LIBRARY_PATHS"
 _NO_PROXY = "connections between processes use no proxy, whatever the environment says"
 _NO_TRANSFERS = "arrays are not sent between hosts; exchange host data with another library"
@@ -176,7 +176,7 @@ OPTIONS: Mapping[str, Option] = {
         "threefry2x32",
         "the generator that keys are for if none is named",
     ),
-    "jax_threefry_partitionable": _held(
+    "jax_threefry_partitionable": _per_equation(
         BOOL, True, "Threefry draws each number by its position, so that devices share the work"
     ),
     "jax_threefry_gpu_kernel_lowering": _meaningless(
@@ -195,13 +195,13 @@ OPTIONS: Mapping[str, Option] = {
         BOOL, False, "differentiate softmax by its own rule, from its result"
     ),
     "jax_raise_persistent_cache_errors": _honoured(
-        BOOL, False, "what is wrong with the compilation cache raises an error instead of a warning"
+        BOOL, False, "a failure of the compilation cache is an error instead of a warning"
     ),
     "jax_persistent_cache_min_compile_time_secs": _honoured(
-        FLOAT, 1.0, "programs that compile in less than so many seconds are not kept in the cache"
+        FLOAT, 1.0, "programs that compile in less than so many seconds are not cached"
     ),
     "jax_persistent_cache_min_entry_size_bytes": _honoured(
-        INT, 0, "compiled programs of fewer bytes are not kept in the cache"
+        INT, 0, "compiled programs of fewer bytes are not cached"
     ),
     "jax_persistent_cache_enable_xla_caches": _honoured(
         STR,
@@ -225,7 +225,7 @@ OPTIONS: Mapping[str, Option] = {
         BOOL, True, "whether the compilation cache is used, if it has a folder"
     ),
     "jax_compilation_cache_dir": _honoured(
-        STR, None, "the folder in which compiled programs are kept for the next process"
+        STR, None, "the folder that caches compiled programs for later processes"
     ),
     "jax_compilation_cache_check_contents": _meaningless(
         BOOL, False, "what is read from the cache is always checked, by its digest and by its key"
@@ -234,15 +234,15 @@ OPTIONS: Mapping[str, Option] = {
     "jax_compilation_cache_max_size": _honoured(
         INT,
         -1,
-        "how many bytes the cache may have: what was not used for long is removed; -1: any number",
+        "the largest size of the cache in bytes, least recently used first out; -1: unlimited",
     ),
     "jax_remove_custom_partitioning_ptr_from_cache_key": _meaningless(
-        BOOL, False, "programs that call Python functions while they are compiled are not kept"
+        BOOL, False, "programs that call Python functions while they are compiled are not cached"
     ),
     "jax_explicit_x64_dtypes": _traced(
         Member(ExplicitX64Mode),
         ExplicitX64Mode.WARN,
-        "what comes of asking for a 64-bit dtype by name while those are off; where that is "
+        "the reaction to a 64-bit dtype that is requested by name while those are off; where it is "
         "allowed, an array gets it, but results of several operands have 32 bits",
     ),
     "jax_numpy_dtype_promotion": _traced(
@@ -262,9 +262,9 @@ OPTIONS: Mapping[str, Option] = {
     "jax_error_checking_behavior_oob": _traced(
         ERROR_BEHAVIOR, "ignore", "a program in which an index is out of bounds raises ValueError"
     ),
-    "jax_enable_x64": _held(BOOL, False, "64-bit dtypes are on"),
+    "jax_enable_x64": _per_equation(BOOL, False, "64-bit dtypes are on"),
     "jax_default_device": _traced(
-        DEVICE, None, "where arrays are made and computed with that are bound to no device"
+        DEVICE, None, "the device of new arrays, and of operations on uncommitted arrays"
     ),
     "jax_disable_jit": _traced(BOOL, False, "run the body of jitted functions as plain Python"),
     "jax_numpy_rank_promotion": _traced(
@@ -284,11 +284,9 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "jax_use_emit_pipeline_primitive": _meaningless(BOOL, False, _NO_PALLAS),
     "jax_bcoo_cusparse_lowering": _meaningless(BOOL, False, _NO_SPARSE),
-    "eager_constant_folding": _meaningless(
-        BOOL, False, "XLA computes ahead what depends on constants alone"
-    ),
+    "eager_constant_folding": _meaningless(BOOL, False, "XLA folds constants when it compiles"),
     "jax_compiler_enable_remat_pass": _traced(
-        BOOL, True, "XLA may compute values again to save memory"
+        BOOL, True, "XLA may rematerialise values to save memory"
     ),
     "jax_no_tracing": _honoured(BOOL, False, "tracing a function again for jit is an error"),
     "jax_no_execution": _traced(BOOL, False, "running a compiled program is an error"),
@@ -299,7 +297,7 @@ OPTIONS: Mapping[str, Option] = {
         BOOL, True, "references are always checked: return what one holds, ref[...]; pass each once"
     ),
     "jax_disable_bwd_checks": _traced(
-        BOOL, False, "the types of what a backward rule of custom_vjp returns are not checked"
+        BOOL, False, "the types of cotangents from a backward rule of custom_vjp are not checked"
     ),
     "jax_use_rgv3": _meaningless(BOOL, True, _ONE_IMPLEMENTATION),
     "jax_experimental_unsafe_xla_runtime_errors": _unsupported(
@@ -361,7 +359,7 @@ OPTIONS: Mapping[str, Option] = {
         BOOL, True, "these StableHLO files have locations"
     ),
     "jax_dump_ir_modes": _honoured(
-        STR, "stablehlo", "what is written to that folder: stablehlo, jaxpr, or both with a comma"
+        STR, "stablehlo", "the files in that folder: stablehlo, jaxpr, or both with a comma"
     ),
     "jax_ragged_dot_use_ragged_dot_instruction": _unsupported(
         BOOL, True, "each platform has one lowering of ragged_dot; leave it on"

@@ -1,8 +1,8 @@
-"""Restoring what a trial run changes in a user's Python objects.
+"""Restore the user's Python objects after a trial run of a function.
 
-Tools such as ``find_nan`` and ``check`` run a function to learn something of it. Functions change
-objects in place: a model counts its calls, an optimizer replaces parameters. While tracing, tracers
-would stay behind in them, and a function that fails half-way leaves them half-changed.
+Tools such as ``find_nan`` and ``check`` run a function in order to analyse it. Functions change
+objects in place: a model counts its calls, an optimizer replaces parameters. Tracing would leave
+tracers in them, and a function that fails half-way leaves them half-changed.
 """
 
 import os
@@ -27,25 +27,25 @@ _absent = object()
 
 
 class _Content:
-    """What an object held: its parts, and the function that puts them back."""
+    """A snapshot of an object: its parts, and the function that restores them."""
 
     __slots__ = ("owner", "parts", "put_back", "read")
 
     def __init__(
         self, owner: object, read: Callable[[], list[Any]], put_back: Callable[[list[Any]], object]
     ):
-        self.owner = owner  # kept alive, so that its id stays its own
+        self.owner = owner  # a reference, so that its id is not reused
         self.read = read
         self.parts = read()
         self.put_back = put_back
 
     def new_parts(self) -> list[Any]:
-        """The parts that it holds now and did not hold before."""
+        """The current parts that are not in the snapshot."""
         old = set(map(id, self.parts))
         return [part for part in self.read() if id(part) not in old]
 
     def restore(self) -> None:
-        """Put back the parts, if others took their place."""
+        """Restore the parts if they changed."""
         now = self.read()
         if len(now) != len(self.parts) or any(
             a is not b for a, b in zip(now, self.parts, strict=True)
@@ -54,7 +54,7 @@ class _Content:
 
 
 class _Elements(_Content):
-    """The elements of an array of NumPy."""
+    """A snapshot of the elements of a NumPy array."""
 
     __slots__ = ("copy",)
 
@@ -65,7 +65,7 @@ class _Elements(_Content):
         self.copy = array.copy()
 
     def restore(self) -> None:
-        """Put back the elements."""
+        """Restore the elements."""
         if self.owner.flags.writeable:
             np.copyto(self.owner, self.copy)
 
@@ -74,10 +74,9 @@ class preserved:
     """Restore a user's objects at the end of a ``with`` block, however it ends.
 
     The objects are those that can be reached from ``roots``: attributes, lists, dicts, sets,
-    references, arrays of NumPy, what functions close over, and the globals that functions outside
-    of libraries use. What C holds (files, iterators, generators of random numbers), the objects of
-    the standard library (queues, locks) and of Ricci, and attributes of classes are left as they
-    are.
+    references, NumPy arrays, closures, and the globals that functions outside of libraries use.
+    State in C (files, iterators, random generators), the objects of the standard library (queues,
+    locks) and of Ricci, and attributes of classes are not restored.
 
     Example:
       >>> from ricci_ir import preserved
@@ -103,13 +102,13 @@ class preserved:
             content.restore()
 
     def changes(self) -> list[Any]:
-        """The values that were put into the objects since the block was entered."""
+        """The values that were stored in the objects since the block was entered."""
         return [part for content in self._contents for part in content.new_parts()]
 
 
 def _contents(roots: tuple[object, ...]) -> list[_Content]:
-    """The contents of all mutable objects that can be reached."""
-    found: list[_Content] = []
+    """Snapshots of all mutable objects that can be reached."""
+    contents: list[_Content] = []
     seen: dict[int, object] = {}
     stack: list[Any] = list(roots)
     while stack:
@@ -122,13 +121,13 @@ def _contents(roots: tuple[object, ...]) -> list[_Content]:
             continue
         for content in _contents_of(value):
             if content.put_back is not _unchanging:
-                found.append(content)
+                contents.append(content)
             stack.extend(content.parts)
-    return found
+    return contents
 
 
 def _unchanging(parts: list[Any]) -> None:
-    """Leave an object as it is whose parts cannot be replaced."""
+    """Do nothing: the ``put_back`` of objects whose parts cannot be replaced."""
 
 
 def _contents_of(value: Any) -> Iterator[_Content]:
@@ -177,7 +176,7 @@ def _contents_of(value: Any) -> Iterator[_Content]:
 
 @cache
 def _is_users(kind: type) -> bool:
-    """Whether instances of a class are objects of the user or of a library."""
+    """Whether a class is the user's or a library's, not the standard library's or Ricci's."""
     root = kind.__module__.partition(".")[0]
     if root == "__main__":
         return True
@@ -294,7 +293,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _is_library(fun: FunctionType) -> bool:
-    """Whether a function is part of Ricci or of an installed package, with tables of its own."""
+    """Whether a function is part of Ricci, the standard library or an installed package."""
     file = fun.__code__.co_filename
     return (
         is_internal_module(fun.__module__)

@@ -1,6 +1,6 @@
-"""Taking programs apart: without some results, without dead code, with arguments in other places.
+"""Dead-code elimination, pruning and reordering of jaxprs, for libraries written for JAX.
 
-These are functions of ``jax.interpreters.partial_eval``, for libraries written for JAX.
+These are functions of ``jax.interpreters.partial_eval``.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,12 +29,12 @@ def dce_jaxpr(
     used_outputs: bool | Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[Jaxpr, list[bool]]:
-    """Dead-code elimination: a jaxpr with the needed results, and without unneeded equations.
+    """Eliminate dead code: drop unused results, and the equations that only they need.
 
     Args:
-      jaxpr: the program. Equations with side effects stay.
-      used_outputs: for each result, or for all, whether it is needed.
-      instantiate: for each argument, or for all, whether it stays even if it is not needed.
+      jaxpr: the jaxpr. Equations with side effects stay.
+      used_outputs: for each result, or for all, whether it is used.
+      instantiate: for each argument, or for all, whether it stays even if it is unused.
 
     Returns:
       The smaller jaxpr, and for each argument whether it is still an argument.
@@ -59,7 +59,7 @@ def dce_jaxpr_consts(
     used_outputs: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[Jaxpr, list[bool], list[bool]]:
-    """Like ``dce_jaxpr``; tells as well for each constant whether it is still needed.
+    """Like ``dce_jaxpr``; returns as well for each constant whether it is still used.
 
     Returns:
       The smaller jaxpr; for each constant, and for each argument, whether it is still there.
@@ -75,11 +75,11 @@ def dce_called_jaxpr(
     """The rule of ``dce_rules`` for a primitive that applies its parameter ``call_jaxpr``.
 
     Args:
-      used_outputs: for each result, whether it is needed.
+      used_outputs: for each result, whether it is used.
       eqn: the equation.
 
     Returns:
-      For each operand, whether it is still read; and the equation, or ``None`` if nothing is left.
+      For each operand, whether it is still read; and the equation, or ``None`` if it is dead.
 
     Raises:
       KeyError: if the equation has no such parameter.
@@ -97,16 +97,16 @@ def dce_called_jaxpr(
 
 
 def prune_outputs(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
-    """A program that returns some of its results; its equations stay as they are."""
+    """Drop results of a jaxpr; its equations stay."""
     return jaxpr.replace(outvars=list(compress(jaxpr.outvars, used_outputs)))
 
 
 def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
-    """A program whose arguments are in another order.
+    """Move some arguments of a jaxpr to the end.
 
     Args:
-      closed_jaxpr: the program.
-      to_move: for each argument, whether it comes behind those that do not move.
+      closed_jaxpr: the jaxpr.
+      to_move: for each argument, whether it moves.
     """
     invars = closed_jaxpr.invars
     stay = [var for var, moves in zip(invars, to_move, strict=True) if not moves]
@@ -114,10 +114,10 @@ def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
 
 
 def close_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
-    """The program itself: Ricci's are closed over their constants.
+    """Return the jaxpr unchanged: Ricci's are closed over their constants.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
 
     Returns:
       The same.
@@ -133,7 +133,7 @@ def close_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def lower_jaxpr_types(jaxpr: Jaxpr) -> Jaxpr:
-    """The program itself: Ricci has no types whose values are made of several arrays."""
+    """Return the jaxpr unchanged: in Ricci no type is represented by several arrays."""
     return jaxpr
 
 
@@ -163,5 +163,5 @@ def abstract_eval_fun(
     return trace_to_jaxpr(lambda *args: fun(*args, **params), avals, debug_info).out_avals
 
 
-def _for_each(given: bool | Sequence[bool], things: Sequence[Any]) -> list[bool]:
-    return [given] * len(things) if isinstance(given, bool) else list(given)
+def _for_each(flags: bool | Sequence[bool], things: Sequence[Any]) -> list[bool]:
+    return [flags] * len(things) if isinstance(flags, bool) else list(flags)

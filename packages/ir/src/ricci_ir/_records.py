@@ -1,8 +1,8 @@
-"""Classes of immutable values with named fields, which cost little to define.
+"""Classes of immutable values with named fields, which are cheap to define.
 
 ``dataclass`` writes the methods of each class as text and compiles it: half a millisecond for each
-class whenever Ricci is imported; ``NamedTuple`` takes a sixth of one. Here all classes share the
-methods.
+class whenever Ricci is imported; ``NamedTuple`` takes a sixth of one. All classes of this module
+share their methods.
 """
 
 from collections import namedtuple
@@ -19,10 +19,10 @@ def _values(
     kwargs: Mapping[str, object],
     defaults: Iterable[str],
 ) -> dict[str, Any]:
-    """The fields that a class is called with, by name.
+    """Bind the arguments of a constructor to the fields.
 
     Raises:
-      TypeError: if a field is given twice or is not known, or one without a default is missing.
+      TypeError: if a field is given twice or is unknown, or one without a default is missing.
     """
     values = dict(zip(fields, args, strict=False))
     if len(args) > len(fields) or not (kwargs.keys() <= set(fields[len(args) :])):
@@ -38,7 +38,7 @@ def _values(
 class Record:
     """A base of classes of immutable values, whose annotated attributes are the fields.
 
-    Two values are equal if they are of the same class and all their fields are equal. What is
+    Two values are equal if they are of the same class and all their fields are equal. A value
     assigned to a field in the class is its default. Fields that begin with an underscore are not
     printed.
 
@@ -86,7 +86,7 @@ class Record:
 
 
 class _WithoutDict(type):
-    """The class of classes whose instances hold nothing but the elements of a tuple."""
+    """A metaclass that gives its classes empty ``__slots__``."""
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]
@@ -100,10 +100,10 @@ _Field: Any = type(vars(namedtuple("_One", ["field"]))["field"])
 
 @dataclass_transform(frozen_default=True)
 class TupleRecord(tuple[Any, ...], metaclass=_WithoutDict):
-    """A base of named tuples, for those that users do not see and that are made seldom.
+    """A base of internal named tuples that are seldom instantiated.
 
-    They differ from ``NamedTuple`` in two ways: type checkers do not know the types of the elements
-    that one is unpacked into, and a call with keywords or defaults takes a microsecond longer.
+    They differ from ``NamedTuple`` in two ways: type checkers do not infer the types of unpacked
+    elements, and a call with keywords or defaults takes a microsecond longer.
 
     Example:
       >>> from ricci_ir import TupleRecord
@@ -122,12 +122,12 @@ class TupleRecord(tuple[Any, ...], metaclass=_WithoutDict):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         start = len(cls._fields)
-        own = tuple(cls.__annotations__)
-        given = {name: vars(cls)[name] for name in own if name in vars(cls)}
-        for position, name in enumerate(own, start):
+        names = tuple(cls.__annotations__)
+        defaults = {name: vars(cls)[name] for name in names if name in vars(cls)}
+        for position, name in enumerate(names, start):
             setattr(cls, name, _Field(position, None))
-        cls._fields = cls.__match_args__ = (*cls._fields, *own)
-        cls._field_defaults = {**cls._field_defaults, **given}
+        cls._fields = cls.__match_args__ = (*cls._fields, *names)
+        cls._field_defaults = {**cls._field_defaults, **defaults}
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
         fields = cls._fields

@@ -1,4 +1,4 @@
-"""Settings with a global value and thread-local overrides, and the key of all their values."""
+"""Settings with a global value and thread-local overrides, and the cache key of their values."""
 
 import threading
 import weakref
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class _Unset:
-    """Stands for "no value"; as an argument and as the end of an override."""
+    """The class of ``UNSET``: "no value", as an argument and as the end of an override."""
 
     def __repr__(self) -> str:
         return "UNSET"
@@ -38,11 +38,11 @@ class State:
     """One option. ``state.value`` reads it; ``with state(new):`` overrides it in this thread.
 
     Args:
-      name: what the option is called.
-      kind: checks new values.
+      name: the option's name.
+      kind: the parser of new values.
       default: the global value until it is set.
       traced: whether the value is part of ``trace_key()``; such values must be hashable.
-      held: whether an operation holds the value that it was applied under; see
+      per_equation: whether equations store the value that they were traced under; see
         ``SettingsSwitch``. Such options are ``traced``.
     """
 
@@ -52,7 +52,7 @@ class State:
         "_local",
         "_overrides",
         "default",
-        "held",
+        "per_equation",
         "kind",
         "name",
         "traced",
@@ -64,15 +64,15 @@ class State:
         kind: Kind | None,
         default: object,
         traced: bool = False,
-        held: bool = False,
+        per_equation: bool = False,
     ):
         self.name: str = name
         self.kind: Kind | None = kind
         self.default: Any = default
         self.traced: bool = traced
-        self.held: bool = held
+        self.per_equation: bool = per_equation
         self._global = default
-        self._overrides = 0  # how many overrides are entered now, over all threads
+        self._overrides = 0  # the number of entered overrides in all threads
         self._local = threading.local()
         self._hooks: list[Callable[[Any, bool], object]] = []
 
@@ -95,11 +95,11 @@ class State:
         return self._overrides > 0
 
     def parse(self, value: object) -> Any:
-        """The value to store for one given by the user."""
+        """Validate and convert a value from the user."""
         return value if self.kind is None else self.kind.parse(self.name, value)
 
     def set_global(self, value: object) -> None:
-        """Set the value that holds in every thread without an override."""
+        """Set the value of all threads without an override."""
         value = self.parse(value)
         before = self._global
         self._store(value)
@@ -138,12 +138,12 @@ class State:
     def __call__(self, new_val: object = UNSET) -> "Override":
         if new_val is UNSET:
             if not isinstance(self.kind, Bool):
-                raise TypeError(f"{self.name}: say which value to use, as in {self.name}(value)")
+                raise TypeError(f"{self.name}: a value is required, as in {self.name}(value)")
             new_val = True
         return Override(self, self.parse(new_val))
 
     def __bool__(self) -> bool:
-        raise TypeError(f"the option {self.name} has no truth of its own: read its .value")
+        raise TypeError(f"the option {self.name} is neither true nor false: read its .value")
 
     def __repr__(self) -> str:
         return f"State({self.name}={self.value!r})"
@@ -159,15 +159,15 @@ class State:
             if self.traced:
                 _keys.count_overrides(1)
         try:
-            self._changed_here(override.value)
+            self._notify_thread(override.value)
         except BaseException:
             self._pop(override)
             raise
 
     def _pop(self, override: "Override") -> None:
-        """End an override of this thread, and those that were entered after it and never left.
+        """End an override of this thread, and those that were entered after it and never exited.
 
-        An override that was entered in another thread stays in force there, since the C++
+        An override that was entered in another thread stays active there, since the C++
         dispatcher's options of a thread can only be changed by that thread.
         """
         stack = getattr(self._local, "stack", None) or []
@@ -180,29 +180,29 @@ class State:
             self._overrides -= ended
             if self.traced:
                 _keys.count_overrides(-ended)
-        self._changed_here(stack[-1].value if stack else UNSET)
+        self._notify_thread(stack[-1].value if stack else UNSET)
 
     def swap(self, value: object) -> Any:
-        """Set the value of this thread, as a plain statement does, until it is swapped again.
+        """Set the value of this thread, by a statement instead of a ``with`` block.
 
-        Within a block that overrides the setting, the value holds until the block is left. A value
-        that is the global one, outside of such blocks, needs no override.
+        Within a block that overrides the setting, the value holds until the block is exited. A
+        value that is the global one, outside of such blocks, needs no override.
 
         Args:
-          value: the new value; ``UNSET`` to have none of one's own.
+          value: the new value; ``UNSET`` to remove the one that was set in this way.
 
         Returns:
-          What to swap back: the former value that was set in this way, or ``UNSET``.
+          The value to restore: the one that was set in this way before, or ``UNSET``.
         """
         stack = getattr(self._local, "stack", None) or []
-        standing = stack[-1] if stack and type(stack[-1]) is _Standing else None
-        if standing is not None:
-            self._pop(standing)
+        former = stack[-1] if stack and type(stack[-1]) is _StatementOverride else None
+        if former is not None:
+            self._pop(former)
         if value is not UNSET and (stack or value is not self._global):
-            self._push(_Standing(self, value))
-        return UNSET if standing is None else standing.value
+            self._push(_StatementOverride(self, value))
+        return UNSET if former is None else former.value
 
-    def _changed_here(self, value: object) -> None:
+    def _notify_thread(self, value: object) -> None:
         if self.traced:
             _keys.local.cached = (-1, None)
         for hook in self._hooks:
@@ -210,9 +210,9 @@ class State:
 
 
 class Override:
-    """A value for an option within a ``with`` block or a decorated function; reusable.
+    """An override of an option within a ``with`` block or a decorated function; reusable.
 
-    It holds in the thread that entered it, until that thread leaves it.
+    It is active in the thread that entered it, until that thread exits it.
     """
 
     __slots__ = ("state", "value")
@@ -236,8 +236,8 @@ class Override:
         return overridden
 
 
-class _Standing(Override):
-    """An override that no block ends."""
+class _StatementOverride(Override):
+    """An override by ``State.swap``, which no ``with`` block ends."""
 
     __slots__ = ()
 
@@ -250,24 +250,24 @@ class TraceKey:
 
     Attributes:
       values: the value of each setting.
-      held: the settings that operations hold, with their values.
+      per_equation: the settings that equations store, with their values.
     """
 
-    __slots__ = ("__weakref__", "held", "values")
+    __slots__ = ("__weakref__", "per_equation", "values")
 
-    def __init__(self, values: tuple[Any, ...], held: tuple[tuple[State, Any], ...]):
+    def __init__(self, values: tuple[Any, ...], per_equation: tuple[tuple[State, Any], ...]):
         self.values: tuple[Any, ...] = values
-        self.held: tuple[tuple[State, Any], ...] = held
+        self.per_equation: tuple[tuple[State, Any], ...] = per_equation
 
-    def otherwise_held(self) -> "TraceKey | None":
-        """The settings in force, if an operation would hold others than these, else ``None``."""
-        here = trace_key()
-        return None if here is self or here.held == self.held else here
+    def equation_settings(self) -> "TraceKey | None":
+        """The current key if it differs from this one in settings of equations, else ``None``."""
+        current = trace_key()
+        return None if current is self or current.per_equation == self.per_equation else current
 
     def differences(self, other: "TraceKey") -> list[tuple[str, Any, Any]]:
         """The settings in which two keys differ: name, value in this key, value in the other."""
         settings = zip(_keys.states, self.values, other.values, strict=False)
-        return [(state.name, here, there) for state, here, there in settings if here != there]
+        return [(state.name, mine, theirs) for state, mine, theirs in settings if mine != theirs]
 
     def __repr__(self) -> str:
         pairs = zip(_keys.states, self.values, strict=False)
@@ -280,7 +280,7 @@ class _Keys:
     Attributes:
       everywhere: the key of all threads without overrides.
       only: that key while no thread has overrides, else ``None``. ``settings_keys.only is key`` is
-        the quick way to know that ``trace_key() is key``, for the loops that record operations.
+        a fast sufficient test for ``trace_key() is key``, for the loops that record equations.
     """
 
     everywhere: TraceKey
@@ -292,7 +292,7 @@ class _Keys:
             weakref.WeakValueDictionary()
         )
         self.overrides: int = 0
-        self.version: int = 0  # counts changes that concern all threads
+        self.version: int = 0  # the number of changes that concern all threads
         self.local: threading.local = threading.local()
         self.refresh()
 
@@ -302,34 +302,34 @@ class _Keys:
             key = self.interned.get(values)
             if key is None:
                 pairs = zip(self.states, values, strict=True)
-                held = tuple((state, value) for state, value in pairs if state.held)
-                key = self.interned[values] = TraceKey(values, held)
+                per_equation = tuple((state, value) for state, value in pairs if state.per_equation)
+                key = self.interned[values] = TraceKey(values, per_equation)
             return key
 
     def add(self, state: State) -> None:
         """Make a setting part of the keys.
 
-        Keys that exist stand for its default from now on: what was traced under them did not read
-        it. So a package that is imported late has nothing traced and compiled again.
+        Existing keys are extended by its default, since jaxprs that were traced under them did not
+        read it. So the late import of a package does not invalidate caches.
         """
-        known = list(self.interned.values())
+        keys = list(self.interned.values())
         self.states.append(state)
         self.interned.clear()
-        for key in known:
+        for key in keys:
             key.values = (*key.values, state.default)
-            if state.held:
-                key.held = (*key.held, (state, state.default))
+            if state.per_equation:
+                key.per_equation = (*key.per_equation, (state, state.default))
             self.interned[key.values] = key
         self.refresh()
 
     def refresh(self) -> None:
-        """Note that a setting has another value for all threads."""
+        """Update the keys after a change of a global value."""
         self.version += 1
         self.everywhere = self.intern(tuple(state._global for state in self.states))
         self.count_overrides(0)
 
     def count_overrides(self, more: int) -> None:
-        """Note that there are more overrides of traced settings now, or fewer."""
+        """Add to the number of active overrides of traced settings."""
         self.overrides += more
         self.only = None if self.overrides else self.everywhere
 
@@ -370,20 +370,21 @@ def global_trace_key() -> TraceKey:
 
 
 class SettingsSwitch:
-    """Puts settings in force again that an operation was applied under.
+    """Restore the settings that an equation was traced under.
 
-    The rules of an operation may run long after it was recorded, as when its program is lowered or
-    transposed. They must find the width of types, and the random bits, that were chosen where it
-    was written. Other settings are read when the operation is applied, and are not held.
+    The rules of a primitive may run long after an equation was recorded, as when its jaxpr is
+    lowered or transposed. They must read the width of types, and the kind of random bits, that
+    were set where the operation was called. Other settings are read when an operation is bound,
+    and are not stored in equations.
 
-    Inside its ``with`` block, ``switch.to(key)`` overrides the held settings in which ``key``
-    differs from what is in force outside, and ``switch.to(None)`` ends that.
+    Inside its ``with`` block, ``switch.to(key)`` overrides the settings of equations in which
+    ``key`` differs from those outside of the block, and ``switch.to(None)`` ends that.
 
     Args:
-      first: what the block begins with, as for ``to``.
+      first: the key that the block begins with, as for ``to``.
 
     Attributes:
-      key: the settings that are in force; ``None`` for those from outside.
+      key: the key whose settings are active; ``None`` for those from outside.
 
     Example:
       >>> import ricci
@@ -415,7 +416,7 @@ class SettingsSwitch:
             self.to(None)
 
     def to(self, key: TraceKey | None) -> None:
-        """Put the settings of ``key`` in force, or those from outside."""
+        """Activate the settings of ``key``, or those from outside."""
         if key is self.key:
             return
         while self._entered:
@@ -424,26 +425,26 @@ class SettingsSwitch:
         self.key = key
         if key is None:
             return
-        for state, value in key.held:
+        for state, value in key.per_equation:
             if state.value != value:
                 override = Override(state, value)
                 state._push(override)
                 self._entered.append(override)
 
 
-def define_context(name: str, default: object = None, held: bool = False) -> State:
+def define_context(name: str, default: object = None, per_equation: bool = False) -> State:
     """A thread-local setting that affects tracing but is not an option, such as the current mesh.
 
     Args:
       name: the name in messages.
       default: the value without an override. All its values must be hashable.
-      held: whether an operation holds the value that it was applied under; see
+      per_equation: whether equations store the value that they were traced under; see
         ``SettingsSwitch``.
 
     Returns:
       a ``State``; ``with state(value):`` sets it, and each value has its own ``trace_key()``.
     """
-    state = State(name, None, default, traced=True, held=held)
+    state = State(name, None, default, traced=True, per_equation=per_equation)
     trace_on(state)
     return state
 
@@ -466,7 +467,7 @@ class UserContext:
 
 
 def make_user_context(default_value: object = None) -> UserContext:
-    """Define a setting of the user's; jitted functions are traced once for each value of it.
+    """Define a user's setting; jitted functions are traced once for each of its values.
 
     Args:
       default_value: the value without an override. All its values must be hashable.
@@ -498,7 +499,7 @@ def trace_on(state: State) -> None:
 def follow_trace_key(callback: Callable[[Any, bool], object]) -> None:
     """Call ``callback(value, local)`` when any setting that is part of ``trace_key()`` changes.
 
-    Settings made later count as well; see ``State.on_change``.
+    This includes settings that are defined later; see ``State.on_change``.
     """
     with _lock:
         _followers.append(callback)

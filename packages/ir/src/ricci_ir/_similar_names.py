@@ -1,4 +1,4 @@
-"""The known names that are like one that is not known, for messages."""
+"""Suggest known names for a misspelt one, in error messages."""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -7,12 +7,12 @@ __all__ = ["similar_names"]
 
 
 def similar_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
-    """The known names that are most like a name, the most similar first.
+    """Return the valid names that are closest to a misspelt one, the most similar first.
 
     Args:
-      name: what somebody wrote.
-      known: what they may have meant.
-      count: how many names to return at most.
+      name: the misspelt name.
+      known: the valid names.
+      count: the largest number of names to return.
 
     Example:
       >>> from ricci_ir import similar_names

@@ -1,7 +1,7 @@
 """The place in the user's code that an operation comes from.
 
-Tracing records only the code object and the instruction offset of the innermost user frame. The
-line number is computed when it is asked for.
+Tracing records only the code object and the instruction offset of the innermost user frame; the
+line number is computed on demand.
 """
 
 import sys
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _internal_roots: set[str] = {"ricci", "jaxlib", "contextlib", "functools", "importlib"}
-_internal_modules: dict[str | None, bool] = {}  # as many as there are modules
+_internal_modules: dict[str | None, bool] = {}  # by module name; unbounded, like sys.modules
 
 
 class Source(NamedTuple):
@@ -75,15 +75,15 @@ class Source(NamedTuple):
 
 
 unknown_source: Source = Source(None, 0)
-# The origin of equations in programs that many callers share; each call site is their source.
+# The origin of equations in jaxprs that many callers share; each call site is their source.
 no_origin: tuple[Any, int] = (None, 0)
 
 
 def shown_file(file: str, short: bool = False) -> str:
-    """A file as messages name it.
+    """The name of a file in messages.
 
-    A cell of a notebook is ``In[3]``, as IPython numbers it, since the file that it is compiled
-    under says nothing to a reader. Other files are named by their path.
+    A notebook's cell is ``In[3]``, as IPython numbers it, instead of the temporary file that it is
+    compiled under. Other files are named by their path.
 
     Args:
       file: the path of a code object's file.
@@ -108,7 +108,7 @@ class ExcludedPaths(list[str]):
     """Paths, or beginnings of paths, of files whose frames do not count as the user's code."""
 
     def append(self, path: str) -> None:
-        """Add a path; one that is no text would make every later error fail."""
+        """Add a path, which must be a str: any other object would make every later error fail."""
         if not isinstance(path, str):
             raise TypeError(f"a path of frames to leave out is a str, got {path!r}")
         super().append(path)
@@ -126,34 +126,35 @@ excluded_paths: ExcludedPaths = ExcludedPaths()
 def register_exclusion(path: str) -> None:
     """Treat a file, or all files whose paths begin with ``path``, as internal.
 
-    A library calls this with its ``__file__``, so that errors and equations point to its callers.
+    A library calls this with its ``__file__``, so that errors and equations point at its callers.
     """
     excluded_paths.append(path)
 
 
 def is_internal_module(name: str | None) -> bool:
     """Whether a module is part of Ricci (or of the machinery under it) rather than the user's."""
-    found = _internal_modules.get(name)
-    if found is None:
+    internal = _internal_modules.get(name)
+    if internal is None:
         root = (name or "").partition(".")[0]
-        found = root in _internal_roots or root.startswith("ricci_")
-        if not found and excluded_paths:
+        internal = root in _internal_roots or root.startswith("ricci_")
+        if not internal and excluded_paths:
             file = getattr(sys.modules.get(name or ""), "__file__", None)
-            found = file is not None and file.startswith(tuple(excluded_paths))
-        _internal_modules[name] = found
-    return found
+            internal = file is not None and file.startswith(tuple(excluded_paths))
+        _internal_modules[name] = internal
+    return internal
 
 
 def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple[Any, ...]:
-    """The innermost frame of user code, at least ``depth`` calls up from here.
+    """The innermost frame of user code, at least ``depth`` calls up from this function.
 
-    Returns the fields of a ``Source`` as a plain tuple, which is faster to make in tracing.
+    Returns the fields of a ``Source`` as a plain tuple, which is faster to build while tracing.
     """
     frame: FrameType | None = sys._getframe(depth)
     internal = _internal_modules
     while frame is not None:
-        known = internal.get(frame.f_globals.get("__name__"))
-        if known or (known is None and is_internal_module(frame.f_globals.get("__name__"))):
+        module = frame.f_globals.get("__name__")
+        is_internal = internal.get(module)
+        if is_internal or (is_internal is None and is_internal_module(module)):
             frame = frame.f_back
         else:
             return (frame.f_code, frame.f_lasti, name_stack)
@@ -161,7 +162,7 @@ def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple[Any, ..
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the innermost line of user code; Python shows a warning once for each line."""
+    """Warn at the innermost line of user code, where Python shows a warning once."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_internal_module(frame.f_globals.get("__name__")):
         frame = frame.f_back

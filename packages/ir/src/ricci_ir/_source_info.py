@@ -1,7 +1,7 @@
 """The place in the user's code and the names around it, for interpreters written outside of Ricci.
 
-An interpreter that evaluates equations puts the place and the names of each in force, so that what
-it does has them, too:
+An interpreter that evaluates equations enters the place and the names of each, so that the
+operations it binds have them as well:
 
     with user_context(eqn.source_info.traceback, name_stack=eqn.source_info.name_stack):
         results = eqn.primitive.bind(*operands, **eqn.params)
@@ -44,7 +44,7 @@ class SourceInfo(Source):
 
 
 def current_source_info() -> SourceInfo:
-    """The innermost line of the user's code, and the names that are in force."""
+    """The innermost line of the user's code, and the current name stack."""
     code, offset, *_ = caller_source(1)
     return SourceInfo(Source(code, offset), context.name_stack)
 
@@ -55,7 +55,7 @@ def new_source_info() -> SourceInfo:
 
 
 def current_name_stack() -> NameStack:
-    """The names that are in force."""
+    """The current name stack."""
     return NameStack(context.name_stack)
 
 
@@ -87,7 +87,7 @@ def summarize_source(source_info: Source, num_frames: int = 1) -> str:
 
 
 class set_name_stack(ContextBlock):
-    """Put names in force inside a ``with`` block, instead of those that are.
+    """Replace the name stack inside a ``with`` block.
 
     Args:
       name_stack: the names.
@@ -125,12 +125,12 @@ class set_name_stack(ContextBlock):
 
 
 def reset_name_stack() -> set_name_stack:
-    """Put no names in force inside a ``with`` block."""
+    """Empty the name stack inside a ``with`` block."""
     return set_name_stack(())
 
 
 class extend_name_stack(set_name_stack):
-    """Put one more name in force inside a ``with`` block.
+    """Push a name onto the stack inside a ``with`` block.
 
     Args:
       name: the name of a scope.
@@ -146,7 +146,7 @@ class extend_name_stack(set_name_stack):
 
 
 class transform_name_stack(extend_name_stack):
-    """Put a transformation in force inside a ``with`` block: it encloses the names that follow.
+    """Push a transformation, which encloses the names after it, inside a ``with`` block.
 
     Args:
       name: the name of a transformation, such as ``"jvp"``.
@@ -159,12 +159,12 @@ class transform_name_stack(extend_name_stack):
 
 
 class user_context(ContextBlock):
-    """Operations inside a ``with`` block have a place in the user's code, and names.
+    """Set the place in the user's code, and the names, of operations inside a ``with`` block.
 
     Args:
       traceback: the place, as ``source_info.traceback`` of an equation gives it; ``None`` leaves
         the place of the code that applies the operations.
-      name_stack: the names; ``None`` leaves those that are in force.
+      name_stack: the names; ``None`` leaves the current ones.
     """
 
     __slots__ = ("name_stack", "traceback")

@@ -1,4 +1,7 @@
-"""The calls by which user code enters Ricci, where errors leave without Ricci's own frames."""
+"""Wrap public functions so that tracebacks of their errors omit Ricci's frames.
+
+A *boundary* is such a wrapper, or a function marked as filtering tracebacks itself.
+"""
 
 import sys
 from collections.abc import Callable
@@ -28,9 +31,9 @@ __all__ = [
 
 
 def _name_function(exc: Exception, name: str) -> None:
-    """Put a public function's name before a message that does not mention it.
+    """Prefix a message that does not mention the public function with its name.
 
-    Only errors raised by Ricci's own code are changed; those of a user's callback are not.
+    Only errors raised by Ricci's own code are changed, not those of a user's callback.
     """
     if type(exc) not in _named or len(exc.args) != 1 or not isinstance(exc.args[0], str):
         return
@@ -47,7 +50,7 @@ _named = (TypeError, ValueError, NotImplementedError, RuntimeError, ZeroDivision
 def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
     """Wrap a public function so that tracebacks of its errors show only the user's frames.
 
-    Of nested boundaries only the outermost acts, the one that the user's code calls.
+    Of nested boundaries only the outermost filters, the one that the user's code calls.
 
     Args:
       fun: the function.
@@ -65,7 +68,7 @@ def _closure_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R]:
         try:
             return fun(*args, **kwargs) if convert is None else convert(fun(*args, **kwargs))
         except Exception as e:
-            _let_out(e, name)
+            _filter(e, name)
             raise
 
     return boundary
@@ -93,42 +96,42 @@ def _permanent_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R
     return wrapper
 
 
-def _let_out(exc: Exception, name: str) -> None:
-    """Hide internal frames of an exception that a boundary raises again, if the user called it."""
+def _filter(exc: Exception, name: str) -> None:
+    """Filter an exception that a boundary is about to raise again, if the user called it."""
     if not is_own_frame(sys._getframe(2)):
         if name:
             _name_function(exc, name)
         hide_frames(exc)
 
 
-def _of_boundary(template: FunctionType) -> CodeType:
-    """Return the code that boundaries are made of, named as in whole tracebacks."""
+def _boundary_code(template: FunctionType) -> CodeType:
+    """The code object of a template, named ``boundary`` in unfiltered tracebacks."""
     return template.__code__.replace(co_name="boundary", co_qualname="boundary")
 
 
-# Two, since every eager call goes through one. Assigned to a variable, since the compiler warns of
-# a constant that is called and is no function.
-@_of_boundary
+# Two templates instead of one with a branch, since every eager call goes through one. The function
+# is assigned to a variable, since the compiler warns of a call of a constant.
+@_boundary_code
 def _call(*args: Any, **kwargs: Any) -> Any:
     fun: Any = "<function>"
     try:
         return fun(*args, **kwargs)
     except Exception as e:
-        _let_out(e, "<name>")
+        _filter(e, "<name>")
         raise
 
 
-@_of_boundary
+@_boundary_code
 def _converting_call(*args: Any, **kwargs: Any) -> Any:
     fun: Any = "<function>"
     try:
         return _result(fun(*args, **kwargs))
     except Exception as e:
-        _let_out(e, "<name>")
+        _filter(e, "<name>")
         raise
 
 
-# Where the function is among the constants of the code of boundaries, by the code's position.
+# The index of the wrapped function in ``co_consts``, by the position of the template's code.
 _templates = {
     (code.co_filename, code.co_firstlineno): code.co_consts.index("<function>")
     for code in (_call, _converting_call)
@@ -136,27 +139,27 @@ _templates = {
 
 
 def public[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
-    """Put a boundary around a function that calls from within Ricci go through, too.
+    """Wrap a function in a boundary that Ricci's own calls go through as well.
 
     For functions whose ``__code__`` libraries replace, so that they see the calls by other
-    functions: quantization replaces products and convolutions so. The others are wrapped where
-    they are exported, since within Ricci a boundary costs time and changes nothing.
+    functions: quantization replaces products and convolutions this way. Others are wrapped where
+    they are exported, since within Ricci a boundary only costs time.
     """
     return _permanent_boundary(fun, fun.__name__)
 
 
 def hands_back[F: Callable[..., Any]](fun: F) -> F:
-    """Mark a function that returns an operand as it is where it has nothing to do.
+    """Mark a function that may return an operand unchanged, where there is nothing to compute.
 
-    Ricci's own code hands literals on so, which programs hold as they are; the user, who calls the
-    function by its boundary, gets an array, which has the methods of arrays.
+    Ricci's own code passes literals through, so that they stay literals of a jaxpr. The boundary
+    converts them for the user to arrays, which have the methods of arrays.
     """
     fun.__dict__["hands_back"] = True
     return fun
 
 
 def on_results(function: Callable[[object], object]) -> None:
-    """Have a function make arrays of what functions with the mark ``hands_back`` return."""
+    """Set the function that converts results of functions marked ``hands_back`` to arrays."""
     global _result
     _result = function
 
@@ -169,23 +172,23 @@ def _result_of(result: object) -> Any:
 
 
 def leave(exc: BaseException) -> None:
-    """Hide internal frames of an exception that a public function is about to raise again.
+    """Filter the traceback of an exception that a public function is about to raise again.
 
     A function that is its own boundary, without the cost of a wrapper, calls this in an ``except``
-    clause and is marked with ``boundary``. Frames are hidden only if the user's code called it.
+    clause and is marked with ``boundary``. Nothing is filtered unless the user's code called it.
     """
     if not is_own_frame(sys._getframe(2)):
         hide_frames(exc)
 
 
 def boundary[F: Callable[..., Any]](fun: F) -> F:
-    """Mark a function that calls ``leave`` itself, so that no boundary is put around it."""
+    """Mark a function that calls ``leave`` itself, so that it is not wrapped in a boundary."""
     fun.__dict__["is_boundary"] = True
     return fun
 
 
 def without_boundaries[C: type](cls: C) -> C:
-    """Mark a class that is made or called at every operation: it and its subclasses get none."""
+    """Exclude from ``guard_class`` a class, with its subclasses, that every operation uses."""
     _without_boundaries.add(cls)
     return cls
 
@@ -194,17 +197,17 @@ _without_boundaries: set[type] = set()
 
 
 def guard_public(namespace: dict[str, Any], *modules: str, classes: bool = True) -> None:
-    """Export a namespace's public names, and put boundaries around what users call there.
+    """Export a namespace's public names, and wrap its functions and classes in boundaries.
 
-    Functions are wrapped, under the names that they have there; the packages that define them call
-    them without the wrappers. Classes, and those of objects that are called, get boundaries around
+    Functions are wrapped under their names in the namespace; the packages that define them call
+    them without the wrappers. Classes, and the classes of callable objects, get boundaries around
     their methods; see ``guard_class``.
 
     Args:
       namespace: the ``globals()`` of a module.
       modules: the modules in it that are public; see ``export_names``.
-      classes: whether classes get boundaries. Those that programs are made of are left as they are:
-        only who extends Ricci calls them, and tracing does all the time.
+      classes: whether classes get boundaries. Those of jaxprs and traces do not: tracing uses them
+        all the time, and of users only authors of extensions.
     """
     export_names(namespace, *modules)
     for name in namespace["__all__"]:
@@ -212,7 +215,7 @@ def guard_public(namespace: dict[str, Any], *modules: str, classes: bool = True)
 
 
 def _guarded(value: object, name: str, module: str, classes: bool) -> object:
-    """A public value as its namespace exports it."""
+    """The value that a namespace exports: a function in its boundary, or the value itself."""
     if type(value) is FunctionType:
         public = _public.get((value, name))
         if public is None:
@@ -220,7 +223,7 @@ def _guarded(value: object, name: str, module: str, classes: bool) -> object:
                 return value
             public = value if is_boundary(value) else _permanent_boundary(value, name)
             _public[value, name] = _public[public, name] = public
-            # So that it is pickled by the name that it is found by.
+            # It is pickled by the name that it is exported under.
             public.__module__ = module
             public.__name__ = public.__qualname__ = name
         return public
@@ -229,26 +232,26 @@ def _guarded(value: object, name: str, module: str, classes: bool) -> object:
     return value
 
 
-# What a function is in all the namespaces that export it under one name.
+# By function and exported name, the boundary that all namespaces share.
 _public: dict[tuple[FunctionType, str], Any] = {}
 
 
 def guard_class(cls: type) -> None:
-    """Put boundaries around the methods of a class of Ricci by which user code enters it.
+    """Wrap in boundaries the methods of a class of Ricci that user code calls.
 
-    These are its constructors, its public methods, and the calls, indexing and beginnings as
-    contexts of its instances. Calls from within Ricci go through them too, which is too much for
-    what is made at every operation; see ``without_boundaries``.
+    These are its constructors, its public methods, and calls, indexing and ``__enter__`` of its
+    instances. Ricci's own calls go through them too, which is too slow for classes that every
+    operation uses; see ``without_boundaries``.
     """
     if cls in _guarded_classes or not _is_entered(cls):
         return
     _guarded_classes.add(cls)
-    found: set[str] = set()
+    names: set[str] = set()
     for base in filter(_is_own, cls.__mro__):
         for name, member in list(vars(base).items()):
-            if name in found or (name.startswith("_") and name not in _ENTRIES):
+            if name in names or (name.startswith("_") and name not in _ENTRIES):
                 continue
-            found.add(name)
+            names.add(name)
             kind = type(member)
             fun = member.__func__ if kind in (staticmethod, classmethod) else member
             if type(fun) is FunctionType and not is_boundary(fun):
@@ -257,7 +260,7 @@ def guard_class(cls: type) -> None:
 
 
 _guarded_classes: set[type] = set()
-# What a class is entered by besides its public methods.
+# The special methods that get boundaries.
 _ENTRIES = frozenset(
     f"__{name}__"
     for name in ("new", "init", "call", "enter", "getattr", "setattr", "getitem", "setitem")
@@ -265,7 +268,7 @@ _ENTRIES = frozenset(
 
 
 def _is_entered(cls: type) -> bool:
-    """Whether users enter Ricci by a class: not by errors, enumerations and named tuples."""
+    """Whether a class gets boundaries; errors, enumerations and named tuples do not."""
     named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
     plain = issubclass(cls, BaseException | Enum) or named_tuple
     return not plain and _without_boundaries.isdisjoint(cls.__mro__)
@@ -277,14 +280,14 @@ def _is_own(cls: type) -> bool:
 
 
 def is_boundary(fun: Callable[..., Any]) -> bool:
-    """Whether a function is a boundary: made by ``api_boundary``, or marked with ``boundary``."""
+    """Whether a function is a boundary: from ``api_boundary``, or marked with ``boundary``."""
     return unguarded(fun) is not fun or "is_boundary" in fun.__dict__
 
 
 def unguarded(fun: Any) -> Any:
-    """Return the function that a boundary calls; anything else as it is.
+    """Return the function that a boundary calls; any other value unchanged.
 
-    A function whose ``__code__`` has been replaced is no boundary any more.
+    A boundary whose ``__code__`` has been replaced is no longer one.
     """
     code = getattr(fun, "__code__", None)
     if code is _closure_code:

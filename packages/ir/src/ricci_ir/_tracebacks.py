@@ -1,4 +1,4 @@
-"""The tracebacks that users see: their own frames, and what Python's messages leave out."""
+"""Remove Ricci's frames from tracebacks, and add hints to messages that Python raised."""
 
 from types import FrameType, TracebackType
 
@@ -19,10 +19,10 @@ def _user_frames(tb: TracebackType | None) -> TracebackType | None:
         if not is_own_frame(tb.tb_frame):
             frames.append(tb)
         tb = tb.tb_next
-    kept = None
+    filtered = None
     for entry in reversed(frames):
-        kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return kept
+        filtered = TracebackType(filtered, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return filtered
 
 
 def _mark_hidden(tb: TracebackType | None) -> None:
@@ -36,9 +36,9 @@ def _mark_hidden(tb: TracebackType | None) -> None:
 def hide_frames(exc: BaseException) -> BaseException:
     """``exc`` with the internal frames left out of its traceback.
 
-    The option ``jax_traceback_filtering`` says how: ``"off"`` leaves them, ``"tracebackhide"``
-    only marks them for IPython and pytest, everything else removes them. A note says so if there
-    were several, unless it is ``"quiet_remove_frames"``.
+    The option ``jax_traceback_filtering`` selects how: ``"off"`` leaves them, ``"tracebackhide"``
+    only marks them for IPython and pytest, every other value removes them. If several were removed,
+    a note is added, unless the value is ``"quiet_remove_frames"``.
     """
     mode = traceback_filtering.value
     if mode == "tracebackhide":
@@ -54,13 +54,13 @@ def hide_frames(exc: BaseException) -> BaseException:
     return exc
 
 
-# So many frames are left out without a note: a function of trees that calls the user's, say.
+# Up to this many frames are removed without a note, such as a tree function that calls the user's.
 _FEW = 2
 _note = "(Ricci's own frames are left out: jax_traceback_filtering='off' shows them.)"
 
 
 def _leave_out_own_context(exc: BaseException) -> None:
-    """Forget the exceptions behind this one that Ricci raised and caught itself.
+    """Drop the exceptions in ``__context__`` that Ricci raised and caught itself.
 
     Python would print them with "During handling of the above exception, another exception
     occurred". One that passed through the user's code stays.

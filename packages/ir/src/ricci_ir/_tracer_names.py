@@ -1,4 +1,4 @@
-"""What the user's code calls a traced value: found in its frames when an error is made."""
+"""Find the user's variable name for a tracer by searching stack frames, for error messages."""
 
 import linecache
 import re
@@ -10,7 +10,7 @@ from ._source import Source, is_internal_module, shown_file
 
 __all__ = ["called_in_frames", "expression", "is_traced"]
 
-_FRAMES = 100  # as many are looked at, from the innermost
+_FRAMES = 100  # frames that are searched, from the innermost
 
 
 def is_traced(value: object) -> bool:
@@ -19,14 +19,14 @@ def is_traced(value: object) -> bool:
 
 
 def called_in_frames(tracer: object, frames: Sequence[FrameType] = ()) -> str:
-    """A sentence on what the user's code calls a tracer; empty if it is not known.
+    """A sentence with the user's name for a tracer; empty if there is none.
 
-    A transformation that computes at once, as ``vmap`` does outside of ``jit``, keeps no record of
-    where values come from. Its arguments are found as variables of the functions that are running.
+    A transformation that computes eagerly, as ``vmap`` outside of ``jit``, does not record where
+    values come from. Its arguments are found as variables of the running functions.
 
     Args:
       tracer: the tracer.
-      frames: the frames of the user's code, from the innermost; by default those that are running.
+      frames: the frames of the user's code, from the innermost; by default the current stack.
     """
     frames = frames or list(_user_frames(sys._getframe(1)))
     name = _name(tracer, frames)
@@ -43,7 +43,7 @@ def called_in_frames(tracer: object, frames: Sequence[FrameType] = ()) -> str:
 
 
 def expression(frame: FrameType, offset: int) -> str:
-    """The text that an instruction is compiled from; the whole line where that is not known."""
+    """The source text of an instruction; the whole line where its columns are unknown."""
     code = frame.f_code
     line, last, start, end = list(code.co_positions())[offset // 2]
     if line is None:
@@ -65,7 +65,7 @@ def _user_frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _name(tracer: object, frames: Sequence[FrameType]) -> str | None:
-    """What the outermost function that has a tracer calls it: it is what is transformed."""
+    """The name of a tracer in the outermost function that has it: the transformed function."""
     for frame in reversed(frames):
         code = frame.f_code
         flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **kwargs
@@ -80,7 +80,7 @@ def _name(tracer: object, frames: Sequence[FrameType]) -> str | None:
 
 
 def _path(value: object, tracer: object, depth: int = 0) -> str | None:
-    """Where a tracer is in a value: empty if it is that itself, ``None`` if it is not there."""
+    """The path of a tracer in a value: empty if it is the value, ``None`` if it is not in it."""
     if value is tracer:
         return ""
     if depth == _DEPTH or not isinstance(value, dict | list | tuple) or len(value) > _SIZE:
@@ -92,7 +92,7 @@ def _path(value: object, tracer: object, depth: int = 0) -> str | None:
     return None
 
 
-# Containers are searched so deeply, and if they have no more entries.
+# The depth to which containers are searched, and the largest number of entries of one.
 _DEPTH, _SIZE = 4, 1000
 
 

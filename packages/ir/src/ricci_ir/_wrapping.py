@@ -1,4 +1,4 @@
-"""Functions that stand for a user's callable, and look like it."""
+"""Wrappers of a user's callable that have its name and attributes."""
 
 from collections.abc import Callable
 from functools import WRAPPER_ASSIGNMENTS
@@ -11,7 +11,7 @@ __all__ = [
 
 
 def check_callable(transformation: str, fun: object) -> None:
-    """Raise ``TypeError`` unless what is to be transformed can be called."""
+    """Raise ``TypeError`` unless the argument of a transformation is callable."""
     if not callable(fun):
         raise TypeError(
             f"{transformation} expects a callable, a function of arrays, got {fun!r} of type "
@@ -20,10 +20,10 @@ def check_callable(transformation: str, fun: object) -> None:
 
 
 def looks_like(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator: the function gets the name, documentation and attributes of a callable.
+    """Make a decorator that gives a function the name, docstring and attributes of a callable.
 
-    Like ``functools.wraps``, for any callable: an object that is called has its attributes copied,
-    and a name that is no string is left out.
+    Like ``functools.wraps``, for any callable: of an object with ``__call__`` the attributes are
+    copied, and those that cannot be set are left out.
     """
 
     def decorate(wrapper: Any) -> Any:

@@ -1,14 +1,14 @@
-"""The command that explains errors, from the pages of ``docs/errors``, which the package carries.
+"""Print the pages of ``docs/errors`` that explain errors; the package carries them.
 
-python -m ricci.errors                 what pages there are
-python -m ricci.errors tracer-bool     one of them
+python -m ricci.errors                 list the pages
+python -m ricci.errors tracer-bool     print one of them
 """
 
 import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "error_pages"
-OTHERS = {"index", "measured"}  # pages about errors as a whole
+OTHERS = {"index", "measured"}  # pages that explain no single error
 
 
 def error_pages() -> dict[str, str]:
@@ -17,12 +17,12 @@ def error_pages() -> dict[str, str]:
     >>> error_pages()["tracer-bool"]
     'The truth of a traced array'
     """
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     for file in sorted(FOLDER.glob("*.md")):
         if file.stem not in OTHERS:
             first = file.read_text(encoding="utf-8").partition("\n")[0]
-            found[file.stem] = first.removeprefix("# ")
-    return found
+            titles[file.stem] = first.removeprefix("# ")
+    return titles
 
 
 def main(arguments: list[str]) -> int:
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
         return 0
     code = arguments[0]
     if code not in pages:
-        print(f"There is no page {code!r}. There are: {', '.join(pages)}.", file=sys.stderr)
+        print(f"unknown page {code!r}; the pages are {', '.join(pages)}", file=sys.stderr)
         return 1
     print((FOLDER / f"{code}.md").read_text(encoding="utf-8").strip())
     return 0

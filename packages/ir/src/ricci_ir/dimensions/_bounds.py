@@ -1,14 +1,14 @@
-"""Bounds of symbolic dimensions: between which values a dimension lies.
+"""Lower and upper bounds of symbolic dimensions.
 
-A lower bound is found by a search. A fact is a polynomial that is known not to be negative: a
-constraint of the scope, or what an operation means (``a - 2*floordiv(a, 2)`` is at least 0). If
-``e = k*fact + rest`` with ``k > 0``, then a lower bound of ``rest`` is one of ``e``. The search
-takes facts away so that monomials of ``e`` vanish, a few at most, and bounds what is left term by
-term, each by the intervals of its factors. The best bound of all that were met is taken: each is
-right, so it does not matter which ones the search leaves out. An upper bound is a lower bound of
-``-e``.
+A lower bound is found by a search. A *fact* is a polynomial that is never negative: a constraint of
+the scope, or an inequality that holds by definition of an operation (``a - 2*floordiv(a, 2)`` is at
+least 0). If ``e = k*fact + remainder`` with ``k > 0``, then a lower bound of the remainder is one
+of ``e``. The search subtracts multiples of up to four facts, so that monomials of ``e`` cancel, and
+bounds each remainder term by term, by the intervals of its factors. The result is the largest of
+these bounds: each is valid, so an incomplete search only gives a weaker one. An upper bound is the
+negative of a lower bound of ``-e``.
 
-Polynomials are mappings from monomials to coefficients here, which may be fractions.
+Polynomials are mappings from monomials to coefficients, which may be fractions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,8 +25,8 @@ __all__ = ["Bounds", "terms_of"]
 
 type Polynomial = Mapping[Monomial, Any]
 
-_DEPTH = 4  # facts that are combined
-_STEPS = 400  # polynomials that one search looks at
+_DEPTH = 4  # the largest number of facts that are combined
+_STEPS = 400  # the largest number of polynomials in one search
 
 
 def terms_of(x: Size) -> dict[Monomial, int]:
@@ -54,14 +54,14 @@ def _product(x: Polynomial, monomial: Monomial) -> dict[Monomial, Any]:
 
 
 class Bounds:
-    """What is known of the values of the dimensions of a scope.
+    """The bounds of the dimensions of a scope, cached.
 
     Attributes:
-      constraints: polynomials that are not negative by the user's word.
+      constraints: polynomials that are not negative by the user's constraints.
       may_be_zero: the names of variables that may be 0; others are at least 1.
     """
 
-    __slots__ = ("_facts", "_factors", "_found", "_lock", "_pending", "constraints", "may_be_zero")
+    __slots__ = ("_facts", "_factors", "_lock", "_lower", "_pending", "constraints", "may_be_zero")
 
     constraints: list[dict[Monomial, int]]
     may_be_zero: set[str]
@@ -73,8 +73,8 @@ class Bounds:
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was worked out, since constraints have been added."""
-        self._found: dict[frozenset[Any], float] = {}
+        """Clear the cached bounds, after constraints were added."""
+        self._lower: dict[frozenset[Any], float] = {}
         self._factors: dict[Factor, Interval] = {}
         self._facts: dict[Factor, list[dict[Monomial, int]]] = {}
         self._pending: set[Factor] = set()
@@ -84,30 +84,30 @@ class Bounds:
         if isinstance(x, int):
             return x, x
         terms = terms_of(x)
-        with self._lock:  # a search notes what it is looking at
+        with self._lock:  # ``_pending`` is the state of one search
             low = self._low(terms)
             high = -self._low({m: -c for m, c in terms.items()})
         return low, high
 
     def _low(self, terms: dict[Monomial, int]) -> float:
         key = frozenset(terms.items())
-        found = self._found.get(key)
-        if found is None:
-            found = self._by_cases(terms)
-            if not self._pending:  # inside another search, less is known
-                self._found[key] = found
-        return found
+        bound = self._lower.get(key)
+        if bound is None:
+            bound = self._by_cases(terms)
+            if not self._pending:  # inside of another search the bound may be weaker
+                self._lower[key] = bound
+        return bound
 
     def _by_cases(self, terms: Polynomial) -> float:
-        """A lower bound; a ``max`` or ``min`` is one of its operands, the worse one."""
+        """A lower bound: with a ``max`` or ``min``, the least of the bounds for either operand."""
         best = self._search(terms)
         for monomial, c in terms.items():
             if len(monomial) == 1 and monomial[0][1] == 1:
                 factor = monomial[0][0]
                 if factor.name in ("max", "min") and factor.operands:
-                    rest = {m: d for m, d in terms.items() if m != monomial}
+                    others = {m: d for m, d in terms.items() if m != monomial}
                     cases = [
-                        self._by_cases(_combined(rest, terms_of(x), c)) for x in factor.operands
+                        self._by_cases(_combined(others, terms_of(x), c)) for x in factor.operands
                     ]
                     return max(best, min(cases))
         return best
@@ -129,11 +129,11 @@ class Bounds:
                         if steps > _STEPS:
                             break
                         ratio = fraction(c) / fact[monomial]
-                        rest = _combined(polynomial, fact, -ratio)
-                        key = frozenset(rest.items())
+                        remainder = _combined(polynomial, fact, -ratio)
+                        key = frozenset(remainder.items())
                         if key not in seen:
                             seen.add(key)
-                            following.append(rest)
+                            following.append(remainder)
             level = following
         return best if best == -inf else ceil(best)
 
@@ -146,10 +146,10 @@ class Bounds:
     def _monomial(self, monomial: Monomial) -> Interval:
         result: Interval = (1, 1)
         for factor, power in monomial:
-            own = self.factor(factor)
+            interval = self.factor(factor)
             powers = (1, 1)
             for _ in range(power):
-                powers = interval_product(powers, own)
+                powers = interval_product(powers, interval)
             if power % 2 == 0:
                 powers = max(powers[0], 0), powers[1]
             result = interval_product(result, powers)
@@ -157,19 +157,19 @@ class Bounds:
 
     def factor(self, factor: Factor) -> Interval:
         """The interval of a variable or an operation; empty if no value fits the constraints."""
-        found = self._factors.get(factor)
-        if found is not None:
-            return found
+        cached = self._factors.get(factor)
+        if cached is not None:
+            return cached
         least = 0 if factor.name in self.may_be_zero else 1
-        own: Interval = (-inf, inf) if factor.operands else (least, inf)
+        interval: Interval = (-inf, inf) if factor.operands else (least, inf)
         if factor in self._pending:
-            return own
+            return interval
         self._pending.add(factor)
         try:
             if factor.operands:
                 x, y = factor.operands
-                own = interval_of_operation(factor.name, self._inside(x), self._inside(y))
-            low, high = own
+                interval = interval_of_operation(factor.name, self._inside(x), self._inside(y))
+            low, high = interval
             if self.constraints:
                 low = max(low, self._search({((factor, 1),): 1}))
                 high = min(high, -self._search({((factor, 1),): -1}))
@@ -180,7 +180,7 @@ class Bounds:
         return low, high
 
     def _inside(self, x: Size) -> Interval:
-        """The interval of an operand of an operation, which is smaller than the operation."""
+        """The interval of an operation's operand; ends, since operands are smaller."""
         if isinstance(x, int):
             return x, x
         terms = terms_of(x)
@@ -190,7 +190,7 @@ class Bounds:
     # Facts
 
     def _facts_with(self, monomial: Monomial, positive: bool) -> Iterator[dict[Monomial, Any]]:
-        """Facts in which a monomial has a coefficient of a sign."""
+        """Facts in which the monomial has a coefficient of the given sign."""
         for fact in self._facts_about(monomial):
             c = fact.get(monomial, 0)
             if c and (c > 0) == positive:
@@ -204,7 +204,7 @@ class Bounds:
             yield from self._facts_of_product(monomial)
 
     def _facts_of_product(self, monomial: Monomial) -> Iterator[dict[Monomial, Any]]:
-        """From ``x >= l`` and ``y >= k`` follows ``(x - l) * (y - k) >= 0``, and so on."""
+        """Facts about a product: ``x >= l`` and ``y >= k`` imply ``(x - l) * (y - k) >= 0``."""
         for factor, _ in monomial:
             x: Monomial = ((factor, 1),)
             y = times(monomial, x, -1)
@@ -219,24 +219,26 @@ class Bounds:
                 fact = _combined(fact, {y: -a * sign}, 1)
                 yield _combined(fact, {(): a * b * sign}, 1)
             if other >= 0:
-                own = [*self.facts_of(factor), *self.constraints]
-                yield from (_product(fact, y) for fact in own if x in fact)
+                facts = [*self.facts_of(factor), *self.constraints]
+                yield from (_product(fact, y) for fact in facts if x in fact)
 
     def facts_of(self, factor: Factor) -> list[dict[Monomial, int]]:
-        """What an operation means."""
+        """Inequalities that hold by definition of floordiv, mod, max and min."""
         if not factor.operands:
             return []
-        found = self._facts.get(factor)
-        if found is None:
-            self._facts[factor] = []  # while its operands are looked at
-            found = self._facts[factor] = [
-                terms_of(x) for x in _meaning(factor, self._inside) if not isinstance(x, int)
+        facts = self._facts.get(factor)
+        if facts is None:
+            self._facts[factor] = []  # ends the recursion through its operands
+            facts = self._facts[factor] = [
+                terms_of(x)
+                for x in _defining_inequalities(factor, self._inside)
+                if not isinstance(x, int)
             ]
-        return found
+        return facts
 
 
-def _meaning(factor: Factor, interval: Any) -> Iterator[Any]:
-    """Dimensions that are not negative because of what an operation means."""
+def _defining_inequalities(factor: Factor, interval: Any) -> Iterator[Any]:
+    """Dimensions that are not negative by definition of an operation."""
     x, y = factor.operands
     scope = next(v.scope for v in (x, y) if isinstance(v, SymbolicDimension))
     value = scope.interned({((factor, 1),): 1})

@@ -1,8 +1,8 @@
 """Symbolic dimensions: sizes of arrays that are known only when a program runs.
 
-Dimensions are kept in a normal form, and a scope makes each of them once: equal forms are one
-object, so they are cheap to hash and to compare. What needs a decision (is ``b`` at least 3?) is
-asked of the scope, which knows the constraints.
+Dimensions have a normal form and are interned by their scope: equal forms are one object, so they
+are cheap to hash and to compare. Comparisons (is ``b`` at least 3?) are decided by the scope, which
+has the constraints.
 """
 
 import operator
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Scope(Protocol):
-    """What a dimension asks of its scope."""
+    """The part of ``SymbolicScope`` that dimensions use."""
 
     def interned(self, terms: dict[Monomial, int]) -> "Size":
         """The dimension with these terms, or an int if it is constant."""
@@ -48,13 +48,13 @@ class Scope(Protocol):
         """The least and the greatest value, infinite where there is none."""
         ...
 
-    def check_same(self, other: "SymbolicDimension", where: str) -> None:
+    def check_same(self, other: "SymbolicDimension", operation: str) -> None:
         """Raise ``ValueError`` if a dimension belongs to another scope."""
         ...
 
 
 class DimensionValues:
-    """How a dimension becomes an array in a program; the package with primitives registers it."""
+    """The conversion of a dimension to an array; the package with primitives registers it."""
 
     __slots__ = ("make",)
 
@@ -101,7 +101,7 @@ class SymbolicDimension:
 
     __slots__ = ("__weakref__", "_key", "_text", "scope", "terms")
 
-    __array_priority__: ClassVar[float] = 1000.0  # NumPy's operators leave the work to these
+    __array_priority__: ClassVar[float] = 1000.0  # so that NumPy's operators call these
 
     scope: Any
     terms: tuple[tuple[Monomial, int], ...]
@@ -114,23 +114,23 @@ class SymbolicDimension:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What dimensions are ordered by when they are printed."""
+        """The sort key of dimensions in printed form."""
         if self._key is None:
             self._key = tuple((monomial_key(m), c) for m, c in self.terms)
         return self._key
 
     def factors(self) -> list[Factor]:
-        """The variables and operations that it is made of, without those inside of operations."""
+        """The variables and operations in its terms, without those inside of operations."""
         return list(dict.fromkeys(f for monomial, _ in self.terms for f, _ in monomial))
 
     def variables(self) -> set[str]:
         """The names of all variables in it."""
-        found: set[str] = set()
+        names: set[str] = set()
         for factor in self.factors():
             inner = [x for x in factor.operands if isinstance(x, SymbolicDimension)]
-            found |= {factor.name} if not factor.operands else set()
-            found.update(*(x.variables() for x in inner))
-        return found
+            names |= {factor.name} if not factor.operands else set()
+            names.update(*(x.variables() for x in inner))
+        return names
 
     get_vars = variables
 
@@ -142,7 +142,7 @@ class SymbolicDimension:
         """The value for given values of the variables.
 
         Args:
-          variables: the value of each variable, by name: ints, or whatever ``operations`` take.
+          variables: the value of each variable, by name: ints, or other operands of ``operations``.
           operations: functions for ``add``, ``mul``, ``floordiv``, ``mod``, ``max`` and ``min``;
             their operands may be ints. By default Python's.
         """
@@ -200,41 +200,41 @@ class SymbolicDimension:
 
     def _with_array(self, operation: Callable[[Any, Any], Any], x: object, y: object) -> Any:
         other = y if x is self else x
-        known = isinstance(other, int | float | complex | SymbolicDimension)
-        if not (known or hasattr(other, "dtype")):
+        is_scalar = isinstance(other, int | float | complex | SymbolicDimension)
+        if not (is_scalar or hasattr(other, "dtype")):
             return NotImplemented
         x, y = (v.__jax_array__() if isinstance(v, SymbolicDimension) else v for v in (x, y))
         return operation(x, y)
 
-    def _plus(self, other: Any, sign: int, own: int = 1) -> Any:
-        terms = {m: own * c for m, c in self.terms}
+    def _plus(self, other: Any, sign: int, own_sign: int = 1) -> Any:
+        terms = {m: own_sign * c for m, c in self.terms}
         for monomial, c in (((), other),) if isinstance(other, int) else other.terms:
             terms[monomial] = terms.get(monomial, 0) + sign * c
         return self.scope.interned(terms)
 
     def __add__(self, other: object) -> Any:
-        found = self._operand(other, "+")
-        if found is None:
+        operand = self._operand(other, "+")
+        if operand is None:
             return self._with_array(operator.add, self, other)
-        return self._plus(found, 1)
+        return self._plus(operand, 1)
 
     def __radd__(self, other: object) -> Any:
-        found = self._operand(other, "+")
-        if found is None:
+        operand = self._operand(other, "+")
+        if operand is None:
             return self._with_array(operator.add, other, self)
-        return self._plus(found, 1)
+        return self._plus(operand, 1)
 
     def __sub__(self, other: object) -> Any:
-        found = self._operand(other, "-")
-        if found is None:
+        operand = self._operand(other, "-")
+        if operand is None:
             return self._with_array(operator.sub, self, other)
-        return self._plus(found, -1)
+        return self._plus(operand, -1)
 
     def __rsub__(self, other: object) -> Any:
-        found = self._operand(other, "-")
-        if found is None:
+        operand = self._operand(other, "-")
+        if operand is None:
             return self._with_array(operator.sub, other, self)
-        return self._plus(found, 1, -1)
+        return self._plus(operand, 1, -1)
 
     def __neg__(self) -> Any:
         return self._plus(0, 1, -1)
@@ -254,16 +254,16 @@ class SymbolicDimension:
         return self.scope.interned(terms)
 
     def __mul__(self, other: object) -> Any:
-        found = self._operand(other, "*")
-        if found is None:
+        operand = self._operand(other, "*")
+        if operand is None:
             return self._with_array(operator.mul, self, other)
-        return self._product(found)
+        return self._product(operand)
 
     def __rmul__(self, other: object) -> Any:
-        found = self._operand(other, "*")
-        if found is None:
+        operand = self._operand(other, "*")
+        if operand is None:
             return self._with_array(operator.mul, other, self)
-        return self._product(found)
+        return self._product(operand)
 
     def __pow__(self, power: object) -> Any:
         if not isinstance(power, int | np.integer) or isinstance(power, bool):
@@ -288,16 +288,16 @@ class SymbolicDimension:
         return self._with_array(operator.truediv, other, self)
 
     def __divmod__(self, other: object) -> Any:
-        found = self._operand(other, "divmod")
-        if found is None:
+        operand = self._operand(other, "divmod")
+        if operand is None:
             return self._with_array(divmod, self, other)
-        return self.scope.divided(self, found)
+        return self.scope.divided(self, operand)
 
     def __rdivmod__(self, other: object) -> Any:
-        found = self._operand(other, "divmod")
-        if found is None:
+        operand = self._operand(other, "divmod")
+        if operand is None:
             return self._with_array(divmod, other, self)
-        return self.scope.divided(found, self)
+        return self.scope.divided(operand, self)
 
     def __floordiv__(self, other: object) -> Any:
         if self._operand(other, "//") is None:
@@ -319,7 +319,7 @@ class SymbolicDimension:
             return self._with_array(operator.mod, other, self)
         return divmod(other, self)[1]
 
-    # Comparisons. Where they have no answer for all values, they raise.
+    # Comparisons. They raise where the result depends on the values.
 
     def __hash__(self) -> int:
         return object.__hash__(self)
@@ -347,10 +347,10 @@ class SymbolicDimension:
     def _compared(
         self, comparison: str, operation: Callable[[Any, Any], Any], other: object
     ) -> Any:
-        found = self._operand(other, comparison)
-        if found is None:
+        operand = self._operand(other, comparison)
+        if operand is None:
             return self._with_array(operation, self, other)
-        return self.scope.holds(comparison, self, found)
+        return self.scope.holds(comparison, self, operand)
 
     def __ge__(self, other: object) -> Any:
         if isinstance(other, float):  # infinity, say
@@ -373,9 +373,9 @@ class SymbolicDimension:
         return self._compared("<", operator.lt, other)
 
     def __bool__(self) -> bool:
-        return self.scope.bounds(self) != (0, 0)  # as != says, it counts as other than 0
+        return self.scope.bounds(self) != (0, 0)  # consistent with ``self != 0``
 
-    # What needs a number is refused.
+    # Conversions to numbers raise.
 
     def __int__(self) -> int:
         raise InconclusiveDimensionOperation(self._no_number("int"))
@@ -386,9 +386,9 @@ class SymbolicDimension:
     def __float__(self) -> float:
         raise TypeError(self._no_number("float"))
 
-    def _no_number(self, wanted: str) -> str:
+    def _no_number(self, use: str) -> str:
         return (
-            f"The symbolic dimension {self} has no value while a function is traced, and {wanted} "
+            f"The symbolic dimension {self} has no value while a function is traced, and {use} "
             "needs one. To compute with it in the program, make it an array: "
             "jnp.asarray(dimension). Loops over it are lax.fori_loop or lax.scan, ranges "
             "jnp.arange(dimension)."
@@ -416,10 +416,10 @@ type Size = int | SymbolicDimension
 
 def sum_of_terms(scope: Scope, terms: Mapping[Monomial, int]) -> Size:
     """The dimension with these terms, in printed order; an int if it is constant."""
-    kept = [(m, c) for m, c in terms.items() if c]
-    if not kept:
+    nonzero = [(m, c) for m, c in terms.items() if c]
+    if not nonzero:
         return 0
-    if len(kept) == 1 and not kept[0][0]:
-        return kept[0][1]
-    kept.sort(key=lambda term: monomial_key(term[0]), reverse=True)
-    return SymbolicDimension(scope, tuple(kept))
+    if len(nonzero) == 1 and not nonzero[0][0]:
+        return nonzero[0][1]
+    nonzero.sort(key=lambda term: monomial_key(term[0]), reverse=True)
+    return SymbolicDimension(scope, tuple(nonzero))

@@ -1,4 +1,4 @@
-"""Intervals of integers with infinite ends, and what operations make of them."""
+"""Interval arithmetic on integers, with infinite ends."""
 
 from math import inf
 
@@ -32,7 +32,7 @@ def _end_quotient(x: float, y: float) -> float:
 
 
 def _quotient(x: Interval, y: Interval) -> Interval:
-    if y[0] <= 0 <= y[1]:  # a division by 0 has no value; of the others nothing is known here
+    if y[0] <= 0 <= y[1]:  # the divisor may be 0, for which there is no bound
         return -inf, inf
     ends = []
     for a in x:

@@ -1,4 +1,4 @@
-"""Reading symbolic dimensions and constraints from text.
+"""A parser of symbolic dimensions and constraints.
 
 ::
 
@@ -23,12 +23,12 @@ _comparisons = (">=", "<=", "==")
 
 
 class DimensionParser:
-    """A reader of one text.
+    """A parser of one text.
 
     Args:
       text: the text.
-      scope: where its variables and operations are made.
-      what: what the text is, for messages.
+      scope: the scope that creates its variables and operations.
+      what: the kind of text, for messages.
     """
 
     __slots__ = ("places", "position", "scope", "text", "tokens", "what")
@@ -38,9 +38,9 @@ class DimensionParser:
         self.scope = scope
         self.what = what
         self.position = 0
-        found = list(re.finditer(_token, text))
-        self.tokens = [m.group(m.lastindex or 0) for m in found]
-        self.places = [m.start(m.lastindex or 0) for m in found]
+        matches = list(re.finditer(_token, text))
+        self.tokens = [m.group(m.lastindex or 0) for m in matches]
+        self.places = [m.start(m.lastindex or 0) for m in matches]
 
     @property
     def next(self) -> str:
@@ -48,7 +48,7 @@ class DimensionParser:
         return self.tokens[self.position] if self.position < len(self.tokens) else ""
 
     def take(self, *tokens: str) -> str:
-        """The next token, if it is one of these; else an empty string, and nothing is read."""
+        """Consume and return the next token if it is one of these, else return an empty string."""
         token = self.next
         if token not in tokens:
             return ""
@@ -56,12 +56,12 @@ class DimensionParser:
         return token
 
     def fail(self, expected: str) -> NoReturn:
-        """Raise ``ValueError``: something else was expected here."""
+        """Raise ``ValueError`` for the next token, naming the expected one."""
         place = self.places[self.position] if self.next else len(self.text)
-        found = f"{self.next!r} at position {place}" if self.next else "the end"
+        actual = f"{self.next!r} at position {place}" if self.next else "the end"
         raise ValueError(
             f"syntax error in symbolic {self.what} {self.text!r}: expected {expected}, found "
-            f"{found}. Dimensions are sums of products of integers, variables and "
+            f"{actual}. Dimensions are sums of products of integers, variables and "
             "floordiv, mod, max, min of two dimensions, such as '2*b + floordiv(c, 4) - 1'."
         )
 
@@ -74,10 +74,10 @@ class DimensionParser:
             if self.take("..."):
                 if like is None:
                     raise ValueError(
-                        f"symbolic shape {self.text!r}: '...' stands for the remaining dimensions "
-                        "of like=, which was not given."
+                        f"symbolic shape {self.text!r}: '...' is the remaining dimensions of "
+                        "like=, which was not given."
                     )
-                sizes += [self._known(like, i) for i in range(len(sizes), len(like))]
+                sizes += [self._size_of_like(like, i) for i in range(len(sizes), len(like))]
                 self.take(",")
                 break
             sizes.append(self._dimension(like, len(sizes)))
@@ -91,11 +91,11 @@ class DimensionParser:
                 self.fail("the end of the shape")
         return tuple(sizes)
 
-    def _known(self, like: Sequence[int | None], i: int) -> Any:
+    def _size_of_like(self, like: Sequence[int | None], i: int) -> Any:
         if i >= len(like) or like[i] is None:
             raise ValueError(
                 f"symbolic shape {self.text!r}: dimension {i} is taken from like={tuple(like)}, "
-                "which does not say its size."
+                "which has no size for it."
             )
         return like[i]
 
@@ -104,16 +104,16 @@ class DimensionParser:
             self.position += 1
             if like is None:
                 raise ValueError(
-                    f"symbolic shape {self.text!r}: '_' stands for a dimension of like=, which was "
-                    "not given."
+                    f"symbolic shape {self.text!r}: '_' is a dimension of like=, which was not "
+                    "given."
                 )
-            return self._known(like, i)
+            return self._size_of_like(like, i)
         size = self.sum()
-        known = like[i] if like is not None and i < len(like) else None
-        if isinstance(size, int) and isinstance(known, int) and size != known:
+        expected = like[i] if like is not None and i < len(like) else None
+        if isinstance(size, int) and isinstance(expected, int) and size != expected:
             raise ValueError(
                 f"symbolic shape {self.text!r}: dimension {i} is {size}, but like={tuple(like)} "  # pyright: ignore[reportArgumentType]
-                f"has {known} there."
+                f"has {expected} there."
             )
         return size
 

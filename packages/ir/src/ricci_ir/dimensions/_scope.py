@@ -22,10 +22,10 @@ class Constraint:
     """A constraint of a scope.
 
     Attributes:
-      text: as it is printed.
+      text: the text of the user.
       comparison: ``==``, ``>=`` or ``<=``.
-      left, right: its two sides, as they are written: no constraint was applied to them.
-      difference: what is 0, or at least 0.
+      left, right: its two sides, as written, without rewriting by other constraints.
+      difference: the dimension that is 0 (for ``==``) or at least 0.
     """
 
     __slots__ = ("comparison", "difference", "left", "right", "text")
@@ -46,7 +46,7 @@ class Constraint:
 
 @final
 class SymbolicScope:
-    """The variables of symbolic dimensions, and what is known of their values.
+    """The variables of symbolic dimensions, and the constraints on their values.
 
     Dimensions of different scopes cannot be mixed. Each variable is at least 1, unless a constraint
     such as ``"b >= 0"`` says that it may be 0.
@@ -55,7 +55,7 @@ class SymbolicScope:
       constraints_str: constraints: comparisons by ``>=``, ``<=`` or ``==`` of two dimensions.
 
     Raises:
-      ValueError: if a constraint cannot be read, or cannot hold.
+      ValueError: if a constraint cannot be parsed, or cannot hold.
 
     Example:
       >>> from ricci import export
@@ -116,10 +116,10 @@ class SymbolicScope:
     def factor(self, name: str, *operands: Size) -> Factor:
         """The variable with this name, or the operation on these dimensions."""
         key = (name, *operands)
-        found = self._factors.get(key)
-        if found is None:
-            found = self._factors.setdefault(key, Factor(name, operands))
-        return found
+        factor = self._factors.get(key)
+        if factor is None:
+            factor = self._factors.setdefault(key, Factor(name, operands))
+        return factor
 
     def variable(self, name: str) -> Size:
         """The dimension that is a variable alone."""
@@ -130,21 +130,21 @@ class SymbolicScope:
         if self._rules:
             terms = self._rewritten(terms)
         key = frozenset((m, c) for m, c in terms.items() if c)
-        found = self._interned.get(key)
-        if found is None:
-            found = self._interned.setdefault(key, sum_of_terms(self, terms))
-        return found
+        dimension = self._interned.get(key)
+        if dimension is None:
+            dimension = self._interned.setdefault(key, sum_of_terms(self, terms))
+        return dimension
 
     def _rewritten(self, terms: dict[Monomial, int]) -> dict[Monomial, int]:
-        """Terms in which the left sides of equalities have become their right sides."""
-        for _ in range(20):  # rules that lead back to themselves end here
+        """Replace the left sides of equalities in the terms by their right sides."""
+        for _ in range(20):  # rules may be circular
             for monomial, c in terms.items():
-                found = self._rule_for(monomial, c) if c else None
-                if found is not None:
-                    rest, factor, value = found
+                match = self._rule_for(monomial, c) if c else None
+                if match is not None:
+                    cofactor, factor, value = match
                     terms = {m: d for m, d in terms.items() if m != monomial}
                     for m, d in terms_of(value).items():
-                        product: Any = times(rest, m)
+                        product: Any = times(cofactor, m)
                         terms[product] = terms.get(product, 0) + factor * d
                     break
             else:
@@ -154,9 +154,9 @@ class SymbolicScope:
     def _rule_for(self, monomial: Monomial, c: int) -> tuple[Monomial, int, Size] | None:
         for left, (coefficient, value) in self._rules.items():
             if c % coefficient == 0:
-                rest = times(monomial, left, -1)
-                if rest is not None:
-                    return rest, c // coefficient, value
+                cofactor = times(monomial, left, -1)
+                if cofactor is not None:
+                    return cofactor, c // coefficient, value
         return None
 
     # Constraints
@@ -195,14 +195,14 @@ class SymbolicScope:
             del self._interned[key]
         if coefficient != 1:  # the rule does not apply to all multiples
             self._add_zero({**terms_of(-value), monomial: coefficient})
-        for factor, _ in monomial:  # what it means is now said of the value
+        for factor, _ in monomial:  # the factor's inequalities now apply to its replacement
             self._bounds.constraints += self._bounds.facts_of(factor)
 
     def _add_zero(self, terms: dict[Monomial, int]) -> None:
         self._bounds.constraints += [terms, {m: -c for m, c in terms.items()}]
 
     def _add_divisibility(self, left: Size, right: Size) -> None:
-        """``mod(a, 2) == 0`` also says ``2*floordiv(a, 2) == a``."""
+        """Add ``2*floordiv(a, 2) == a``, given ``mod(a, 2) == 0``."""
         terms = terms_of(left)
         if right == 0 and len(terms) == 1:
             ((monomial, c),) = terms.items()
@@ -226,7 +226,7 @@ class SymbolicScope:
                 self._bounds.may_be_zero.add(monomial[0][0].name)
 
     def least(self, name: str) -> int:
-        """The least value that a variable may have without any constraint on it: 1 or 0."""
+        """The least value of a variable, regardless of other constraints: 1, or 0 if allowed."""
         return 0 if name in self._bounds.may_be_zero else 1
 
     # Decisions
@@ -239,8 +239,8 @@ class SymbolicScope:
         """Whether a comparison holds for all values of the variables.
 
         Raises:
-          InconclusiveDimensionOperation: if it holds for some values and not for others, or if that
-            could not be found out.
+          InconclusiveDimensionOperation: if it holds for some values and not for others, or if the
+            search for bounds does not decide it.
         """
         if isinstance(right, float) and right != right // 1 or right in (inf, -inf):
             low, high = self.bounds(left)
@@ -251,16 +251,16 @@ class SymbolicScope:
         if comparison in ("<", "<="):
             low, high = -high, -low
         if comparison in (">=", "<="):
-            answer = True if low >= 0 else False if high < 0 else None
+            result = True if low >= 0 else False if high < 0 else None
         else:
-            answer = True if low > 0 else False if high <= 0 else None
-        if answer is None:
+            result = True if low > 0 else False if high <= 0 else None
+        if result is None:
             raise self._inconclusive(comparison, left, right)
-        return answer
+        return result
 
     def _inconclusive(self, comparison: str, left: Any, right: Any) -> Exception:
         names = sorted((left - right).variables())
-        known = [c.text for c in self._constraints]
+        constraints = [c.text for c in self._constraints]
         advice = (left, comparison, right)
         if comparison in ("<", ">"):
             advice = (left, f"{comparison}=", right - 1 if comparison == "<" else right + 1)
@@ -272,17 +272,17 @@ class SymbolicScope:
             f"answer depends on the values of {', '.join(names)}.\n"
             f"Known of them: each is at least "
             f"{0 if all(self.least(n) == 0 for n in names) else 1}"
-            f"{''.join(f'; {text}' for text in known)}.\n"
-            f"If all shapes that you need give one answer, say so where the dimensions are made: "
+            f"{''.join(f'; {text}' for text in constraints)}.\n"
+            f"If one answer holds for all shapes that you need, add a constraint to the scope: "
             f'symbolic_shape(..., constraints=["{positive}"]), or "{left} {swapped} '
             f'{negative_right}".'
         )
 
-    def check_same(self, other: SymbolicDimension, where: str) -> None:
+    def check_same(self, other: SymbolicDimension, operation: str) -> None:
         """Raise ``ValueError`` if a dimension belongs to another scope."""
         if other.scope is not self:
             raise ValueError(
-                f"Invalid mixing of symbolic scopes: an operand of {where} is of scope {self}\n"
+                f"Invalid mixing of symbolic scopes: an operand of {operation} is of scope {self}\n"
                 f"and {other} is of scope {other.scope}.\n"
                 "Make all dimensions of a function in one scope: symbolic_shape(..., scope=scope)."
             )
@@ -299,55 +299,59 @@ class SymbolicScope:
             raise ZeroDivisionError(f"symbolic dimension {left} is divided by 0")
         if isinstance(left, int) and isinstance(right, int):
             return divmod(left, right)
-        found = self._polynomial_division(left, right)
-        if found is None and isinstance(left, SymbolicDimension):
-            found = self._polynomial_division(self._without_remainders(left), right)
-        if found is None:
+        division = self._polynomial_division(left, right)
+        if division is None and isinstance(left, SymbolicDimension):
+            division = self._polynomial_division(self._without_remainders(left), right)
+        if division is None:
             floor = self._operation("floordiv", left, right)
             return floor, self._operation("mod", left, right)
-        return found
+        return division
 
     def _without_remainders(self, x: SymbolicDimension) -> Size:
-        """A dimension in which ``mod(y, n)`` has become ``y - n*floordiv(y, n)``."""
+        """Replace ``mod(y, n)`` in a dimension by ``y - n*floordiv(y, n)``."""
         result: Size = x
         for monomial, c in x.terms:
             factors = [f for f, power in monomial if f.name == "mod" and f.operands and power == 1]
             for factor in factors[:1]:
                 y, n = factor.operands
-                rest: Any = times(monomial, ((factor, 1),), -1)
+                others: Any = times(monomial, ((factor, 1),), -1)
                 whole = y - n * self._operation("floordiv", y, n)
-                result = result + self.interned({rest: c}) * (
+                result = result + self.interned({others: c}) * (
                     whole - self.interned({((factor, 1),): 1})
                 )
         return result
 
     def _polynomial_division(self, left: Size, right: Size) -> tuple[Size, Size] | None:
-        """The quotient and the remainder, if the division of polynomials gives them."""
+        """The quotient and the remainder by polynomial division, or None if it finds none.
+
+        As on paper: the quotient of the leading terms is subtracted until none divides. The result
+        is the integer division only if the remainder lies between 0 and the divisor.
+        """
         quotient: Size = 0
-        rest: Size = left
+        remainder: Size = left
         for _ in range(20):
-            step = self._leading_quotient(rest, right)
+            step = self._leading_quotient(remainder, right)
             if step is None:
                 break
-            quotient, rest = quotient + step, rest - step * right
-        return (quotient, rest) if self._is_remainder(rest, right) else None
+            quotient, remainder = quotient + step, remainder - step * right
+        return (quotient, remainder) if self._is_remainder(remainder, right) else None
 
-    def _is_remainder(self, rest: Size, right: Size) -> bool:
-        if isinstance(rest, int) and rest == 0:
+    def _is_remainder(self, remainder: Size, right: Size) -> bool:
+        if isinstance(remainder, int) and remainder == 0:
             return True
-        low, high = self.bounds(rest)
+        low, high = self.bounds(remainder)
         if low >= 0:
-            return self.bounds(right - 1 - rest)[0] >= 0
-        return high <= 0 and self.bounds(rest - right - 1)[0] >= 0
+            return self.bounds(right - 1 - remainder)[0] >= 0
+        return high <= 0 and self.bounds(remainder - right - 1)[0] >= 0
 
-    def _leading_quotient(self, rest: Size, right: Size) -> Size | None:
-        """What of ``rest / right`` its first terms say."""
-        if isinstance(rest, int) and isinstance(right, int):
-            return rest // right or None
-        if rest == 0 or isinstance(rest, int):
+    def _leading_quotient(self, left: Size, right: Size) -> Size | None:
+        """The quotient of the leading terms, or None if they do not divide."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left // right or None
+        if left == 0 or isinstance(left, int):
             return None
         first = ((), right) if isinstance(right, int) else right.terms[0]
-        for monomial, c in rest.terms:
+        for monomial, c in left.terms:
             part = times(monomial, first[0], -1)
             if part is not None and abs(c) >= abs(first[1]):
                 if not part and not monomial:  # constants: round down

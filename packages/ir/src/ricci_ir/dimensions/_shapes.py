@@ -1,4 +1,4 @@
-"""Making symbolic shapes, and asking about dimensions."""
+"""Symbolic shapes from text, and comparisons of dimensions."""
 
 from collections.abc import Sequence
 from operator import index
@@ -35,9 +35,9 @@ def symbolic_shape(
     """The dimensions of a shape that is written as text.
 
     Args:
-      shape_spec: dimensions separated by commas, such as ``"b, 2*c + 1, 3"``. ``"_"`` stands for
-        the dimension of ``like`` at this place, ``"..."`` at the end for all that remain. ``None``
-        is ``"..."``.
+      shape_spec: dimensions separated by commas, such as ``"b, 2*c + 1, 3"``. ``"_"`` is the
+        dimension of ``like`` at this position, ``"..."`` at the end all remaining ones. ``None`` is
+        ``"..."``.
       constraints: constraints for a new scope, such as ``"b >= 2*c"``; see ``SymbolicScope``.
       scope: the scope of the variables, by default a new one.
       like: a shape.
@@ -46,7 +46,7 @@ def symbolic_shape(
       A tuple of ints and symbolic dimensions.
 
     Raises:
-      ValueError: if the text cannot be read or contradicts ``like``, or if both ``scope`` and
+      ValueError: if the text cannot be parsed or contradicts ``like``, or if both ``scope`` and
         ``constraints`` are given.
 
     Example:
@@ -148,14 +148,14 @@ def max_dim(d1: int | SymbolicDimension, d2: int | SymbolicDimension) -> int:
 
 
 def _extreme(kind: str, x: Any, y: Any) -> Any:
-    for own in (x, y):
-        if type(own) is SymbolicDimension:
-            return own.scope.extreme(kind, x, y)
+    for size in (x, y):
+        if type(size) is SymbolicDimension:
+            return size.scope.extreme(kind, x, y)
     return max(x, y) if kind == "max" else min(x, y)
 
 
 def as_size(n: Any) -> int:
-    """A size as an int, or as the symbolic dimension that it is.
+    """Convert a size to an int; a symbolic dimension is returned unchanged.
 
     Raises:
       TypeError: if it is neither.
@@ -165,10 +165,10 @@ def as_size(n: Any) -> int:
 
 
 def to_sizes(shape: Any) -> tuple[int, ...]:
-    """Sizes as a tuple of ints and symbolic dimensions.
+    """Convert sizes to a tuple of ints and symbolic dimensions.
 
     Raises:
-      TypeError: if one is neither, or ``shape`` is no sequence.
+      TypeError: if one is neither, or ``shape`` is not a sequence.
     """
     try:
         return tuple(map(index, shape))
@@ -182,15 +182,15 @@ def is_static_shape(shape: Sequence[Any]) -> bool:
 
 
 def surely_at_least(x: Any, least: int) -> bool:
-    """Whether a size is at least ``least``, for all values that it may have.
+    """Whether a size is at least ``least`` for all its values; ``False`` if that is not decided.
 
-    It is for choices between ways that give the same result, some of which need to know.
+    For choices between implementations with the same result, of which one needs the bound.
     """
     return symbolic_dim_bounds(x)[0] >= least if type(x) is SymbolicDimension else x >= least
 
 
 def surely_at_most(x: Any, most: int) -> bool:
-    """Whether a size is at most ``most``, for all values that it may have."""
+    """Whether a size is at most ``most`` for all its values; ``False`` if that is not decided."""
     return symbolic_dim_bounds(x)[1] <= most if type(x) is SymbolicDimension else x <= most
 
 
@@ -202,8 +202,7 @@ def slice_positions(part: slice, size: int) -> tuple[Any, Any, Any, Any]:
       size: the size of the dimension that is sliced.
 
     Raises:
-      InconclusiveDimensionOperation: if it depends on the values of dimensions from which end a
-        position counts.
+      InconclusiveDimensionOperation: if the sign of a position depends on the values of dimensions.
     """
     try:
         start, stop, step = part.indices(size)
@@ -226,7 +225,7 @@ def _position(x: Any, size: object, low: Any, high: Any) -> Any:
 
 
 def surely_different(x: Any, y: Any) -> bool:
-    """Whether two sizes differ, for all values that they may have."""
+    """Whether two sizes differ for all their values; ``False`` if that is not decided."""
     if x is y or is_static_shape((x, y)):
         return x != y
     low, high = symbolic_dim_bounds(x - y)
@@ -234,7 +233,7 @@ def surely_different(x: Any, y: Any) -> bool:
 
 
 def typical_size(x: Any) -> int:
-    """A size to judge costs by: of a symbolic dimension, its value where all variables are 16."""
+    """A size for cost estimates: of a symbolic dimension, its value where all variables are 16."""
     if type(x) is not SymbolicDimension:
         return x
     return max(x.evaluate(dict.fromkeys(x.variables(), 16)), 1)

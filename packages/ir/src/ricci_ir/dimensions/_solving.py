@@ -17,7 +17,7 @@ type NamedShape = tuple[str, tuple[Size, ...]]
 
 
 class Requirements(Protocol):
-    """How a plan is carried out."""
+    """The operations by which ``solve_dimensions`` reads sizes, computes and checks."""
 
     @property
     def operations(self) -> Mapping[str, Callable[[Any, Any], Any]]:
@@ -29,16 +29,16 @@ class Requirements(Protocol):
         ...
 
     def require(self, value: Any, zero: bool, message: str, values: Sequence[Any]) -> None:
-        """Demand that ``value`` is 0, or is not negative; ``{i}`` in the message is a value."""
+        """Check that ``value`` is 0, or is not negative; ``{i}`` in the message is a value."""
         ...
 
 
 class _Problem:
-    """The state of a search for the values of variables."""
+    """The state of solving for the variables: those solved, and the dimensions still open."""
 
     def __init__(self, shapes: Sequence[NamedShape], how: Requirements):
         self.how = how
-        self.found: dict[str, Any] = {}
+        self.solved: dict[str, Any] = {}
         self.sources: dict[str, tuple[str, str, Any]] = {}
         self.scope: Any = None
         self.open: list[tuple[str, int, int, SymbolicDimension]] = []
@@ -60,7 +60,7 @@ class _Problem:
         parts = []
         for variable, (place, _, size) in self.sources.items():
             parts.append(f"{variable} = {{{len(shown)}}} ({place} is {{{len(shown) + 1}}})")
-            shown += [self.found[variable], size]
+            shown += [self.solved[variable], size]
         solved = f" Found: {', '.join(parts)}." if parts else ""
         text = (
             f"Input shapes do not match the symbolic shapes of the function: {message} It was "
@@ -71,7 +71,7 @@ class _Problem:
     def value(self, x: Size) -> Any:
         if isinstance(x, int):
             return x
-        return x.evaluate(self.found, self.how.operations)
+        return x.evaluate(self.solved, self.how.operations)
 
     def less(self, x: object, y: object) -> Any:
         operations = self.how.operations
@@ -88,30 +88,30 @@ class _Problem:
                 solved = self._solvable(spec)
                 if solved is None:
                     continue
-                name, coefficient, rest = solved
+                name, coefficient, constant = solved
                 self.open.remove(entry)
                 size = self.how.size(argument, axis)
-                self._assign(name, coefficient, rest, place, spec, size)
+                self._assign(name, coefficient, constant, place, spec, size)
                 progress = True
 
     def _solvable(self, spec: SymbolicDimension) -> tuple[str, int, Size] | None:
-        """The only unknown variable, its coefficient and the known rest."""
-        unknown = spec.variables() - set(self.found)
+        """The only unsolved variable, if it is linear, its coefficient and the other terms."""
+        unknown = spec.variables() - set(self.solved)
         if len(unknown) != 1:
             return None
         (name,) = unknown
         for monomial, c in spec.terms:
             if len(monomial) == 1 and monomial[0][0].name == name and monomial[0][1] == 1:
-                rest = spec - c * self.scope.variable(name)
-                if isinstance(rest, int) or name not in rest.variables():
-                    return name, c, rest
+                constant = spec - c * self.scope.variable(name)
+                if isinstance(constant, int) or name not in constant.variables():
+                    return name, c, constant
         return None
 
     def _assign(
-        self, name: str, coefficient: int, rest: Size, place: str, spec: object, size: int
+        self, name: str, coefficient: int, constant: Size, place: str, spec: object, size: int
     ) -> None:
         operations = self.how.operations
-        value = self.less(size, self.value(rest))
+        value = self.less(size, self.value(constant))
         if coefficient == -1:
             value = operations["mul"](value, -1)
         elif coefficient != 1:
@@ -119,7 +119,7 @@ class _Problem:
             text = f"{place} is {{0}}, which is {spec} for no integer {name}."
             self.require(remainder, True, text, size)
             value = operations["floordiv"](value, coefficient)
-        self.found[name] = value
+        self.solved[name] = value
         self.sources[name] = place, str(spec), size
         least = self.scope.least(name)
         text = f"{name} is {{0}}, but must be at least {least}."
@@ -127,14 +127,14 @@ class _Problem:
 
     def check(self) -> None:
         for place, argument, axis, spec in self.open:
-            if spec.variables() <= set(self.found):
+            if spec.variables() <= set(self.solved):
                 size, expected = self.how.size(argument, axis), self.value(spec)
                 text = f"{place} is {{0}}, but {spec} is {{1}}."
                 self.require(self.less(size, expected), True, text, size, expected)
         for constraint in self.scope.constraints:
             difference = constraint.difference
             if isinstance(difference, SymbolicDimension):
-                if not difference.variables() <= set(self.found):
+                if not difference.variables() <= set(self.solved):
                     continue
                 text = f"the constraint {constraint.text!r} does not hold."
                 value = self.value(difference)
@@ -146,32 +146,32 @@ def solve_dimensions(shapes: Sequence[NamedShape], how: Requirements) -> dict[st
 
     Args:
       shapes: the name and the symbolic shape of each argument.
-      how: gives the sizes that arguments have, computes with them, and checks.
+      how: reads the sizes of arguments, computes with them, and checks.
 
     Returns:
-      The value of each variable, by name; in the order in which they were found.
+      The value of each variable, by name; in the order in which they were solved.
 
     Raises:
-      ValueError: if a variable cannot be found.
+      ValueError: if a variable cannot be solved.
     """
     problem = _Problem(shapes, how)
     if not problem.open:
         return {}
     problem.solve()
-    unsolved = sorted(set().union(*(e[3].variables() for e in problem.open)) - set(problem.found))
+    unsolved = sorted(set().union(*(e[3].variables() for e in problem.open)) - set(problem.solved))
     if unsolved:
         specs = ", ".join(f"{e[0]} = {e[3]}" for e in problem.open)
         raise ValueError(
             f"Cannot solve for values of dimension variables {', '.join(unsolved)}: each must be "
-            "the only unknown of some dimension of an argument, and occur in it linearly; what "
-            f"is left is {specs}. Pass a further argument that has the variable as a dimension."
+            "the only unknown of some dimension of an argument, and occur in it linearly; the "
+            f"unsolved ones are {specs}. Pass a further argument with the variable as a dimension."
         )
     problem.check()
-    return problem.found
+    return problem.solved
 
 
-class _Known:
-    """Carries out a plan for shapes that are known."""
+class _ActualSizes:
+    """The ``Requirements`` of concrete shapes."""
 
     operations = python_operations
 
@@ -194,7 +194,7 @@ def found_dimensions(
     The actual sizes may be symbolic themselves, of another scope.
 
     Raises:
-      ValueError: if the shapes do not fit, or a constraint does not hold.
+      ValueError: if the shapes do not match, or a constraint does not hold.
 
     Example:
       >>> from ricci import export
@@ -203,12 +203,12 @@ def found_dimensions(
       >>> found_dimensions([("x", x)], [(3, 10)])
       {'b': 3, 'c': 4}
     """
-    for (name, shape), found in zip(shapes, actual, strict=True):
-        if len(shape) != len(found) or any(
-            isinstance(n, int) and n != m for n, m in zip(shape, found, strict=True)
+    for (name, shape), sizes in zip(shapes, actual, strict=True):
+        if len(shape) != len(sizes) or any(
+            isinstance(n, int) and n != m for n, m in zip(shape, sizes, strict=True)
         ):
             raise ValueError(
                 f"Input shapes do not match the symbolic shapes of the function: {name}.shape is "
-                f"({', '.join(map(str, found))}), but should be ({', '.join(map(str, shape))})."
+                f"({', '.join(map(str, sizes))}), but should be ({', '.join(map(str, shape))})."
             )
-    return solve_dimensions(shapes, _Known(actual))
+    return solve_dimensions(shapes, _ActualSizes(actual))

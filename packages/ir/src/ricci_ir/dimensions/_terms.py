@@ -5,8 +5,8 @@ factors. A factor is a variable, or an operation that polynomials lack: ``floord
 ``max`` or ``min`` of two dimensions. A scope makes each factor once, so factors are compared by
 identity.
 
-The order of terms is that in which JAX prints them. It goes by size, which counts variables and
-operations, then by the greatest factor in which two monomials differ.
+The order of terms is that in which JAX prints them: by size, which counts variables and operations,
+then by the greatest factor in which two monomials differ.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,8 +22,8 @@ class Factor:
     Attributes:
       name: the variable's name, or that of the operation.
       operands: the operands of the operation; a variable has none. They are ints or dimensions.
-      key: what factors are ordered by: the size, the name and the keys of the operands.
-      text: how it is printed.
+      key: the sort key: the size, the name and the keys of the operands.
+      text: the printed form.
     """
 
     __slots__ = ("key", "name", "operands", "text")
@@ -69,13 +69,13 @@ def _operand_text(x: object) -> str:
 
 
 def monomial_key(monomial: Monomial) -> tuple[Any, ...]:
-    """What monomials are ordered by: the size, then the greatest factors and their powers."""
+    """The sort key of monomials: the size, then the greatest factors and their powers."""
     size = sum(1 + factor.key[0] * power for factor, power in monomial)
     return size, tuple((factor.key, power) for factor, power in reversed(monomial))
 
 
 def times(x: Monomial, y: Monomial, power: int = 1) -> Monomial | None:
-    """``x * y**power``; ``None`` if that leaves a negative power."""
+    """``x * y**power``; ``None`` if the product has a negative power."""
     if not x and power == 1:
         return y
     powers = dict(x)
@@ -87,5 +87,5 @@ def times(x: Monomial, y: Monomial, power: int = 1) -> Monomial | None:
 
 
 def monomial_text(monomial: Monomial) -> str:
-    """A monomial as it is printed, such as ``a*b^2``."""
+    """The printed form of a monomial, such as ``a*b^2``."""
     return "*".join(f.text if n == 1 else f"{f.text}^{n}" for f, n in monomial)

@@ -1,4 +1,4 @@
-"""Jaxprs: recording, printing, checking and evaluating them."""
+"""Jaxprs: recording, printing, checking, simplifying and evaluating them."""
 
 from ._by_function import *
 from ._call_arguments import *

@@ -1,4 +1,4 @@
-"""Caches by function: which functions count as the same, and how long their entries live."""
+"""Caches of jaxprs by function: the identity of functions, and the lifetime of entries."""
 
 import threading
 import weakref
@@ -28,19 +28,19 @@ _lock = threading.RLock()
 
 
 def owner_and_key(fun: object) -> tuple[Any, Hashable]:
-    """The object that owns a function's programs, and the function's key among those it owns.
+    """The object that owns a function's cached jaxprs, and the function's key in its table.
 
-    The programs are dropped with their owner. A bound method is a new object at each access, so its
-    programs belong to the object that it is bound to. The programs of a ``partial`` whose arguments
-    can be compared belong to the function inside.
+    The jaxprs are dropped with their owner. A bound method is a new object at each access, so its
+    jaxprs belong to the object that it is bound to. The jaxprs of a ``partial`` whose arguments
+    can be compared belong to the inner function.
     """
     if type(fun) is MethodType:
         return fun.__self__, (fun.__func__,)
     if type(fun) is partial:
-        given = (*fun.args, *fun.keywords.values())
-        if all(map(_is_value, given)):
+        bound = (*fun.args, *fun.keywords.values())
+        if all(map(_is_value, bound)):
             owner, key = owner_and_key(fun.func)
-            types = tuple(map(_types, given))
+            types = tuple(map(_types, bound))
             return owner, ("partial", key, fun.args, tuple(fun.keywords.items()), types)
     return fun, ()
 
@@ -69,14 +69,14 @@ class ByFunction[T]:
     def of(self, fun: Callable) -> T:
         """The value of a function, made at the first call."""
         owner, key = owner_and_key(fun)
-        found = self._tables.get(id(owner))
-        if found is None:
+        entry = self._tables.get(id(owner))
+        if entry is None:
             try:
                 watch = weakref.ref(owner, self._forget(id(owner)))
-            except TypeError:  # without weak references, it could not be dropped with its owner
+            except TypeError:  # no weak references, so entries could not be dropped with the owner
                 return self._make()
-            found = self._tables.setdefault(id(owner), (watch, {}))
-        table = found[1]
+            entry = self._tables.setdefault(id(owner), (watch, {}))
+        table = entry[1]
         try:
             value = table.get(key)
         except TypeError:  # a value in the key cannot be hashed
@@ -84,11 +84,11 @@ class ByFunction[T]:
         return self._add(table, key) if value is None else value
 
     def drop(self, fun: Callable) -> None:
-        """Forget the value of a function."""
+        """Drop the value of a function."""
         owner, key = owner_and_key(fun)
-        found = self._tables.get(id(owner))
-        if found is not None:
-            found[1].pop(key, None)
+        entry = self._tables.get(id(owner))
+        if entry is not None:
+            entry[1].pop(key, None)
 
     def _add(self, table: dict[Hashable, T], key: Hashable) -> T:
         with _lock:
@@ -110,13 +110,13 @@ class TracedFunctions[K, V]:
     """A cache of the jaxprs of users' functions.
 
     An entry lives as long as its function. It is valid under the ``trace_context()`` in which the
-    function was traced, and as long as the function is unchanged. A
-    bound method is unchanged if its object's attributes equal those at the time of tracing. If they
-    cannot be compared, its programs are not kept.
+    function was traced, and as long as the function is unchanged. A bound method is unchanged if
+    its object's attributes equal those at the time of tracing. If they cannot be compared, its
+    jaxprs are not cached.
 
     Args:
       name: the name that ``cache_sizes`` shows.
-      limit: the number of values kept for one function.
+      limit: the largest number of values of one function.
     """
 
     def __init__(self, name: str, limit: int):
@@ -129,7 +129,7 @@ class TracedFunctions[K, V]:
 
         Args:
           fun: the function.
-          key: what else the value depends on: types, trees, parameters.
+          key: the further dependencies of the value: types, trees, parameters.
         """
         try:
             entry = kept_programs(self._by_function.of(fun)).recall((key, trace_context()))
@@ -138,11 +138,11 @@ class TracedFunctions[K, V]:
         return entry.value if entry is not None and _same(entry.state, state_of(fun)) else None
 
     def drop(self, fun: Callable) -> None:
-        """Forget the programs of a function."""
+        """Drop the jaxprs of a function."""
         self._by_function.drop(fun)
 
     def put(self, fun: Callable, key: K, value: V) -> None:
-        """Cache the value that a function has just been traced to, if possible."""
+        """Cache the value of a function that has just been traced, if possible."""
         state = state_of(fun)
         if state is not None:
             try:
@@ -170,7 +170,7 @@ class _Unknown(Exception):
 def state_of(fun: Any) -> Any:
     """The state of a bound method's object, to be compared later; ``None`` if not comparable.
 
-    The state of another function is ``()``: the values it closes over are taken to be constant.
+    The state of another function is ``()``: its closure is taken to be constant.
     """
     while type(fun) is partial:
         fun = fun.func
@@ -197,7 +197,7 @@ _by_text = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dt
 
 
 def _state(x: object) -> Any:
-    """A form of a value that is equal for two values only if they give the same programs."""
+    """A form of a value that is equal for two values only if they trace to the same jaxprs."""
     kind = type(x)
     if isinstance(x, _by_text):
         return kind, repr(x)  # repr distinguishes -0.0 from 0.0, and NaN equals itself

@@ -1,4 +1,4 @@
-"""What interpreters written outside of Ricci do with the arguments of calls."""
+"""Static, donated and named arguments of calls, for interpreters written for JAX."""
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Signature
@@ -40,8 +40,8 @@ def argnums_partial(
       ValueError: if a fixed argument is not hashable.
     """
     numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
-    kept = [n % len(args) for n in numbers]
-    fixed = [None if i in kept else x for i, x in enumerate(args)]
+    positions = [n % len(args) for n in numbers]
+    fixed = [None if i in positions else x for i, x in enumerate(args)]
     for i, value in enumerate(fixed):
         if require_static_args_hashable and type(value).__hash__ is None:
             raise ValueError(
@@ -51,11 +51,11 @@ def argnums_partial(
 
     def call(*dynamic: Any, **kwargs: Any) -> Any:
         full = list(fixed)
-        for position, value in zip(kept, dynamic, strict=True):
+        for position, value in zip(positions, dynamic, strict=True):
             full[position] = value
         return f.call_wrapped(*full, **kwargs)
 
-    return f.wrap(argnums_partial, (tuple(kept),), call), tuple(args[n] for n in kept)
+    return f.wrap(argnums_partial, (tuple(positions),), call), tuple(args[n] for n in positions)
 
 
 def debug_info(
@@ -77,8 +77,8 @@ def debug_info(
       fun, args, kwargs: the function and the arguments of a call.
       static_argnums, static_argnames: the arguments that are not arrays; they get no names.
       result_paths_thunk: accepted for compatibility; results are named when they are known.
-      sourceinfo: what the function is called; by default its name.
-      signature: what the arguments are called; by default as the function calls them.
+      sourceinfo: the function's name in messages; by default its ``__name__``.
+      signature: the signature to name the arguments by; by default the function's.
 
     Returns:
       A ``DebugInfo``.
@@ -89,7 +89,7 @@ def debug_info(
       ('x',)
     """
     static = {n % len(args) for n in static_argnums} if args else set()
-    # None has no leaves, so it can stand in the place of a static argument.
+    # None has no leaves, so it can replace a static argument.
     dynamic = tuple(None if i in static else x for i, x in enumerate(args))
     options = {k: v for k, v in kwargs.items() if k not in static_argnames}
     name = sourceinfo or getattr(fun, "__name__", type(fun).__name__)
@@ -99,7 +99,7 @@ def debug_info(
 
 
 class _Signed:
-    """Stands for a function with a signature."""
+    """A placeholder for a function, with a signature."""
 
     def __init__(self, signature: Signature):
         self.__signature__ = signature
@@ -119,7 +119,7 @@ def donation_vector(
     Args:
       donate_argnums, donate_argnames: the arguments that are donated.
       in_tree: the structure of ``(args, kwargs)``.
-      kws: whether that is so; else it is the structure of ``args``.
+      kws: whether ``in_tree`` includes the keywords; else it is the structure of ``args``.
 
     Returns:
       A tuple of Booleans.
@@ -154,7 +154,7 @@ def rebase_donate_argnums(
       The positions among the arguments that are not static.
 
     Raises:
-      ValueError: if an argument is to be both.
+      ValueError: if an argument is both.
 
     Example:
       >>> from ricci.api_util import rebase_donate_argnums

@@ -1,4 +1,4 @@
-"""Checks that a jaxpr is well formed: variables are bound once and have their declared types."""
+"""The check that a jaxpr is well formed: variables are bound once and have their declared types."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     """Raise unless a jaxpr, with all jaxprs inside it, is well formed.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
 
     Raises:
       JaxprTypeError: if a variable is used before it is bound or is bound twice, if an equation's
@@ -51,7 +51,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     effects = program_effects([eqn.effects for eqn in jaxpr.eqns], jaxpr.all_invars)
     if effects != jaxpr.effects:
         raise _error(
-            f"the jaxpr says that its effects are {_names(jaxpr.effects)}, but its equations have "
+            f"the jaxpr declares the effects {_names(jaxpr.effects)}, but its equations have "
             f"{_names(effects)}",
             jaxpr,
         )
@@ -65,8 +65,8 @@ def _bind(bound: dict[int, Var], var: Var, jaxpr: Jaxpr, eqn: JaxprEqn | None) -
 
 def _check_bound(bound: dict[int, Var], atom: Atom, jaxpr: Jaxpr, eqn: JaxprEqn | None) -> None:
     if isinstance(atom, Var) and (id(atom) not in bound or type(atom) is DropVar):
-        where = "a result of the jaxpr" if eqn is None else "an operand"
-        raise _error(f"variable {Names(jaxpr).of(atom)!r}, {where}, is not bound", jaxpr, eqn)
+        role = "a result of the jaxpr" if eqn is None else "an operand"
+        raise _error(f"variable {Names(jaxpr).of(atom)!r}, {role}, is not bound", jaxpr, eqn)
 
 
 def _check_equation(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
@@ -96,7 +96,7 @@ def _check_equation(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
     effects = primitive.effects(eqn.params) if primitive.effects is not None else frozenset()
     if effects != eqn.effects:
         raise _error(
-            f"{primitive.name} has effects {_names(effects)}, but the equation says "
+            f"{primitive.name} has effects {_names(effects)}, but the equation declares "
             f"{_names(eqn.effects)}",
             jaxpr,
             eqn,
@@ -113,7 +113,7 @@ def _names(effects: frozenset) -> str:
 
 
 def _error(what: str, jaxpr: Jaxpr, eqn: JaxprEqn | None = None) -> JaxprTypeError:
-    """An error with the problem, the equation with its source, and the start of the jaxpr."""
+    """An error that shows the problem, the equation with its source, and the jaxpr's start."""
     names = Names(jaxpr)
     lines = [what]
     if eqn is not None:

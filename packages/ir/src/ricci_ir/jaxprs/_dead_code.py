@@ -1,8 +1,8 @@
-"""Dead code: removing what a program computes for nobody, also inside of loops and branches.
+"""Dead-code elimination on jaxprs, including the bodies of scan, while and cond.
 
-An equation is dead if nothing needs its results and it has no effects. An equation that holds
-programs (a loop, a branch, a call) may be dead in part: its primitive's ``dead_code`` rule then
-gives the equation of the results that are needed.
+An equation is dead if none of its results is used and it has no effects. An equation that holds
+jaxprs (a loop, a branch, a call) may be dead in part: its primitive's ``dead_code`` rule then
+returns the operation of the used results.
 """
 
 from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
@@ -32,12 +32,12 @@ __all__ = [
 
 
 class LiveCall(TupleRecord):
-    """What is left of an operation when only some of its results are needed.
+    """An operation after dead-code elimination, some of whose results are unused.
 
     Attributes:
-      params: its parameters.
-      operands: for each operand, whether it still takes it.
-      results: for each result, whether it still returns it; at least those that are needed.
+      params: the new parameters.
+      operands: for each operand, whether the operation still takes it.
+      results: for each result, whether the operation still returns it; it does if it is used.
     """
 
     params: dict[str, Any]
@@ -45,17 +45,17 @@ class LiveCall(TupleRecord):
     results: tuple[bool, ...]
 
 
-# ``rule(params, needed, final)`` gives the operation of the needed results, or ``None`` if it stays
-# as it is. ``final`` says that nothing will transform the operation any more.
+# ``rule(params, needed, final)`` returns the operation of the needed results, or ``None`` if it is
+# unchanged. ``final`` is true right before lowering, when no transformation will follow.
 dead_code_rules: RuleTable = rule_table("dead_code", required=False)
 
 
 class EquationRule:
-    """A rule in the form in which libraries written for JAX give it.
+    """A rule in the form of libraries written for JAX.
 
     Attributes:
-      rule: ``rule(needed, eqn)`` gives for each operand whether it is still read, and the equation
-        of the needed results, or ``None`` if nothing is left.
+      rule: ``rule(needed, eqn)`` returns for each operand whether it is still read, and the
+        equation of the needed results, or ``None`` if it is dead.
     """
 
     __slots__ = ("rule",)
@@ -69,11 +69,11 @@ class EquationRule:
 
 
 class LiveProgram(TupleRecord):
-    """A program without dead code.
+    """A jaxpr without dead code.
 
     Attributes:
       jaxpr: takes all arguments, and returns the needed results.
-      arguments: for each argument, whether anything needs it.
+      arguments: for each argument, whether it is used.
     """
 
     jaxpr: Jaxpr
@@ -83,18 +83,18 @@ class LiveProgram(TupleRecord):
 def live_program(
     jaxpr: Jaxpr, needed: Sequence[bool] | None = None, final: bool = False
 ) -> LiveProgram:
-    """A program without what its needed results do not depend on; the jaxpr keeps it.
+    """Eliminate the dead code of a jaxpr, given the needed results; cached in the jaxpr.
 
-    It is the jaxpr itself if there is nothing to remove, so that what is kept with that is found.
+    It is the jaxpr itself if it has no dead code, so that its derived forms are reused.
 
     Args:
-      jaxpr: the program. Equations with effects stay.
+      jaxpr: the jaxpr. Equations with effects stay.
       needed: for each result, whether it is needed; by default all are.
-      final: whether the program is about to be lowered, so that nothing will transform it. Then
-        functions with derivative rules give way to their programs where they are dead in part.
+      final: whether the jaxpr is about to be lowered, so that no transformation will follow. Then
+        functions with derivative rules are replaced by their jaxprs where they are dead in part.
     """
     needed = (True,) * len(jaxpr.outvars) if needed is None else tuple(needed)
-    # A program does not keep itself, which would be a reference cycle.
+    # The jaxpr's own cache holds None instead of the jaxpr, which would be a reference cycle.
     smaller, arguments = jaxpr.derived(
         ("live", needed, final), lambda: _live_program(jaxpr, needed, final)
     )
@@ -120,13 +120,13 @@ def _live_program(
             program_effects([e.effects for e in eqns], jaxpr.all_invars) if eqns else no_effects
         ),
     )
-    return _written_as(jaxpr, smaller), arguments
+    return _inlined_like(jaxpr, smaller), arguments
 
 
 def may_have_dead_code(jaxpr: Jaxpr) -> bool:
-    """Whether a traced program may hold dead code, without looking closely.
+    """Whether a traced jaxpr may have dead code: a fast test without false negatives.
 
-    Of what is computed for nobody, the last result is not read; tracing has marked that.
+    The last result of any dead chain of equations is not read; tracing has made it a ``DropVar``.
     """
     for eqn in jaxpr.eqns:
         if eqn.primitive.multiple_results or type(eqn.outvars[0]) is DropVar:
@@ -134,8 +134,8 @@ def may_have_dead_code(jaxpr: Jaxpr) -> bool:
     return False
 
 
-def _written_as(jaxpr: Jaxpr, smaller: Jaxpr) -> Jaxpr:
-    """The smaller program, written out where the whole one would be."""
+def _inlined_like(jaxpr: Jaxpr, smaller: Jaxpr) -> Jaxpr:
+    """Mark the smaller jaxpr to be inlined by lowering if the whole one is; returns it."""
     if jaxpr in staged_call.inlined:
         staged_call.inlined.add(smaller)
     return smaller
@@ -144,26 +144,26 @@ def _written_as(jaxpr: Jaxpr, smaller: Jaxpr) -> Jaxpr:
 def narrowed(
     jaxpr: Jaxpr, needed: Sequence[bool], arguments: Sequence[bool], final: bool = False
 ) -> Jaxpr:
-    """The program of the needed results, as one of some of the arguments; the jaxpr keeps it."""
+    """The live jaxpr of the needed results, with only some of the arguments; cached in it."""
     live = live_program(jaxpr, needed, final).jaxpr
     if all(arguments):
         return live
     arguments = tuple(arguments)
     return live.derived(
         ("narrowed", arguments),
-        lambda: _written_as(live, live.replace(invars=list(compress(live.invars, arguments)))),
+        lambda: _inlined_like(live, live.replace(invars=list(compress(live.invars, arguments)))),
     )
 
 
 def needed_by(jaxpr: Jaxpr, needed: Sequence[bool], final: bool = False) -> tuple[bool, ...]:
-    """For each argument of a program, whether the needed results, or effects, depend on it."""
+    """For each argument of a jaxpr, whether the needed results, or effects, depend on it."""
     return live_program(jaxpr, needed, final).arguments
 
 
 def live_equations(
     eqns: Sequence[JaxprEqn],
     out_vars: Sequence[Atom],
-    given: Collection[Var] = (),
+    known_vars: Collection[Var] = (),
     effects: bool = True,
     final: bool = False,
 ) -> list[JaxprEqn]:
@@ -172,28 +172,32 @@ def live_equations(
     Args:
       eqns: all equations.
       out_vars: the variables.
-      given: variables whose values are known, so that nothing computes them.
-      effects: whether to keep equations that have effects but whose results are not needed.
+      known_vars: variables whose values are known, so that their equations are dead.
+      effects: whether equations stay that have effects but whose results are not needed.
       final: see ``live_program``.
     """
-    return _live(eqns, set(out_vars), given, effects, final)
+    return _live(eqns, set(out_vars), known_vars, effects, final)
 
 
 def _live(
-    eqns: Sequence[JaxprEqn], needed: set[Atom], given: Collection[Var], effects: bool, final: bool
+    eqns: Sequence[JaxprEqn],
+    needed: set[Atom],
+    known_vars: Collection[Var],
+    effects: bool,
+    final: bool,
 ) -> list[JaxprEqn]:
-    """As ``live_equations``; adds to ``needed`` what the live equations read."""
+    """Like ``live_equations``; adds the operands of live equations to ``needed``."""
     holding = dead_code_rules.keys() | program_rules.keys() if final else dead_code_rules
     live: list[JaxprEqn] = []
     for eqn in reversed(eqns):
         for var in eqn.outvars:
-            if var in needed and var not in given:
+            if var in needed and var not in known_vars:
                 break
         else:
             if not (effects and eqn.effects) or only_droppable(eqn.effects):
                 continue
         if eqn.primitive in holding:
-            flags = tuple([v in needed and v not in given for v in eqn.outvars])
+            flags = tuple([v in needed and v not in known_vars for v in eqn.outvars])
             smaller = _live_equation(eqn, flags, final)
             if smaller is None:
                 continue
@@ -205,13 +209,13 @@ def _live(
 
 
 def _live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> JaxprEqn | None:
-    """An equation without what its needed results, and its effects, do not depend on."""
+    """Eliminate the dead code inside of an equation; ``None`` if the equation is dead."""
     primitive, params = eqn.primitive, eqn.params
     rule, program = dead_code_rules.get(primitive), program_rules.get(primitive)
     if isinstance(rule, EquationRule):
         return rule.rule(list(needed), eqn)[1]
     if final and program is not None and rule is not live_call:
-        # Nothing asks for the derivative any more: the operation is the program it stands for.
+        # No derivative will be taken, so the operation is replaced by its jaxpr.
         jaxpr, name = program(**params)
         call = live_call({"jaxpr": jaxpr, "name": name}, needed, final)
         if call is not None:
@@ -233,7 +237,7 @@ def _live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> Jaxp
 
 
 class DeadCodeRules(MutableMapping[Primitive, Any]):
-    """The rules in the form of ``EquationRule.rule``; ``dead_code_rules`` holds them."""
+    """A view of ``dead_code_rules`` with rules in the form of ``EquationRule.rule``."""
 
     __slots__ = ()
 
@@ -260,21 +264,21 @@ dce_rules: DeadCodeRules = DeadCodeRules()
 
 
 def dce_equation(used_outputs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-    """An equation without what only its other results depend on.
+    """Eliminate the dead code inside of an equation.
 
     Args:
-      used_outputs: for each result, whether it is needed.
-      eqn: the equation, of a primitive that stands for a program or holds some.
+      used_outputs: for each result, whether it is used.
+      eqn: the equation, of a primitive that holds jaxprs.
 
     Returns:
-      For each operand, whether it is still read; and the equation, or ``None`` if nothing is left.
+      For each operand, whether it is still read; and the equation, or ``None`` if it is dead.
     """
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
     smaller = _live_equation(eqn, tuple(used_outputs), False)
     if smaller is None:
         return [False] * len(eqn.invars), None
-    # The operands that are left stand in the same order; one variable may be several of them.
+    # The remaining operands are in the same order; a variable may occur among them several times.
     left = list(reversed(smaller.invars))
     used = []
     for atom in eqn.invars:
@@ -298,14 +302,15 @@ def live_call(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> 
 
 
 def live_loop(jaxpr: Jaxpr, carry: slice, needed: Sequence[bool], final: bool) -> tuple[bool, ...]:
-    """Which results of a loop's body are needed: those wanted, and the carry that these depend on.
+    """Flag the live results of a loop's body: those used after the loop, and the carry they need.
 
-    A part of the carry that only feeds itself is not.
+    The flags grow until they are a fixpoint: a live result makes the parts of the carry live that
+    it reads, and their next values. So a part of the carry that only feeds itself is dead.
 
     Args:
       jaxpr: the body; its first results are the next carry.
-      carry: where the carry is among its arguments.
-      needed: for each result, whether it is wanted after the loop.
+      carry: the slice of the carry among its arguments.
+      needed: for each result, whether it is used after the loop.
     """
     needed = tuple(needed)
     while True:

@@ -1,9 +1,9 @@
-"""Discharge: programs that read and write references as functions of the arrays in them.
+"""Discharge: turns jaxprs that read and write references into functions of their arrays.
 
-A discharged program takes the array that each reference holds, and returns, behind its results, the
-arrays that they hold in the end. It is found by running the program with references that are Python
-objects (``Ref``), under a trace that records all but these: reading gives what the object holds,
-writing replaces it. Nothing else in Ricci interprets reading and writing.
+A discharged jaxpr takes the array that each reference holds, and returns, after its results, the
+arrays that they hold in the end. It is recorded by evaluating the jaxpr with references that are
+Python objects (``Ref``), under a trace that records all other operations: a read returns the
+object's array, a write replaces it. Nothing else in Ricci interprets reads and writes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class DischargeTrace(JaxprTrace):
-    """Records a program without references: what is done with them is done in Python."""
+    """Records a jaxpr without references: reads and writes happen in Python while tracing."""
 
     __slots__ = ()
 
@@ -42,28 +42,28 @@ class DischargeTrace(JaxprTrace):
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """See ``JaxprTrace``.
 
-        An operation without a ``discharge`` rule may hold programs with references of their own.
+        The jaxprs in an operation without a ``discharge`` rule are discharged themselves.
         """
         if primitive.effects is not None and uses_references(primitive.effects(params)):
             params = {name: _discharged_inside(primitive, x) for name, x in params.items()}
         return super().process(primitive, args, params)
 
     def copy_equation(self, eqn: JaxprEqn, env: dict[Any, Any]) -> bool:
-        """See ``JaxprTrace``; what uses references is not copied."""
+        """See ``JaxprTrace``; equations that use references are not copied."""
         if eqn.effects and uses_references(eqn.effects):
             return False
         return super().copy_equation(eqn, env)
 
 
 def without_references(jaxpr: Jaxpr) -> Jaxpr:
-    """A program that takes no references, without those that it makes itself."""
+    """Discharge a jaxpr that creates references but takes none; any other is unchanged."""
     if uses_references(jaxpr.effects) and not reference_arguments(jaxpr):
         return discharged(jaxpr).jaxpr
     return jaxpr
 
 
 def _discharged_inside(primitive: Primitive, param: Any) -> Any:
-    """A parameter without the references that the programs in it make."""
+    """Discharge the jaxprs in a parameter."""
     if isinstance(param, tuple) and param and all(isinstance(x, Jaxpr) for x in param):
         return tuple(_discharged_inside(primitive, x) for x in param)
     if not isinstance(param, Jaxpr) or not uses_references(param.effects):
@@ -71,13 +71,13 @@ def _discharged_inside(primitive: Primitive, param: Any) -> Any:
     if reference_arguments(param):
         raise NotImplementedError(
             f"references are not supported as operands of {primitive.name!r}, which has no "
-            "discharge rule. Pass the arrays that they hold, and write what it returns."
+            "discharge rule. Pass the arrays that they hold, and write the results to them."
         )
     return discharged(param).jaxpr
 
 
 class DischargedProgram(TupleRecord):
-    """A program as a function of arrays.
+    """A jaxpr as a function of arrays.
 
     Attributes:
       jaxpr: takes the array of each reference in its place; returns the results, and then the
@@ -92,15 +92,15 @@ class DischargedProgram(TupleRecord):
 
 
 def reference_arguments(jaxpr: Jaxpr) -> tuple[int, ...]:
-    """The positions of the references among a program's arguments."""
+    """The positions of the references among a jaxpr's arguments."""
     return tuple([i for i, v in enumerate(jaxpr.invars) if type(v.aval) is AbstractRef])
 
 
 def discharged(jaxpr: Jaxpr, returned: Sequence[int] | None = None) -> DischargedProgram:
-    """A program as a function of arrays, which the jaxpr keeps.
+    """Discharge a jaxpr; the result is cached in it.
 
     Args:
-      jaxpr: the program, with its constants made arguments if there are references among them.
+      jaxpr: the jaxpr, with its constants made arguments if there are references among them.
       returned: the positions of the references whose arrays are returned in the end; by default of
         those that are written.
     """
@@ -124,9 +124,9 @@ def _discharge(jaxpr: Jaxpr, returned: tuple[int, ...] | None) -> DischargedProg
         return [*outs, *(args[i].read() for i in written)]
 
     avals = [a.inner_aval if type(a) is AbstractRef else a for a in jaxpr.in_avals]
-    found = trace_to_jaxpr(fun, avals, jaxpr.debug_info, kind=DischargeTrace)
-    # Nobody may need what was there before a write.
-    return DischargedProgram(live_program(found).jaxpr, written, freed)
+    program = trace_to_jaxpr(fun, avals, jaxpr.debug_info, kind=DischargeTrace)
+    # The value before a write may be unused.
+    return DischargedProgram(live_program(program).jaxpr, written, freed)
 
 
 def _changed(
@@ -136,7 +136,7 @@ def _changed(
 
 
 def as_values(args: Sequence[Any], positions: Sequence[int]) -> list[Any]:
-    """The operands of an operation, with the array of each reference in its place."""
+    """The operands of an operation, with each reference replaced by its array."""
     values = list(args)
     for i in positions:
         values[i] = args[i].read()
@@ -144,21 +144,21 @@ def as_values(args: Sequence[Any], positions: Sequence[int]) -> list[Any]:
 
 
 def discharge_call(primitive: Primitive, program: str = "jaxpr") -> Callable[..., list[Any]]:
-    """The discharge rule of a primitive that applies a program to its operands.
+    """The discharge rule of a primitive that applies a jaxpr to its operands.
 
     Args:
       primitive: the primitive.
-      program: the parameter that is the program.
+      program: the name of the parameter that is the jaxpr.
     """
 
     def rule(*args: Any, **params: Any) -> list[Any]:
         jaxpr = params[program]
-        found = discharged(jaxpr)
+        function = discharged(jaxpr)
         values = as_values(args, reference_arguments(jaxpr))
-        outs = primitive.bind(*values, **{**params, program: found.jaxpr})
+        outs = primitive.bind(*values, **{**params, program: function.jaxpr})
         count = len(jaxpr.outvars)
-        write_back([args[i] for i in found.written], outs[count:], outs[:count])
-        free_references(args, found.freed)
+        write_back([args[i] for i in function.written], outs[count:], outs[:count])
+        free_references(args, function.freed)
         return outs[:count]
 
     return rule
@@ -171,16 +171,16 @@ def free_references(args: Sequence[Any], positions: Iterable[int]) -> None:
 
 
 def write_back(refs: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> None:
-    """Write to references what an operation computed for them.
+    """Write the final arrays of a discharged operation to its references.
 
     Args:
       refs: the references.
-      values: the arrays that they hold from now on.
-      results: the results of the operation, which others will hold.
+      values: their new arrays.
+      results: the results of the operation; an array among them is shared, not fresh.
     """
-    held = set(map(id, results))
+    result_ids = set(map(id, results))
     for ref, value in zip(refs, values, strict=True):
-        ref.write(value, fresh=id(value) not in held)
+        ref.write(value, fresh=id(value) not in result_ids)
 
 
 # As the ``discharge`` rule of a block: the operation applies its ``jaxpr`` to its operands.

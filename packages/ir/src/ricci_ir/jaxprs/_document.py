@@ -31,7 +31,7 @@ class Nest:
 
 
 class Group:
-    """A document that is laid flat where it fits."""
+    """A document that is laid out on one line where it fits."""
 
     __slots__ = ("content", "width")
 
@@ -73,7 +73,7 @@ def fill(items: Iterable[Document], separator: str = "") -> list[Document]:
 
 
 def joined(items: Iterable[Document], flat: str = " ") -> list[Document]:
-    """Items on one line, or each on a line of its own."""
+    """Items on one line, or each on a separate line."""
     result: list[Document] = []
     for item in items:
         if result:
@@ -83,7 +83,7 @@ def joined(items: Iterable[Document], flat: str = " ") -> list[Document]:
 
 
 def flat_width(document: Document) -> int:
-    """How many columns a document takes on one line."""
+    """The number of columns of a document on one line."""
     kind = type(document)
     if kind is str:
         return len(document)  # pyright: ignore[reportArgumentType]

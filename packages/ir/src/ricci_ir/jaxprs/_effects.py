@@ -1,4 +1,4 @@
-"""Side effects of programs, and the places where each kind of them may happen."""
+"""Side effects of jaxprs, and the places where each kind of them may happen."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -31,19 +31,19 @@ no_effects: frozenset[Any] = frozenset()
 
 
 class Effect:
-    """A side effect of a program, such as printing; programs with effects are not dropped.
+    """A side effect of an operation, such as printing; an equation with effects is not dead.
 
-    Each kind of effect is a subclass, which says where it may happen; unless it says so, it may
-    happen only in functions that are not compiled.
+    Each kind of effect is a subclass, whose attributes declare where it may happen; by default,
+    only in functions that are not compiled.
 
     Attributes:
       ordered: whether effects happen in program order, also across calls.
-      lowerable: whether programs with the effect are compiled, as ``jit`` does.
+      lowerable: whether jaxprs with the effect may be compiled, as by ``jit``.
       in_control_flow: whether it may happen in loops and branches.
       in_custom_derivatives: whether it may happen in the functions given to ``custom_root``.
       in_remat: whether it may happen twice: ``checkpoint`` runs its function again.
-      of_references: whether it is that of reading or writing references.
-      droppable: whether an operation that has no other effects is dead if its results are.
+      of_references: whether it is a read or write of references.
+      droppable: whether an operation that has no other effects is dead if its results are unused.
 
     Example:
       >>> from ricci.extend.core import Effect
@@ -115,11 +115,11 @@ class EffectTypeSet:
         effects: Iterable[Effect],
         error: type[Exception] = NotImplementedError,
     ) -> None:
-        """Refuse a program that has effects of other kinds.
+        """Refuse a jaxpr that has effects of other kinds.
 
         Args:
-          what: the operation that is about to use the program, for the message.
-          effects: the program's effects.
+          what: the operation that is about to use the jaxpr, for the message.
+          effects: the jaxpr's effects.
           error: the class of the exception.
         """
         others = self.filter_not_in(effects)
@@ -147,11 +147,11 @@ def join_effects(effects: Iterable[frozenset[Any]]) -> frozenset[Any]:
 
 
 class ReferenceEffect(Effect):
-    """What an operation does with the references among its operands.
+    """A read, write or accumulation of references.
 
     Args:
-      name: ``read``, ``write`` or ``accumulate``, or ``inside`` for an operation that uses
-        references which nobody outside of it sees.
+      name: ``read``, ``write`` or ``accumulate``, or ``inside`` for an operation whose references
+        are local to it.
     """
 
     __slots__ = ("name",)
@@ -179,7 +179,7 @@ class ReferenceEffect(Effect):
 
 
 class _InsideEffect(ReferenceEffect):
-    """The effect of an operation whose references nobody outside of it sees."""
+    """The effect of an operation whose references are local to it."""
 
     __slots__ = ()
 
@@ -193,20 +193,20 @@ inside_effect: ReferenceEffect = _InsideEffect("inside")
 
 
 def program_effects(effects: Iterable[frozenset[Any]], variables: Iterable[Any]) -> frozenset[Any]:
-    """The effects of a program, given those of its equations.
+    """The effects of a jaxpr, given those of its equations.
 
     Args:
       effects: the effects of each equation.
-      variables: the variables of the program's constants and arguments. If none of them is a
-        reference, the program's references are its own.
+      variables: the variables of the jaxpr's constants and arguments. If none of them is a
+        reference, the jaxpr's references are local to it.
     """
-    found = join_effects(effects)
-    if not uses_references(found) or any(type(v.aval) is AbstractRef for v in variables):
-        return found
-    others = frozenset(e for e in found if not getattr(e, "of_references", False))
+    joined = join_effects(effects)
+    if not uses_references(joined) or any(type(v.aval) is AbstractRef for v in variables):
+        return joined
+    others = frozenset(e for e in joined if not getattr(e, "of_references", False))
     return others | {inside_effect}
 
 
 def only_droppable(effects: frozenset[Any]) -> bool:
-    """Whether an operation with these effects is dead if its results are."""
+    """Whether an operation with these effects is dead if its results are unused."""
     return all(getattr(effect, "droppable", False) for effect in effects)

@@ -28,12 +28,12 @@ def eval_jaxpr(
     """Apply a jaxpr to arguments in the current trace.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       consts: values for ``jaxpr.constvars``, or for the leading ``jaxpr.invars`` if the constants
         were made arguments.
       args: values for the other ``jaxpr.invars``.
-      propagate_source_info: whether operations keep their places in the user's code; else their
-        place is the line that calls this.
+      propagate_source_info: whether operations have the equations' places in the user's code; else
+        their place is the line that calls this function.
 
     Returns:
       The results, in order.
@@ -57,7 +57,7 @@ def eval_jaxpr(
 
 
 def run_equations(eqns: Iterable[JaxprEqn], env: dict[Any, Any]) -> None:
-    """Apply equations in the current trace; each keeps its place in the user's code, and settings.
+    """Apply equations in the current trace, each with its place in the user's code and settings.
 
     Args:
       eqns: the equations, in order.
@@ -79,7 +79,7 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[Any, Any]) -> None:
                 operands = [
                     atom.operand() if type(atom) is Literal else env[atom] for atom in eqn.invars
                 ]
-                if switch.key is not None:  # a Python scalar stands for another type by now
+                if switch.key is not None:  # a Python scalar may have another type under these
                     operands = [
                         x if type(atom) is Literal else of_type(x, atom.aval)
                         for x, atom in zip(operands, eqn.invars, strict=True)
@@ -98,7 +98,7 @@ def jaxpr_as_fun(jaxpr: Jaxpr, *args: object) -> list[Any]:
     """Apply a jaxpr closed over its own constants.
 
     Args:
-      closed_jaxpr: the program.
+      jaxpr: the jaxpr.
       args: its arguments, flat.
 
     Returns:

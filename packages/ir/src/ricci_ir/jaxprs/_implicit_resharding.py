@@ -1,4 +1,4 @@
-"""Where tools learn which arrays a compiler moves between devices though nobody asked for it."""
+"""Hook that reports arrays the SPMD partitioner reshards implicitly."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ __all__ = ["array_moves", "ArrayMove"]
 
 
 class ArrayMove(Protocol):
-    """An array that each device gets more of, since an operation needs it so."""
+    """An implicit resharding of an array by the SPMD partitioner, and its place in the code."""
 
     @property
     def file(self) -> str: ...
@@ -34,9 +34,9 @@ class ArrayMove(Protocol):
 
 
 class ArrayMoves:
-    """Finds involuntary moves in compiled programs; ``parallel`` registers it.
+    """The function that finds implicit reshardings in executables; ``parallel`` registers it.
 
-    Without a runtime there are no compiled programs, and none are found.
+    Without a runtime there are no executables, and ``find`` returns nothing.
     """
 
     __slots__ = ("find",)
@@ -48,9 +48,9 @@ class ArrayMoves:
         self,
         find: Callable[[Jaxpr, Callable[..., Any], Sequence[Any], Any], Sequence[ArrayMove]],
     ) -> None:
-        """Set ``find(jaxpr, fun, arrays, traced)``, which compiles what is for several devices.
+        """Set ``find(jaxpr, fun, arrays, traced)``, which compiles jaxprs for several devices.
 
-        ``jaxpr`` is the program of ``fun(*arrays)``, and ``traced`` its stage if ``fun`` is jitted.
+        ``jaxpr`` is that of ``fun(*arrays)``, and ``traced`` its stage if ``fun`` is jitted.
         """
         self.find = find
 

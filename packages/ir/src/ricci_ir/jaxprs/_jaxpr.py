@@ -1,4 +1,4 @@
-"""Jaxprs: traced programs as data."""
+"""Jaxprs: traced functions as data, equations over typed variables."""
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -63,7 +63,7 @@ class DropVar(Var):
 
 
 class Literal:
-    """A scalar constant written in the program itself.
+    """A scalar constant among the operands of an equation or the results of a jaxpr.
 
     Example:
       >>> import ricci
@@ -79,7 +79,7 @@ class Literal:
         self.aval: Any = aval
 
     def operand(self) -> Any:
-        """The constant as an operand of its type, whatever dtype Python scalars have now."""
+        """The constant as an operand of its type, whatever the current dtype of Python scalars."""
         val = self.val
         if type(val) in _python_numbers and get_aval(val) is not self.aval:
             return self.aval.dtype.type(val)
@@ -115,14 +115,14 @@ class EqnContext(NamedTuple):
     """The settings that an equation was applied under.
 
     Attributes:
-      settings: the settings, ``None`` for those of its program.
+      settings: the settings, ``None`` for those of its jaxpr.
     """
 
     settings: TraceKey | None
 
     @property
     def manager(self) -> SettingsSwitch:
-        """A context manager that puts the settings in force."""
+        """A context manager that activates the settings."""
         return SettingsSwitch(self.settings)
 
 
@@ -130,8 +130,8 @@ class JaxprEqn:
     """One equation: ``outvars = primitive[params] invars``.
 
     Attributes:
-      settings: the settings that the operation was applied under, if they are others than those of
-        its program. Whatever interprets the equation does so under them.
+      settings: the settings that the equation was traced under, if they differ from those of its
+        jaxpr. Interpreters evaluate the equation under them.
 
     Example:
       >>> import ricci
@@ -170,7 +170,7 @@ class JaxprEqn:
 
     @property
     def ctx(self) -> "EqnContext":
-        """What the equation was applied under: ``with eqn.ctx.manager:`` puts it in force again."""
+        """The settings of the equation; ``with eqn.ctx.manager:`` activates them."""
         return EqnContext(self.settings)
 
     def replace(self, **changes: object) -> "JaxprEqn":
@@ -185,7 +185,7 @@ class JaxprEqn:
         ).under(self.settings)
 
     def under(self, settings: TraceKey | None) -> "JaxprEqn":
-        """The equation as applied under some settings; with ``None``, the equation itself."""
+        """The equation with other settings; for ``None``, the equation itself."""
         if settings is None:
             return self
         fields = {name: getattr(self, name) for name in JaxprEqn.__slots__}
@@ -196,7 +196,7 @@ class JaxprEqn:
 
 
 class _EqnUnderSettings(JaxprEqn):
-    """An equation with settings of its own; most have none, and spare the place for them."""
+    """An equation with settings; a subclass, since most have none and save the slot."""
 
     __slots__ = ("settings",)
 
@@ -225,10 +225,10 @@ unknown_debug_info: DebugInfo = DebugInfo("unknown", "<unknown>")
 
 
 class Jaxpr:
-    """A traced program: equations over variables, closed over constants.
+    """A traced function: equations over variables, closed over constants.
 
     Attributes:
-      constvars, consts: variables for the arrays that the function closes over, and the arrays.
+      constvars, consts: the variables of the arrays that the function closes over, and the arrays.
       invars: the arguments.
       eqns: the equations, in order.
       outvars: the results, variables or literals.
@@ -266,7 +266,7 @@ class Jaxpr:
         debug_info: DebugInfo = unknown_debug_info,
         consts: Sequence[Any] = (),
     ):
-        if isinstance(constvars, Jaxpr):  # a program and its constants: ``Jaxpr(jaxpr, consts)``
+        if isinstance(constvars, Jaxpr):  # a jaxpr and its constants: ``Jaxpr(jaxpr, consts)``
             jaxpr, consts = constvars, invars
             constvars, invars, outvars = jaxpr.constvars, jaxpr.invars, jaxpr.outvars
             eqns, effects, debug_info = jaxpr.eqns, jaxpr.effects, jaxpr.debug_info
@@ -277,7 +277,7 @@ class Jaxpr:
         self.effects: frozenset[Any] = effects
         self.debug_info: DebugInfo = debug_info
         self.consts: list[Any] = list(consts)
-        self._derived: Cache[Hashable, Any] | None = None  # made when it is needed
+        self._derived: Cache[Hashable, Any] | None = None  # created by ``derived``
 
     @property
     def jaxpr(self) -> "Jaxpr":
@@ -310,18 +310,18 @@ class Jaxpr:
         return [*self.constvars, *self.invars]
 
     def derived[R](self, key: Hashable, build: Callable[[], R]) -> R:
-        """The value of ``build()``, kept with this jaxpr under a key.
+        """Return the value of ``build()``, cached in this jaxpr under a key.
 
-        The transposed, batched and compiled forms of a jaxpr are kept here.
+        The transposed, batched and compiled forms of a jaxpr are cached this way, and die with it.
         """
-        kept = self._derived
-        if kept is None:
+        table = self._derived
+        if table is None:
             with _lock:
-                kept = self._derived
-                if kept is None:
-                    kept = self._derived = Cache("forms of programs", 1024)
-        found = kept.entries.get(key)
-        return kept.make(key, build) if found is None else found
+                table = self._derived
+                if table is None:
+                    table = self._derived = Cache("forms of programs", 1024)
+        value = table.entries.get(key)
+        return table.make(key, build) if value is None else value
 
     def clear_derived(self) -> None:
         """Drop all derived forms."""
@@ -332,7 +332,7 @@ class Jaxpr:
         """A copy with some of the fields replaced.
 
         Args:
-          jaxpr: a program to take all fields from but the constants, as of a closed jaxpr.
+          jaxpr: a jaxpr to take all fields from but the constants.
           changes: the fields.
         """
         source = self if jaxpr is None else jaxpr
@@ -341,7 +341,7 @@ class Jaxpr:
         return Jaxpr(**{**fields, "consts": self.consts, **changes})
 
     def with_consts(self, consts: Sequence[Any]) -> "Jaxpr":
-        """The same program closed over other arrays."""
+        """The same jaxpr closed over other arrays."""
         return self.replace(consts=consts)
 
     def pretty_print(
@@ -356,14 +356,14 @@ class Jaxpr:
         width: int = 80,
         **ignored: object,
     ) -> str:
-        """The program as text.
+        """The jaxpr as text.
 
         Args:
           source_info: add the place in the user's code that each equation comes from.
           print_shapes: print each variable's type where it is bound.
           custom_pp_eqn_rules: omit parameters that have their default value.
           name_stack: add the ``named_scope`` that each equation was traced in.
-          print_effects: list the program's side effects.
+          print_effects: list the jaxpr's side effects.
           use_color: use a terminal's colours.
           width: the number of columns of a line.
         """
@@ -412,7 +412,7 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
     """The jaxprs inside a jaxpr's equations, one level down.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
 
     Returns:
       The jaxprs, one after the other.
@@ -432,10 +432,10 @@ def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr with its constants as leading arguments.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
 
     Returns:
-      A program without constants.
+      A jaxpr without constants.
 
     Example:
       >>> import numpy as np

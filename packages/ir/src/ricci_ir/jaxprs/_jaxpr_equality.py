@@ -1,4 +1,4 @@
-"""Comparing programs: a function traced anew often gives the program that is kept already."""
+"""Structural equality of jaxprs, so that a retraced function can reuse a compiled executable."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,15 +13,15 @@ __all__ = [
 
 
 def same_program(one: Jaxpr, other: Jaxpr) -> bool:
-    """Whether two programs have the same operations on the same types, in the same order.
+    """Whether two jaxprs have the same equations on the same types, in the same order.
 
     The values of their constants are not compared, nor places in the user's code.
     """
     names: dict[Any, Any] = {}
-    givens = (one.constvars, other.constvars), (one.invars, other.invars)
-    if any(len(mine) != len(theirs) for mine, theirs in (*givens, (one.eqns, other.eqns))):
+    inputs = (one.constvars, other.constvars), (one.invars, other.invars)
+    if any(len(mine) != len(theirs) for mine, theirs in (*inputs, (one.eqns, other.eqns))):
         return False
-    for mine, theirs in givens:
+    for mine, theirs in inputs:
         for a, b in zip(mine, theirs, strict=True):
             if a.aval is not b.aval:
                 return False

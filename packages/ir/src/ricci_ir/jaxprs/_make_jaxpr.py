@@ -37,15 +37,15 @@ _describers: dict[type, Callable[..., Any]] = {}
 
 
 def register_described(kind: type, describe: Callable[..., Any]) -> None:
-    """Say how functions of a type describe their results, with what only they know of them."""
+    """Register the function that ``eval_shape`` calls for functions of a type."""
     _describers[kind] = describe
 
 
 def has_stages(fun: object) -> bool:
-    """Whether a function is one of ``jit``'s, with its stages.
+    """Whether a function is jitted, with the stages ``trace`` and ``lower``.
 
-    A library's object with methods of the same names (``trace``, ``lower``) is none, nor is a
-    plain function that took them over from a jitted one, as ``functools.wraps`` does.
+    A library's object with methods of these names is not, nor is a plain function that copied them
+    from a jitted one, as ``functools.wraps`` does.
     """
     return type(fun) in _describers
 
@@ -88,11 +88,11 @@ def make_jaxpr(
       arrays) that returns a ``Jaxpr``, or a jaxpr and the shapes of the result.
 
     Raises:
-      TypeError: if an argument or a result is no array.
-      ValueError: if a static argument is not there, or is not hashable.
+      TypeError: if an argument or a result is not an array.
+      ValueError: if a static argument is missing or not hashable.
 
     Example:
-      What ``jit`` would compile, with the derivative that is in it:
+      The jaxpr of a gradient, as ``jit`` would compile it:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -106,8 +106,8 @@ def make_jaxpr(
         in (e,) }
 
     Notes:
-      Values that are no arguments are constants of the jaxpr, in ``jaxpr.consts``. Nothing is
-      compiled or computed.
+      Arrays that the function closes over are constants of the jaxpr, in ``jaxpr.consts``. Nothing
+      is compiled or computed.
 
     See also:
       ``eval_shape``, for types alone; ``jit(f).trace(...)`` and ``.lower(...)``, for the later
@@ -145,7 +145,7 @@ def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> PyTr
       jitted function have the shardings that its ``out_shardings`` give.
 
     Raises:
-      TypeError: if an argument or a result is no array.
+      TypeError: if an argument or a result is not an array.
 
     Example:
       The parameters of a large network, without making them; a shape error shows at once:
@@ -175,7 +175,7 @@ def _trace(
     if no_tracing.value:
         raise RuntimeError(f"{_name(fun)} cannot be traced: the option jax_no_tracing forbids it.")
     fixed = _static_values(static, args, fun)
-    # None has no leaves, so it can stand in the place of a static argument.
+    # None has no leaves, so it can replace a static argument.
     dynamic = tuple([None if i in fixed else x for i, x in enumerate(args)]) if fixed else args
     leaves, tree = tree_flatten((dynamic, kwargs))
     paths = argument_paths(dynamic, kwargs, fun)
@@ -184,10 +184,10 @@ def _trace(
 
     def flat_fun(*flat: object) -> list[Any]:
         nonlocal out_tree
-        given, options = tree_unflatten(tree, flat)
+        positional, options = tree_unflatten(tree, flat)
         if fixed:
-            given = [fixed.get(i, x) for i, x in enumerate(given)]
-        out = fun(*given, **options)
+            positional = [fixed.get(i, x) for i, x in enumerate(positional)]
+        out = fun(*positional, **options)
         results, out_tree = tree_flatten(out)
         check_results(_name(fun), results, out)
         return results
@@ -254,10 +254,10 @@ def check_results(subject: str, results: Sequence[object], out: object) -> None:
             result_aval(leaf)
         except TypeError:
             path = keystr(tree_flatten_with_path(out)[0][i][0])
-            where = f" at output{path}" if path else ""
+            location = f" at output{path}" if path else ""
             raise TypeError(
-                f"{subject} returned a value of type {type(leaf)}{where}, which is no array. "
-                "Return arrays, scalars, or pytrees of them."
+                f"{subject} returned a value of type {type(leaf)}{location}, which is not an "
+                "array. Return arrays, scalars, or pytrees of them."
             ) from None
 
 

@@ -1,7 +1,7 @@
-"""Memory spaces of a jaxpr's values: which of them are in the host's memory.
+"""Inference of memory kinds: the values of a jaxpr that are in the host's memory.
 
-Types do not say it: it follows from the arguments' memories and from the operations that move
-values between memories.
+Types do not have them: they follow from the memories of the arguments and from the operations that
+move values between memories.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ memory_rules: RuleTable = rule_table("memory", required=False)
 
 
 def results_on_host(jaxpr: Jaxpr, on_host: Sequence[bool]) -> tuple[bool, ...]:
-    """Return for each result of a jaxpr whether it is in the host's memory.
+    """Flag the results of a jaxpr that are in the host's memory.
 
     Args:
       jaxpr: the jaxpr.
@@ -39,7 +39,7 @@ def results_on_host(jaxpr: Jaxpr, on_host: Sequence[bool]) -> tuple[bool, ...]:
 def carry_on_host(
     body: Jaxpr, consts: Sequence[bool], carry: Sequence[bool], xs: Sequence[bool] = ()
 ) -> tuple[bool, ...]:
-    """Return the flags of a loop body's results, once those of its carry no longer change."""
+    """Flag the results of a loop's body in the host's memory, at a fixpoint of the carry."""
     count = len(carry)
     while True:
         results = results_on_host(body, (*consts, *carry, *xs))
@@ -76,7 +76,7 @@ def _propagate(jaxpr: Jaxpr, flags: tuple[bool, ...]) -> tuple[bool, ...]:
             results = results_on_host(program(**eqn.params)[0], operands)
         elif len(inner) == 1 and _corresponds(inner[0], len(operands), len(eqn.outvars)):
             results = results_on_host(inner[0], operands)
-        else:  # computed where all the arrays among the operands are
+        else:  # on the host if all arrays among the operands are
             arrays = [h for a, h in zip(eqn.invars, operands, strict=True) if h or _is_array(a)]
             results = (bool(arrays) and all(arrays),) * len(eqn.outvars)
         hosted.update(id(v) for v, flag in zip(eqn.outvars, results, strict=True) if flag)
@@ -84,7 +84,7 @@ def _propagate(jaxpr: Jaxpr, flags: tuple[bool, ...]) -> tuple[bool, ...]:
 
 
 def _corresponds(jaxpr: Jaxpr, operands: int, results: int) -> bool:
-    """Whether a jaxpr's arguments and results are the operands and results of its equation."""
+    """Whether a jaxpr has as many arguments and results as its equation."""
     return len(jaxpr.invars) == operands and len(jaxpr.outvars) == results
 
 

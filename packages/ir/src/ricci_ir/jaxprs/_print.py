@@ -31,13 +31,13 @@ __all__ = [
     "shown_rules",
 ]
 
-# ``shown(**params)`` gives the parameters that a printed equation of a primitive shows; by
-# default all of them. A dict is printed with ``name`` first and the rest in alphabetical order, a
-# list of pairs in its own order.
+# ``shown(**params)`` returns the parameters that a printed equation of a primitive shows; by
+# default all of them. A dict is printed with ``name`` first and the others in alphabetical order, a
+# list of pairs in its order.
 shown_rules: RuleTable = rule_table("shown", required=False)
 
-# ``notation(eqn, binder, atom)`` gives the text of an equation that is not printed as the others
-# are; ``binder(var)`` and ``atom(atom)`` give the texts of results and operands.
+# ``notation(eqn, binder, atom)`` returns the text of an equation that is not printed as the others
+# are; ``binder(var)`` and ``atom(atom)`` return the texts of results and operands.
 notation_rules: RuleTable = rule_table("notation", required=False)
 
 _bold_blue = ("\x1b[34;1m", "\x1b[39;22m")
@@ -98,10 +98,10 @@ def variable_name(number: int) -> str:
 
 
 class _Printer:
-    """The printer of one text, with the names given so far and the jaxprs that are hoisted.
+    """The state of one printed text: the variables' names, and the jaxprs that are hoisted.
 
-    A jaxpr is hoisted if it is long or would be printed several times: it is printed once, before
-    the text, and referred to by a name.
+    A jaxpr is hoisted if it is long or occurs several times: it is printed once, before the text,
+    and referred to by a name.
     """
 
     def __init__(self, options: _Options):
@@ -112,10 +112,10 @@ class _Printer:
         self.reserved: set[str] = set()
 
     def name(self, var: Var) -> str:
-        found = self.names.get(id(var))
-        if found is None:
-            found = self.names[id(var)] = "_" if type(var) is DropVar else self.new_name()
-        return found
+        name = self.names.get(id(var))
+        if name is None:
+            name = self.names[id(var)] = "_" if type(var) is DropVar else self.new_name()
+        return name
 
     def new_name(self) -> str:
         while True:
@@ -224,19 +224,19 @@ class _Printer:
         return re.sub(_address, " at 0xXXXXXXXXXXXX", str(value))
 
     def is_shared_call(self, eqn: JaxprEqn) -> bool:
-        """Whether an equation prints its jaxpr in place, with the names of its own variables."""
+        """Whether an equation prints its jaxpr inline, with the names of the outer variables."""
         return eqn.primitive is staged_call.call and id(eqn.params.get("jaxpr")) not in self.hoisted
 
     def share_names(self, eqn: JaxprEqn) -> None:
-        """Give the arguments and results of a called jaxpr the names of the equation's own."""
+        """Name the arguments and results of a called jaxpr like the equation's variables."""
         # The zips are not strict, so that a malformed equation can be printed as well.
         jaxpr: Jaxpr = eqn.params["jaxpr"]
-        given: set[str] = set()
+        shared: set[str] = set()
         for inner, outer in zip(jaxpr.invars, eqn.invars, strict=False):
             if type(outer) is not Literal and id(inner) not in self.names:
                 name = self.name(outer)  # pyright: ignore[reportArgumentType]
-                if name not in given:
-                    given.add(name)
+                if name not in shared:
+                    shared.add(name)
                     self.names[id(inner)] = name
         inputs = {id(v) for v in (*jaxpr.constvars, *jaxpr.invars)}
         for inner, outer in zip(jaxpr.outvars, eqn.outvars, strict=False):
@@ -268,23 +268,23 @@ def _programs(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, str]]:
                     yield item, name
 
 
-_SHOWN_IN_PLACE = 10  # jaxprs of more equations are hoisted
+_MOST_INLINE = 10  # jaxprs of more equations are hoisted
 
 
 def _shared_programs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
     """The jaxprs to hoist, outermost first: those that occur more than once, and long ones."""
     queue = [jaxpr]
-    found: dict[int, tuple[Jaxpr, str]] = {}
+    programs: dict[int, tuple[Jaxpr, str]] = {}
     inner: dict[int, list[Jaxpr]] = {}
     repeated: list[Jaxpr] = []
     for program in queue:
         inside = inner[id(program)] = []
         for part, name in _programs(program):
             inside.append(part)
-            if id(part) in found:
+            if id(part) in programs:
                 repeated.append(part)
             else:
-                found[id(part)] = (part, name)
+                programs[id(part)] = (part, name)
                 queue.append(part)
     # The jaxprs inside a repeated jaxpr are repeated with it.
     shared: set[int] = set()
@@ -295,8 +295,8 @@ def _shared_programs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
             repeated.extend(inner[id(program)])
     return [
         entry
-        for key, entry in found.items()
-        if key in shared or len(entry[0].eqns) > _SHOWN_IN_PLACE
+        for key, entry in programs.items()
+        if key in shared or len(entry[0].eqns) > _MOST_INLINE
     ]
 
 

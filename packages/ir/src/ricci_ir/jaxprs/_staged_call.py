@@ -1,4 +1,4 @@
-"""Jaxprs applied as one operation: the staged call, and programs of one equation."""
+"""The staged call, which applies a jaxpr as one operation, and jaxprs of one equation."""
 
 import weakref
 from collections.abc import Iterable, Sequence
@@ -21,11 +21,11 @@ __all__ = [
     "staged_call",
 ]
 
-# For primitives that stand for a program: ``rule(**params)`` gives its jaxpr and its name. A
-# backend evaluates the primitive by running that program.
+# For primitives that are defined by a jaxpr: ``rule(**params)`` returns it and its name. A backend
+# evaluates the primitive by running that jaxpr.
 program_rules: RuleTable = rule_table("program", required=False)
 
-# For primitives that call Python: ``rule(*arrays, **params)`` calls it and gives the results as a
+# For primitives that call Python: ``rule(*arrays, **params)`` calls it and returns the results as a
 # list of arrays or NumPy arrays. A backend evaluates the primitive without compiling anything.
 host_rules: RuleTable = rule_table("host", required=False)
 
@@ -34,8 +34,8 @@ class StagedCall:
     """The primitive that applies a jaxpr as one unit, behind ``jit``; ``lax`` defines it.
 
     Its operands are the jaxpr's arguments, its parameters ``jaxpr`` (without constants), ``name``
-    and, if some operands are donated, ``donated_invars``: a flag for each. Lowering writes out the
-    calls of jaxprs in ``inlined`` instead of calling a function.
+    and, if some operands are donated, ``donated_invars``: a flag for each. Lowering inlines the
+    jaxprs in ``inlined`` instead of calling a function.
     """
 
     __slots__ = ("call", "inlined")
@@ -56,17 +56,17 @@ class StagedCall:
         """Apply a jaxpr to arguments in the current trace.
 
         Args:
-          jaxpr: the program.
+          jaxpr: the jaxpr.
           name: its name.
           args: its arguments.
-          donated: for each argument, whether its memory may be reused when the call is not part of
-            a program; empty for none.
+          donated: for each argument, whether its memory may be reused when the call is eager; empty
+            for none.
         """
         return self.call.bind(*args, jaxpr=jaxpr, name=name, **donation(donated))
 
 
 def donation(flags: Iterable[bool]) -> dict[str, tuple[bool, ...]]:
-    """The parameter of a staged call that says which operands are donated, if any are."""
+    """The parameter ``donated_invars`` of a staged call; no parameter if no operand is donated."""
     donated = tuple(flags)
     return {"donated_invars": donated} if any(donated) else {}
 
@@ -77,7 +77,7 @@ _single_equations: Cache[Any, Jaxpr] = Cache("programs of one equation", 4096)
 
 
 def equation_program(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
-    """A new program of one equation."""
+    """Trace a primitive to a jaxpr of one equation."""
 
     def fun(*args):
         result = primitive.bind(*args, **params)
@@ -89,7 +89,7 @@ def equation_program(primitive: Primitive, avals: tuple[Any, ...], params: dict[
 def single_equation(
     primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]
 ) -> Jaxpr | None:
-    """The cached program of one equation; ``None`` if a parameter cannot be hashed."""
+    """Return the cached jaxpr of one equation; ``None`` if a parameter is not hashable."""
     key = (primitive, avals, tuple(params.items()), trace_key())
     try:
         jaxpr = _single_equations.entries.get(key)

@@ -1,7 +1,7 @@
 """Composites: functions of several operations that are traced once per type and called as one.
 
-Outside of any program a composite is one dispatch; inside a program it is one call of a jaxpr that
-all its calls share. The packages below the runtimes use this, since they cannot use ``jit``.
+Eagerly a composite is one dispatch; in a trace it is one call of a jaxpr that all its calls share.
+The packages below the runtimes use this, since they cannot use ``jit``.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ class Step(TupleRecord):
     """A composite traced for some types.
 
     Attributes:
-      jaxpr: its program, closed over the constants.
-      call: the same program with the constants as leading arguments.
+      jaxpr: its jaxpr, closed over the constants.
+      call: the same jaxpr with the constants as leading arguments.
       single: whether the function returns one array instead of a tuple.
     """
 
@@ -58,13 +58,13 @@ _steps: "Cache[Any, Step]" = Cache("composite functions", 4096)
 class Composite[R](Applied):
     """A function of arrays, given by position, and of hashable settings, given by keyword.
 
-    It returns an array or a tuple of arrays. ``None`` may stand for an array that is not given.
+    It returns an array or a tuple of arrays. ``None`` may replace an array that is not given.
 
     Args:
       fun: the function.
-      name: the name of its programs.
-      donates: whether the first array is not used any more once it was called outside of any
-        trace, so that its memory may become that of the first result, which has its type.
+      name: the name of its jaxprs.
+      donates: whether the first array is donated when it is called eagerly, so that its memory may
+        become that of the first result, which has its type.
     """
 
     def __init__(self, fun: Callable[..., R], name: str, *, donates: bool = False):
@@ -89,43 +89,44 @@ class Composite[R](Applied):
         if disable_jit_state.value:
             return self.fun(*map(_as_array, args), **settings)
         step = self.step(args, settings)
-        given = [x for x in args if x is not None]
-        outs = staged_call.bind(step.call, self.name, (*step.jaxpr.consts, *given))
+        arrays = [x for x in args if x is not None]
+        outs = staged_call.bind(step.call, self.name, (*step.jaxpr.consts, *arrays))
         return step.packed(outs)
 
     def _apply_now(self, settings: tuple[tuple[str, Any], ...], *args: object) -> R:
         return self.apply(args, dict(settings))
 
     def step(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Step:
-        """The program for arguments of these types."""
+        """Return the cached jaxpr for arguments of these types."""
         avals = tuple([x if x is None else get_aval(x) for x in args])
         key = (self, avals, *settings.items(), trace_key())
-        found = _steps.entries.get(key)
-        return _steps.make(key, self._trace, avals, settings) if found is None else found
+        cached = _steps.entries.get(key)
+        return _steps.make(key, self._trace, avals, settings) if cached is None else cached
 
     def _trace(self, avals: tuple[Any, ...], settings: dict[str, Any]) -> Step:
         single = True
 
-        def flat(*given):
+        def flat(*tracers):
             nonlocal single
-            rest = iter(given)
-            out: Any = self.fun(*[None if a is None else next(rest) for a in avals], **settings)
+            remaining = iter(tracers)
+            args = [None if a is None else next(remaining) for a in avals]
+            out: Any = self.fun(*args, **settings)
             single = not isinstance(out, tuple | list)
             return [out] if single else out
 
-        known = [aval for aval in avals if aval is not None]
-        for aval in known:
+        array_avals = [aval for aval in avals if aval is not None]
+        for aval in array_avals:
             if type(aval) is AbstractRef:
                 raise TypeError(
                     f"{self.name} takes arrays, but an argument is a reference of type {aval}. "
                     "Read it first: ref[...]."
                 )
-        jaxpr = trace_to_jaxpr(flat, known, DebugInfo("jit", self.name), no_origin)
+        jaxpr = trace_to_jaxpr(flat, array_avals, DebugInfo("jit", self.name), no_origin)
         return Step(jaxpr, convert_constvars(jaxpr), single)
 
 
 def _as_array(x: ArrayLike) -> Any:
-    """``x`` as an array, so that the function sees a typed value as it does in tracing."""
+    """Convert ``x`` to an array, so that the function gets a typed value as it does in tracing."""
     if x is None or hasattr(type(x), "aval"):
         return x
     aval: Any = get_aval(x)
@@ -133,7 +134,7 @@ def _as_array(x: ArrayLike) -> Any:
 
 
 class Inlined[R](Composite[R]):
-    """A composite whose operations are recorded directly in the program that uses it."""
+    """A composite whose operations are recorded directly in an enclosing trace."""
 
     def apply(self, args: tuple[Any, ...], settings: dict[str, Any]) -> R:
         """Apply it in the current trace."""
@@ -141,10 +142,10 @@ class Inlined[R](Composite[R]):
 
 
 def inlined[R](name: str) -> Callable[[Callable[..., R]], Inlined[R]]:
-    """Make a decorator for ``Inlined``: one dispatch outside of programs, plain operations inside.
+    """Make a decorator for ``Inlined``: one dispatch when called eagerly, inlined in traces.
 
     Args:
-      name: the name of the dispatched program.
+      name: the name of the dispatched jaxpr.
     """
     return lambda fun: Inlined(fun, name)
 

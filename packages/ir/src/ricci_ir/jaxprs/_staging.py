@@ -1,4 +1,4 @@
-"""Tracing a function to a jaxpr: the trace that records each operation as an equation."""
+"""Tracing a function to a jaxpr: ``JaxprTrace`` records each operation as an equation."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -67,9 +67,9 @@ _python_scalars = frozenset({bool, int, float, complex})
 
 
 class StagingSwitch:
-    """Tells a dispatcher in C++ whether this thread is recording a program.
+    """The flag that tells a dispatcher in C++ whether this thread is recording a jaxpr.
 
-    The runtime sets ``swap(value)``, which sets the value for this thread and returns the old one.
+    The runtime sets ``swap(value)``, which sets the flag of this thread and returns the old value.
     """
 
     __slots__ = ("swap",)
@@ -82,7 +82,7 @@ staging_switch: StagingSwitch = StagingSwitch()
 
 
 class ProgramCheck:
-    """The check of traced programs (``jax_enable_checks``), which the module ``_check`` sets."""
+    """The check of traced jaxprs (``jax_enable_checks``), which the module ``_check`` sets."""
 
     __slots__ = ("run",)
 
@@ -94,7 +94,7 @@ program_check = ProgramCheck()
 
 
 class StagedTracer(Tracer):
-    """An array in a program that is being recorded; ``atom`` is its variable or literal."""
+    """An array in a jaxpr that is being recorded; ``atom`` is its variable or literal."""
 
     __slots__ = ("atom",)
 
@@ -113,9 +113,9 @@ class StagedTracer(Tracer):
 
 
 class StagedReference(BracketedReference, StagedTracer):
-    """A reference in a program that is being recorded.
+    """A reference in a jaxpr that is being recorded.
 
-    An operation of another trace that reads or writes it does so in the program.
+    Reads and writes by operations of another trace are recorded in the jaxpr as well.
     """
 
     __slots__ = ()
@@ -194,7 +194,7 @@ class EquationTrace(Trace):
         eqn = JaxprEqn(invars, outvars, primitive, params, effects, source)
         settings = self.settings
         if settings_keys.only is not settings and settings_keys.current() is not settings:
-            eqn = eqn.under(settings.otherwise_held())
+            eqn = eqn.under(settings.equation_settings())
         self.eqns.append(eqn)
 
 
@@ -215,14 +215,14 @@ class JaxprTrace(EquationTrace):
         self.effects: list[frozenset[Any]] = []
 
     def new_arg(self, aval: AbstractValue) -> StagedTracer:
-        """A tracer for a new argument of the program."""
+        """Add an argument to the jaxpr; returns its tracer."""
         var = Var(aval)
         self.invars.append(var)
         kind = StagedReference if type(aval) is AbstractRef else StagedTracer
         return kind(self, aval, var)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Record the primitive as an equation; gives tracers for its results."""
+        """Record the primitive as an equation; returns tracers for its results."""
         invars = []
         avals = []
         for arg in args:
@@ -255,15 +255,15 @@ class JaxprTrace(EquationTrace):
         return StagedTracer(self, result, var)
 
     def copy_equation(self, eqn: JaxprEqn, env: dict[Any, Any]) -> bool:
-        """Record an equation of another program, whose types are known already.
+        """Record an equation of another jaxpr, without inferring its types again.
 
         Args:
           eqn: the equation; its place in the user's code is taken from ``context``.
-          env: by variable of the other program, its value here; the results are added.
+          env: by variable of the other jaxpr, its value in this trace; the results are added.
 
         Returns:
-          Whether it was recorded. It is not if an operand's value is not an array of this program,
-          or has another type, or if an operand is an array from outside of programs.
+          Whether it was recorded. It is not if an operand's value is not a tracer of this trace,
+          or has another type, or if an operand is a concrete array.
         """
         invars: list[Var | Literal] = []
         for atom in eqn.invars:
@@ -280,14 +280,16 @@ class JaxprTrace(EquationTrace):
             invars.append(value.atom)
         if eqn.effects:
             self.effects.append(eqn.effects)
-        outvars = [Var(var.aval) for var in eqn.outvars]
+        outvars = []
+        for theirs in eqn.outvars:
+            ours = Var(theirs.aval)
+            outvars.append(ours)
+            env[theirs] = StagedTracer(self, theirs.aval, ours)
         self.append_equation(invars, outvars, eqn.primitive, eqn.params, eqn.effects)
-        for theirs, ours in zip(eqn.outvars, outvars, strict=True):
-            env[theirs] = StagedTracer(self, ours.aval, ours)
         return True
 
     def lift(self, value: object) -> "StagedTracer":
-        """A tracer for a value from outside the program."""
+        """A tracer for a value from outside of the jaxpr."""
         atom: Any = self.constant(value)
         return StagedTracer(self, atom.aval, atom)
 
@@ -297,7 +299,7 @@ class JaxprTrace(EquationTrace):
         return StagedReference(self, atom.aval, atom)
 
     def constant(self, value: Any, user: Primitive | None = None) -> Var | Literal:
-        """The literal or constant variable for a value from outside the program."""
+        """The literal or constant variable for a value from outside of the jaxpr."""
         kind = type(value)
         if kind in _python_scalars:
             return Literal(value, get_aval(value))
@@ -309,7 +311,7 @@ class JaxprTrace(EquationTrace):
                     return value.atom
                 raise leaked_tracer(value, user)
         else:
-            # An object that wraps an array is unwrapped now; later it may hold another array.
+            # An object that wraps an array is unwrapped now, since it may hold another array later.
             if hasattr(kind, "__jax_array__"):
                 return self.constant(value.__jax_array__(), user)
             aval = result_aval(value)
@@ -325,7 +327,7 @@ class JaxprTrace(EquationTrace):
         return var
 
     def finish(self, results: Sequence[Any]) -> Jaxpr:
-        """The program recorded so far, returning ``results``."""
+        """End the trace; returns the recorded jaxpr, with ``results`` as its results."""
         outvars = [
             result.atom
             if type(result) is StagedTracer and result._trace is self
@@ -357,28 +359,28 @@ class JaxprTrace(EquationTrace):
         return self.constant(result)
 
     def origin_of(self, var: Var) -> str:
-        """A sentence on the origin of a variable of this program, for error messages."""
+        """A sentence on the origin of a variable of this jaxpr, for error messages."""
         info = self.debug_info
-        where = f"\nIt was made while tracing {info.func_name} for {info.traced_for}"
+        origin = f"\nIt was made while tracing {info.func_name} for {info.traced_for}"
         for i, arg in enumerate(self.invars):
             if arg is var:
                 name = info.arg_names[i] if info.arg_names and i < len(info.arg_names) else None
-                return f"{where}, as its argument {name or i}."
+                return f"{origin}, as its argument {name or i}."
         for eqn in self.eqns:
             if any(out is var for out in eqn.outvars):
-                return f"{where}, by {eqn.primitive.name!r} at {eqn.source}."
-        return where + "."
+                return f"{origin}, by {eqn.primitive.name!r} at {eqn.source}."
+        return origin + "."
 
 
 def is_recording() -> bool:
-    """Whether operations are recorded in a program instead of being evaluated at once."""
+    """Whether operations are recorded in a jaxpr instead of being evaluated eagerly."""
     return context.trace is not eval_trace and enclosing(JaxprTrace) is not None
 
 
 def drop_unused(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> None:
     """Turn the variables that nothing reads into ``DropVar``.
 
-    They stay the same objects, since the origin of a leaked tracer is found by its variable.
+    They stay the same objects, since the origin of a leaked tracer is looked up by its variable.
     """
     used = {var for eqn in eqns for var in eqn.invars}
     used.update(outvars)
@@ -401,8 +403,8 @@ def trace_to_jaxpr(
       fun: takes one tracer for each type and returns a flat sequence of arrays.
       in_avals: the arguments' types.
       debug_info: the names of the function and its arguments, for messages.
-      origin: the place in the user's code that all equations get, instead of the line that binds
-        each; ``no_origin`` for a program that many callers share.
+      origin: the place in the user's code of all equations, instead of the line that binds each;
+        ``no_origin`` for a jaxpr that many callers share.
       kind: the class of the trace.
 
     Returns:
@@ -414,7 +416,7 @@ def trace_to_jaxpr(
     switched = staging_switch.swap(True)
     context.trace = trace
     context.origin = origin
-    context.name_stack = ()  # names are relative to the program, since other callers may use it
+    context.name_stack = ()  # names are relative to the jaxpr, which other callers may share
     try:
         with paused_collection:
             jaxpr = trace.finish(fun(*tracers))
@@ -441,13 +443,13 @@ def closes_over_tracers(jaxpr: Jaxpr) -> bool:
 
 
 class ensure_compile_time_eval(ContextBlock):
-    """Evaluate operations at once inside a ``with`` block, even while tracing.
+    """Evaluate operations eagerly inside a ``with`` block, even while tracing.
 
-    An operation on a traced value is recorded as ever. A function that is traced inside the block,
-    for its type or its program, may close over such values.
+    An operation on a traced value is recorded as usual. A function that is traced inside the block,
+    for its type or its jaxpr, may close over such values.
 
     Example:
-      A table that is computed while tracing, and is a constant of the program:
+      A table that is computed while tracing, and is a constant of the jaxpr:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -460,7 +462,7 @@ class ensure_compile_time_eval(ContextBlock):
       20.0
 
     Notes:
-      What involves the function's arguments cannot be evaluated there.
+      Operations on the function's arguments cannot be evaluated eagerly.
     """
 
     __slots__ = ()

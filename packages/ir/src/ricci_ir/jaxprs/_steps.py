@@ -1,4 +1,4 @@
-"""The interface of tools that run a program operation by operation and inspect the results."""
+"""The interface of tools that evaluate a jaxpr equation by equation and inspect the results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -17,10 +17,10 @@ __all__ = [
 
 
 class Steps(Protocol):
-    """An interpreter that runs a program operation by operation, outside of any trace."""
+    """An interpreter that evaluates a jaxpr eagerly, equation by equation."""
 
     def run(self, jaxpr: Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
-        """Run a program held by an operation; ``place`` names the run, such as an iteration."""
+        """Run a jaxpr held by an equation; ``place`` names the run, such as an iteration."""
         ...
 
     def step(self, eqn: JaxprEqn, operands: Sequence[Any], place: str | None = None) -> list[Any]:
@@ -34,7 +34,7 @@ class Steps(Protocol):
         results: Sequence[Any],
         place: str | None = None,
     ) -> None:
-        """Take note of the results of an equation that the caller computed itself."""
+        """Record the results of an equation that the caller computed itself."""
         ...
 
     def made(
@@ -43,21 +43,20 @@ class Steps(Protocol):
         element: Callable[[tuple[int, ...]], tuple[int, tuple[int, ...]]],
         *sources: ArrayLike,
     ) -> Any:
-        """Return ``array``, noting that its elements come from ``sources`` without computation.
+        """Return ``array``, recording that its elements are copies of elements of ``sources``.
 
-        ``element`` gives for the index of an element which source it comes from, and its index
-        there.
+        ``element`` maps the index of an element to the number of its source and its index there.
         """
         ...
 
 
-# For primitives that hold programs: ``rule(steps, *operands, **params)`` runs these with ``steps``
-# and gives the list of results, or ``None`` if the operation can only be run as a whole.
+# For primitives that hold jaxprs: ``rule(steps, *operands, **params)`` runs these with ``steps``
+# and returns the list of results, or ``None`` if the operation can only be run as a whole.
 step_rules: RuleTable = rule_table("steps", required=False)
 
 
 class NonFiniteReports:
-    """Explains where NaNs or infinities in results come from; ``lax`` registers the function."""
+    """The function that finds the origin of NaNs or infinities; ``lax`` registers it."""
 
     __slots__ = ("explain",)
 
@@ -68,7 +67,7 @@ class NonFiniteReports:
         """Set ``explain(jaxpr, args, inf)``.
 
         It returns a report to print, which names the ``operation``. It returns ``None`` if no NaN
-        (with ``inf``, no infinity either) appears when the program is run operation by operation.
+        (with ``inf``, no infinity either) appears when the jaxpr is run equation by equation.
         """
         self.explain = explain
 
@@ -77,7 +76,7 @@ non_finite_reports: NonFiniteReports = NonFiniteReports()
 
 
 class ErrorChecks:
-    """Finds errors in programs (``jax_error_checking_behavior_*``); ``lax`` registers it."""
+    """The function that finds errors (``jax_error_checking_behavior_*``); ``lax`` registers it."""
 
     __slots__ = ("find",)
 

@@ -1,4 +1,4 @@
-"""Keeping what a function of wrapped functions returns."""
+"""``linear_util.cache``: cached results of functions of a ``WrappedFun``."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -15,11 +15,11 @@ _LIMIT = 256
 
 
 def cache_by_function(call: Callable[..., Any], *, explain: object = None) -> Callable[..., Any]:
-    """Keep the results of a function of a ``WrappedFun`` and further, hashable, arguments.
+    """Cache the results of a function of a ``WrappedFun`` and further, hashable, arguments.
 
-    A result is found again for an equal function: the same Python function, with the same keyword
-    arguments and transformations around it. The side results of these transformations, such as an
-    output tree, are then those of the first call. What is kept lives as long as the function.
+    A cached result is returned for an equal function: the same Python function, with the same
+    keyword arguments and transformations around it. The side results of these transformations,
+    such as an output tree, are then those of the first call. Entries live as long as the function.
 
     Args:
       call: ``call(fun, *args)``.
@@ -43,11 +43,11 @@ def cache_by_function(call: Callable[..., Any], *, explain: object = None) -> Ca
     tables = [_new_table()]
 
     @wraps(call)
-    def kept(fun: WrappedFun, *args: Any) -> Any:
+    def cached(fun: WrappedFun, *args: Any) -> Any:
         key = (fun.transforms, tuple(fun.params.items()), args)
-        found = tables[0].recall(fun.f, key)
-        if found is not None:
-            result, stores = found
+        entry = tables[0].recall(fun.f, key)
+        if entry is not None:
+            result, stores = entry
             fun.populate_stores(stores)
             return result
         result = call(fun, *args)
@@ -57,9 +57,9 @@ def cache_by_function(call: Callable[..., Any], *, explain: object = None) -> Ca
     def cache_clear() -> None:
         tables[0] = _new_table()
 
-    kept.cache_clear = cache_clear  # pyright: ignore[reportAttributeAccessIssue]
-    kept.evict_function = lambda f: tables[0].drop(f)  # pyright: ignore[reportAttributeAccessIssue]
-    return kept
+    cached.cache_clear = cache_clear  # pyright: ignore[reportAttributeAccessIssue]
+    cached.evict_function = lambda f: tables[0].drop(f)  # pyright: ignore[reportAttributeAccessIssue]
+    return cached
 
 
 # For each key a result, and the cells with the side results of the call that gave it.

@@ -1,6 +1,6 @@
 """Functions with a list of transformations around them: the interface of ``linear_util``.
 
-Interpreters written outside of Ricci use it. Ricci's own transformations are plain functions.
+Interpreters written for JAX use it. Ricci's transformations are plain functions.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -30,7 +30,7 @@ class StoreException(Exception):
 
 
 class Store:
-    """A cell for a side result of one call of a function, such as its output tree."""
+    """A cell that one call of a function fills with a side result, such as its output tree."""
 
     __slots__ = ("_value",)
 
@@ -43,7 +43,7 @@ class Store:
         """Set the value.
 
         Raises:
-          StoreException: if there is one already.
+          StoreException: if it is set already.
         """
         if self._value:
             raise StoreException("the function has been called before: its store holds a value")
@@ -59,7 +59,7 @@ class Store:
 
 
 class EqualStore(Store):
-    """A cell that takes a value again if it equals the first one."""
+    """A cell that may be set again to an equal value."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ class EqualStore(Store):
         """Set the value.
 
         Raises:
-          StoreException: if there is another one already.
+          StoreException: if it has another value.
         """
         if self._value and self._value[0] != value:
             raise StoreException(
@@ -85,7 +85,7 @@ class WrappedFun:
 
     Attributes:
       f: the function.
-      params: keyword arguments that it is always called with.
+      params: keyword arguments of every call.
       transforms: ``(transformation, static arguments)``, the outermost first.
       stores: for each transformation the cell for its side result; ``None`` if it has none.
       debug_info: its name and those of its arguments, for messages.
@@ -141,7 +141,7 @@ class WrappedFun:
         return WrappedFun(self.f, self.params, transforms, call, self.debug_info, stores)
 
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
-        """Take the side results of a call of an equal function, given its ``stores``."""
+        """Copy the side results of a call of an equal function from its ``stores``."""
         for mine, theirs in zip(self.stores, stores, strict=True):
             if mine is not None and theirs:
                 mine.store(theirs())
@@ -174,7 +174,7 @@ def wrap_init(
 
     Args:
       f: the function.
-      params: keyword arguments that it is always called with.
+      params: keyword arguments of every call.
       debug_info: its name and those of its arguments, for messages.
 
     Returns:
@@ -305,13 +305,13 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
       StoreException: if neither was called, or both.
     """
     try:
-        found = aux1()
+        value = aux1()
     except StoreException:
         return False, aux2()
     try:
         aux2()
     except StoreException:
-        return True, found
+        return True, value
     raise StoreException("both functions have been called")
 
 

@@ -1,7 +1,7 @@
 """The class ``Array``, and the methods that tracers and every backend's arrays share.
 
-The NumPy API defines the methods, and a backend registers its array class. The tables here bring
-the two together, in whichever order they are imported.
+The NumPy API defines the methods, and a backend registers its array class. The tables of this
+module combine the two, in whichever order they are imported.
 """
 
 from types import FunctionType
@@ -47,8 +47,8 @@ class Array(metaclass=_ArrayMeta):
       ([10.0, 2.0, 3.0], [1.0, 2.0, 3.0])
 
     Notes:
-      NumPy's arrays are no ``Array``, although all functions accept them. An annotation for what
-      functions accept is ``ricci.typing.ArrayLike``.
+      NumPy arrays are not instances of ``Array``, although all functions accept them. Annotate
+      arguments of functions with ``ricci.typing.ArrayLike``.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any):
@@ -78,7 +78,7 @@ def define_array_methods(methods: dict[str, Any]) -> None:
             setattr(cls, name, method)
 
 
-# Names that tell an array's class from others: the class ``Array`` itself is no array.
+# Names by which code recognises an array's class, which ``Array`` itself must not have.
 _OF_INSTANCES = frozenset({"aval", "weak_type", "__hash__", "__reduce__"})
 
 

@@ -1,4 +1,4 @@
-"""The interface between the front end and a backend, and the choice of the backend."""
+"""The interface between the front end and a backend, and the current backend."""
 
 import threading
 from collections.abc import Callable
@@ -44,7 +44,7 @@ class OneStep(Protocol):
         ...
 
     def step(self, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-        """Return its program for arguments of these types."""
+        """Return its jaxpr for arguments of these types."""
         ...
 
 
@@ -78,11 +78,11 @@ class Backend(Protocol):
         ...
 
     def devices(self) -> tuple[Any, ...]:
-        """The devices of this backend, the default one first; ``None`` stands for the default."""
+        """The devices of this backend, the default one first; ``None`` is the default one."""
         ...
 
     def clear(self) -> None:
-        """Drop the programs that are kept between calls."""
+        """Drop the cached executables."""
         ...
 
 
@@ -120,19 +120,19 @@ _state = State("backend", None, _Missing())
 
 
 def backend() -> Backend:
-    """The backend that evaluates primitives outside of any trace, in this thread."""
+    """The backend that evaluates primitives eagerly in this thread."""
     return _state.value
 
 
-def _evaluate_here(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _evaluate_in_thread(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     return _state.value.evaluate(primitive, args, params)
 
 
 class _Evaluation:
-    """Keeps ``eval_trace.process`` up to date when backends change.
+    """Updates ``eval_trace.process`` when backends change.
 
-    It is the shared backend's ``evaluate`` as long as no thread uses a backend of its own; else it
-    is a function that looks up the backend of the calling thread.
+    It is the shared backend's ``evaluate`` as long as no thread overrides the backend; else it is a
+    function that looks up the backend of the calling thread.
     """
 
     def __init__(self):
@@ -144,7 +144,7 @@ class _Evaluation:
         with self._lock:
             if not local:
                 self._shared = value.evaluate
-            eval_trace.process = _evaluate_here if _state.is_overridden else self._shared
+            eval_trace.process = _evaluate_in_thread if _state.is_overridden else self._shared
 
 
 _evaluation = _Evaluation()
@@ -153,9 +153,9 @@ _applications: Cache[Any, Callable[..., Any]] = Cache("applied operations", 4096
 
 
 class Applied:
-    """An operation or composite, for which each backend has a function of its own.
+    """An operation or composite; each backend makes a function that applies it.
 
-    The shared backend's function is kept in ``_apply``. It is valid as long as
+    The shared backend's function is cached in ``_apply``. It is valid as long as
     ``eval_trace.process`` is ``_evaluate``.
     """
 
@@ -171,15 +171,15 @@ class Applied:
 
     def _application(self) -> Callable[..., Any]:
         """The function of this thread's backend."""
-        evaluate, here = eval_trace.process, backend()
-        found = _applications.make((self, here), self._make_application, here)
-        if evaluate is not _evaluate_here:
-            self._apply, self._evaluate = found, evaluate
-        return found
+        evaluate, current = eval_trace.process, backend()
+        function = _applications.make((self, current), self._make_application, current)
+        if evaluate is not _evaluate_in_thread:
+            self._apply, self._evaluate = function, evaluate
+        return function
 
 
 def set_backend(new: Backend) -> Backend:
-    """Make ``new`` the shared backend, of all threads without one of their own; gives the old."""
+    """Set the shared backend, of all threads without an override; returns the former one."""
     old = _state.shared_value
     _state.set_global(new)
     return old
@@ -198,7 +198,7 @@ def use_backend(new: Backend) -> Override:
 def as_array(x: ArrayLike) -> Any:
     """``x`` as an array of the current backend if it is a NumPy array or a Python scalar.
 
-    Inside a trace, and for values of dtype ``float0``, ``x`` itself.
+    Inside a trace, and for values of dtype ``float0``, returns ``x`` unchanged.
 
     Raises:
       TypeError: if ``x`` is a reference.
@@ -211,49 +211,49 @@ def as_array(x: ArrayLike) -> Any:
 
 
 def _converted(x: object) -> object:
-    """A literal as an array of the current backend; one of dtype ``float0`` as it is."""
+    """A literal as an array of the current backend; one of dtype ``float0`` unchanged."""
     aval: Any = get_aval(x)
     return x if aval.dtype == float0 else backend().array(np.asarray(x, aval.dtype), aval)
 
 
-def as_result(found: object) -> object:
-    """What a public function returns, literals as arrays also inside of a trace.
+def as_result(result: object) -> object:
+    """Convert literals in the result of a public function to arrays, also inside of a trace.
 
-    A program that is being recorded keeps them as literals. Elsewhere, without a backend, ``found``
-    itself.
+    In a jaxpr that is being recorded they become literals of it. Without a backend ``result`` is
+    returned unchanged.
     """
     if context.trace is eval_trace or not has_backend():
-        return found
-    if isinstance(found, tuple | list):
-        return type(found)([as_result(x) for x in found])
-    if not isinstance(found, np.ndarray | np.generic | complex | float | int):
-        return found
-    lifted = found if np.ndim(found) else context.trace.lift(found)
-    return lifted if isinstance(lifted, Tracer) else _converted(found)
+        return result
+    if isinstance(result, tuple | list):
+        return type(result)([as_result(x) for x in result])
+    if not isinstance(result, np.ndarray | np.generic | complex | float | int):
+        return result
+    lifted = result if np.ndim(result) else context.trace.lift(result)
+    return lifted if isinstance(lifted, Tracer) else _converted(result)
 
 
 on_results(as_result)
 
 
 def of_type(x: Any, aval: Any) -> Any:
-    """Return ``x``, as an array if it is a host's value that stands for another type by now.
+    """Convert ``x`` to an array if it is a host value whose type is no longer ``aval``.
 
-    A Python or NumPy value that a trace holds was taken for a type; inside a block that turns
-    64-bit dtypes on or off it would stand for another one.
+    A Python or NumPy value that a trace holds was given a type when it was recorded; inside a block
+    that turns 64-bit dtypes on or off it would have another one.
     """
     if type(x) in _python_numbers:
-        stays = get_aval(x) is aval
+        unchanged = get_aval(x) is aval
     else:
         numpy = isinstance(x, np.ndarray | np.generic)
-        stays = not numpy or aval.dtype == float0 or get_aval(x).dtype == aval.dtype
-    return x if stays else backend().array(np.asarray(x, aval.dtype), aval)
+        unchanged = not numpy or aval.dtype == float0 or get_aval(x).dtype == aval.dtype
+    return x if unchanged else backend().array(np.asarray(x, aval.dtype), aval)
 
 
 def unnarrowed(x: Any) -> Any:
-    """Return a NumPy value as an array if its dtype would be narrowed, else unchanged.
+    """Convert a NumPy value to an array if its dtype would be narrowed, else return it unchanged.
 
-    While 64-bit dtypes are off, a NumPy value of one stands for its narrow form; an array keeps the
-    dtype, where ``jax_explicit_x64_dtypes`` allows to ask for it.
+    While 64-bit dtypes are off, a NumPy value of such a dtype is narrowed to 32 bits; an array has
+    the dtype where ``jax_explicit_x64_dtypes`` allows it.
     """
     if not isinstance(x, np.ndarray | np.generic) or canonicalize_dtype(x.dtype) == x.dtype:
         return x

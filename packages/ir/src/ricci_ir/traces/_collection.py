@@ -1,11 +1,11 @@
-"""Keeping the garbage collector out of tracing.
+"""Pausing the garbage collector while tracing.
 
-A trace makes millions of objects that all live until it ends. The collector would visit them again
-and again in vain: at 100,000 equations it took two thirds of the time. So it does not run before
-the outermost trace ends.
+A trace allocates millions of objects that all live until it ends. The collector would traverse them
+repeatedly without freeing any: at 100,000 equations it took two thirds of the time. So it does not
+run before the outermost trace ends.
 
-The collector is stopped by a threshold that is never reached, not by ``gc.disable()``. The traced
-function itself may call ``gc.disable()``, and that must hold after the trace as well.
+The collector is paused by a threshold that is never reached, not by ``gc.disable()``. The traced
+function itself may call ``gc.disable()``, and that must stay in effect after the trace.
 """
 
 import gc
@@ -35,7 +35,8 @@ class _PausedCollection:
     def __exit__(self, *exception: object) -> None:
         with self.lock:
             self.depth -= 1
-            if self.depth == 0 and gc.get_threshold() == self.waiting:  # nobody has set another
+            # Unless the user has set another threshold meanwhile.
+            if self.depth == 0 and gc.get_threshold() == self.waiting:
                 gc.set_threshold(*self.before)
 
 

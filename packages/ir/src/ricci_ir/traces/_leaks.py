@@ -1,4 +1,4 @@
-"""Finding traced arrays that outlive the function they belong to (``jax_check_tracer_leaks``)."""
+"""Detection of tracers that outlive their trace (``jax_check_tracer_leaks``)."""
 
 import gc
 from types import FrameType, ModuleType
@@ -44,17 +44,17 @@ def check_leaks(trace: Trace) -> None:
 
 
 def _tracers_of(trace: Trace) -> list[Tracer]:
-    found = gc.get_referrers(trace)
-    return [x for x in found if isinstance(x, Tracer) and x._trace is trace]
+    referrers = gc.get_referrers(trace)
+    return [x for x in referrers if isinstance(x, Tracer) and x._trace is trace]
 
 
 def _description(leaked: list[Tracer], i: int) -> list[str]:
     tracer = leaked[i]
     lines = [f"- {tracer!r}.{tracer._origin_message()}".replace("\n", " ")]
     for holder in gc.get_referrers(tracer):
-        where = None if holder is leaked else _holder(tracer, holder)
-        if where:
-            lines.append(f"  It is held by {where}.")
+        owner = None if holder is leaked else _holder(tracer, holder)
+        if owner:
+            lines.append(f"  It is held by {owner}.")
     return lines[:3]
 
 

@@ -1,7 +1,7 @@
-"""Names for parts of a program: the scopes the user enters, and the transformations applied.
+"""The name stack of operations: the scopes that the user entered, and the transformations.
 
-The stack of names is ``context.name_stack``, outermost first: strings, of which those of type
-``Transformation`` stand for a transformation. Equations keep the stack they were traced in.
+It is ``context.name_stack``, outermost first: strings, of which those of type ``Transformation``
+name a transformation. Equations store the stack that they were traced in.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ class Transformation(str):
     """The name of a transformation on the stack; it encloses the scope that comes after it.
 
     Attributes:
-      size: how many examples it maps over, for a ``vmap``.
+      size: the number of examples, for a ``vmap``.
     """
 
     __slots__ = ("size",)
@@ -36,9 +36,9 @@ class Transformation(str):
     size: int | None
 
     def __new__(cls, name: str, size: int | None = None) -> "Transformation":
-        made = str.__new__(cls, name)
-        made.size = size
-        return made
+        transformation = str.__new__(cls, name)
+        transformation.size = size
+        return transformation
 
 
 class NameStack(tuple):
@@ -97,13 +97,13 @@ class _Entered(ContextBlock):
 
 
 class named_scope(_Entered):
-    """Name the operations traced inside a ``with`` block, or by a function that it decorates.
+    """Name the operations traced inside a ``with`` block or by a decorated function.
 
     Args:
       name: the name in profiles and in the metadata of compiled programs.
 
     Raises:
-      TypeError: if the name is no string.
+      TypeError: if the name is not a string.
 
     Example:
       Operations have the name in printed programs and in profiles:
@@ -147,7 +147,7 @@ def named_call[**P, R](fun: Callable[P, R], *, name: str | None = None) -> Calla
       A function of the same arguments and results.
 
     Raises:
-      TypeError: if the name is no string.
+      TypeError: if the name is not a string.
 
     Example:
       >>> import ricci
@@ -174,20 +174,20 @@ def vmap_stack(outer: tuple[str, ...], size: int) -> tuple[str, ...]:
 
 def is_differentiated(names: Sequence[str]) -> bool:
     """Whether a stack of names is that of the forward pass of a differentiated function."""
-    return _holds(names, _jvp) and not _holds(names, _transpose)
+    return _contains(names, _jvp) and not _contains(names, _transpose)
 
 
 def is_transposed(names: Sequence[str]) -> bool:
-    """Whether a stack of names is that of a backward pass, which pulls cotangents back."""
-    return _holds(names, _transpose)
+    """Whether a stack of names is that of a backward pass."""
+    return _contains(names, _transpose)
 
 
-def _holds(names: Sequence[str], transformation: Transformation) -> bool:
+def _contains(names: Sequence[str], transformation: Transformation) -> bool:
     return any(type(name) is Transformation and name == transformation for name in names)
 
 
 def transposed_stack(outer: tuple[str, ...], recorded: tuple[str, ...]) -> tuple[str, ...]:
-    """The stack of names, under ``outer``, for the transpose of an equation of ``recorded``."""
+    """The stack of names, under ``outer``, for the transpose of an equation with ``recorded``."""
     count = len(outer)
     inner = recorded[count:] if recorded[:count] == outer else ()
     return (*outer, _transpose, *inner)

@@ -1,4 +1,4 @@
-"""Named axes in scope, and the key of everything that the trace of a function reads around it."""
+"""Named axes in scope, and the cache key of all context that tracing a function reads."""
 
 from collections.abc import Hashable, Iterable
 
@@ -15,8 +15,8 @@ __all__ = [
 ]
 
 # The named axes of this thread with their sizes; a dict that is replaced, never changed in place.
-# It is a setting of its own rather than part of ``trace_key()``: single operations and composites
-# cannot read it, and need not be traced again for each size of an axis.
+# It is not part of ``trace_key()``: single operations and composites cannot read it, and need not
+# be traced again for each size of an axis.
 axis_sizes: State = State("axis_sizes", None, {})
 
 
@@ -46,17 +46,17 @@ def axis_size(name: object) -> int:
 
 
 def _describe_scope() -> str:
-    """List the axes in scope, and the axes of the mesh in force that are not."""
+    """List the axes in scope, and the axes of the current mesh that are not."""
     sizes = axis_sizes.value
     scope = ", ".join(map(repr, sizes)) or "none"
     mesh = current_mesh.value
     others = [] if mesh is None else [n for n in mesh.axis_names if n not in sizes]
-    of_mesh = f" The mesh in force has {', '.join(map(repr, others))} as well." if others else ""
+    of_mesh = f" The current mesh has {', '.join(map(repr, others))} as well." if others else ""
     return f"Axes in scope: {scope}.{of_mesh}"
 
 
 class TraceContext(TupleRecord):
-    """The part of a cache key for what a user's function can read while it is traced.
+    """The part of a cache key for the context that a user's function can read while traced.
 
     Attributes:
       settings: the options and contexts that affect tracing.
@@ -68,7 +68,7 @@ class TraceContext(TupleRecord):
 
 
 def trace_context() -> TraceContext:
-    """Return the key of this thread's surroundings, for caches of users' traced functions.
+    """Return the key of this thread's context, for caches of users' traced functions.
 
     Example:
       >>> from ricci_ir import extend_axes, trace_context

@@ -1,7 +1,7 @@
 """Events of tracing and compilation, for tools that observe them: checks and compile contracts.
 
-Code that makes a program calls ``notify(...)`` for an event that the finished program no longer
-shows. Events are made only if this thread is ``observing``.
+Code that builds a jaxpr calls ``notify(...)`` for an event that the finished jaxpr no longer
+shows. Events are created only if this thread is ``observing``.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class CondSelected(TupleRecord):
 
     Attributes:
       source: the place where the user called it.
-      branches: the programs of the branches.
+      branches: the jaxprs of the branches.
     """
 
     source: Source
@@ -74,9 +74,9 @@ class DonatingCall(TupleRecord):
     Attributes:
       source: the place where the user called it.
       name: the function's name.
-      jaxpr: its program, whose arguments are ``consts`` constants followed by the function's own.
+      jaxpr: its jaxpr, whose arguments are ``consts`` constants followed by the function's.
       consts: the number of constants.
-      arg_names: the names of the function's own arguments.
+      arg_names: the names of the function's arguments.
       donated: for each of them, whether it is donated.
     """
 
@@ -96,7 +96,7 @@ class ProgramCompiled(TupleRecord):
       function: the function's module and qualified name.
       arguments: the name and the type of each array among the arguments.
       static: the name and the ``repr`` of each static argument.
-      jaxpr: its program.
+      jaxpr: its jaxpr.
     """
 
     source: Source
@@ -116,8 +116,8 @@ class observing(ContextBlock):
 
     Args:
       observer: called with each event when it happens; it must not raise.
-      anew: whether functions are traced again although their programs are cached, so that no event
-        of their tracing is missed. These new programs are dropped afterwards.
+      anew: whether functions are retraced although their jaxprs are cached, so that no event of
+        their tracing is missed. The new jaxprs are dropped afterwards.
 
     Example:
       >>> from ricci_ir import NotReversible, Source, notify, observing
@@ -139,15 +139,15 @@ class observing(ContextBlock):
         self.anew = anew
 
     def __enter__(self) -> None:
-        self._enter((context.observers, context.kept_anew))
+        self._enter((context.observers, context.temporary_caches))
         context.observers = (*context.observers, self.observer)
         if self.anew:
-            context.kept_anew = {}
+            context.temporary_caches = {}
 
     def __exit__(self, *exception: object) -> None:
         previous = self._leave()
         if previous is not None:
-            context.observers, context.kept_anew = previous
+            context.observers, context.temporary_caches = previous
 
 
 def is_observed() -> bool:
@@ -162,24 +162,24 @@ def notify(event: Event) -> None:
 
 
 def kept_programs[K, V](table: Cache[K, V]) -> Cache[K, V]:
-    """The cache for programs of users' functions: ``table`` itself.
+    """The cache to use for jaxprs of users' functions: ``table`` itself.
 
-    While an observer has functions traced anew, it is a temporary cache instead.
+    While an observer has functions retraced, it is a temporary cache instead.
     """
-    anew = context.kept_anew
-    if anew is None:
+    temporary = context.temporary_caches
+    if temporary is None:
         return table
-    found = anew.get(id(table))
-    if found is None:
-        found = anew[id(table)] = table, Cache(table.name, table.limit)
-    return found[1]
+    entry = temporary.get(id(table))
+    if entry is None:
+        entry = temporary[id(table)] = table, Cache(table.name, table.limit)
+    return entry[1]
 
 
 def keep_here(table: Cache[Any, Any]) -> None:
-    """Keep the programs of one table as usual, although functions are traced anew."""
-    anew = context.kept_anew
-    if anew is not None:
-        anew[id(table)] = table, table
+    """Exempt a cache from the retracing that an observer asked for: it is used as usual."""
+    temporary = context.temporary_caches
+    if temporary is not None:
+        temporary[id(table)] = table, table
 
 
 def current_source() -> Source:

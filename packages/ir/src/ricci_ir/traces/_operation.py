@@ -13,7 +13,7 @@ __all__ = [
 
 
 class Operation(Applied):
-    """A primitive with fixed parameters; it keeps the backend's function for them between calls.
+    """A primitive with fixed parameters; it caches the backend's function for them.
 
     Example:
       >>> from ricci.core import Primitive, ShapedArray

@@ -1,6 +1,6 @@
 """Primitives, and the tables that hold their rules.
 
-A package that interprets programs declares a kind of rule with ``rule_table``; the call of
+A package that interprets jaxprs declares a kind of rule with ``rule_table``; the call of
 ``define`` that ends a primitive's block must then give a rule of every required kind.
 """
 
@@ -41,13 +41,13 @@ class Primitive:
     """An operation that transformations know by its rules.
 
     Args:
-      name: how it appears in a printed jaxpr.
+      name: the name in a printed jaxpr.
       abstract_eval: maps the operands' types and the parameters to the result's type, or to a
-        list of types if ``multiple_results``. It must depend on nothing else: results are kept.
+        list of types if ``multiple_results``. It must depend on nothing else: results are cached.
       multiple_results: whether ``bind`` returns a list.
       effects: maps the parameters to the set of side effects; ``None`` for a pure operation.
-      memo: whether results of ``abstract_eval`` are kept; not for primitives whose parameters
-        hold programs, which would be kept alive.
+      memo: whether results of ``abstract_eval`` are cached; not for primitives whose parameters
+        hold jaxprs, which the cache would keep alive.
 
     Example:
       >>> import ricci
@@ -67,8 +67,8 @@ class Primitive:
         "name",
     )
 
-    # Interpreters written outside of Ricci read these. Here no primitive is special: one that
-    # holds a program has it as a parameter.
+    # Interpreters written for JAX read these. In Ricci no primitive is special: one that holds a
+    # jaxpr has it as a parameter.
     call_primitive: bool = False
     map_primitive: bool = False
 
@@ -94,7 +94,7 @@ class Primitive:
         return context.trace.process(self, args, params)
 
     def result_avals(self, avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
-        """The types of the results, worked out once for each combination of arguments."""
+        """The types of the results, cached by the operands' types and the parameters."""
         memo = self.aval_memo
         if memo is None:
             return self.types_of_results(avals, params)
@@ -112,7 +112,7 @@ class Primitive:
         return result
 
     def types_of_results(self, avals: Sequence[AbstractValue], params: dict[str, Any]) -> Any:
-        """What ``abstract_eval`` says now, with the shardings that the primitive's rule says."""
+        """Result types from ``abstract_eval``, with shardings from the rule. Not cached."""
         if self.makes_sharding:
             return result_types(self, sharding_rules[self], avals, params, sum_rules.get(self))
         for aval in avals:
@@ -136,11 +136,11 @@ class Primitive:
             context.trace = previous
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The keywords with which ``bind`` applies an equation's parameters again."""
+        """The keyword arguments for ``bind`` from an equation's parameters."""
         return dict(params)
 
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the function that evaluates the primitive outside of any program; returns it."""
+        """Set the function that evaluates the primitive eagerly; returns it."""
         self.impl = impl
         eager_rules[self] = impl
         return impl
@@ -153,21 +153,21 @@ class Primitive:
     def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule for the types of the results and the side effects; returns it.
 
-        Effects are those of the primitive, not of a call: an effect that the rule gave once counts
-        for all later equations.
+        Effects are those of the primitive, not of a call: an effect that the rule returned once is
+        one of all later equations.
 
         Args:
-          rule: gives ``(result types, effects)``.
+          rule: returns ``(result types, effects)``.
         """
-        found: set[Any] = set()
+        seen: set[Any] = set()
 
         def abstract_eval(*avals: object, **params: object) -> Any:
             result, effects = rule(*avals, **params)
-            found.update(effects)
+            seen.update(effects)
             return result
 
         self.abstract_eval = abstract_eval
-        self.effects = lambda params: frozenset(found)
+        self.effects = lambda params: frozenset(seen)
         return rule
 
     def __repr__(self) -> str:
@@ -182,11 +182,11 @@ def _no_abstract_eval(name: str) -> Callable[..., Any]:
 
 
 class unsupported:
-    """A rule that cannot exist; using it raises ``NotImplementedError`` with the reason.
+    """A rule that cannot exist; calling it raises ``NotImplementedError`` with the reason.
 
     Args:
-      reason: why not, and what to do instead.
-      error: what to raise instead of ``NotImplementedError``.
+      reason: the reason, and an alternative.
+      error: the class to raise instead of ``NotImplementedError``.
     """
 
     __slots__ = ("error", "name", "reason")
@@ -201,7 +201,7 @@ class unsupported:
 
 
 class derived:
-    """A rule that is made from the primitive itself: ``make(primitive)`` returns it."""
+    """A rule that is computed from the primitive: ``make(primitive)`` returns it."""
 
     __slots__ = ("make",)
 
@@ -246,10 +246,10 @@ def rule_table(kind: str, *, required: bool = True) -> RuleTable:
     return table
 
 
-# For primitives that are evaluated without a compiled program: ``rule(*args, **params)``.
+# For primitives that are evaluated without an executable: ``rule(*args, **params)``.
 eager_rules: RuleTable = rule_table("eager", required=False)
 
-# For primitives that NumPy computes to the same bits as XLA: ``rule(*arrays, **params)`` gives an
+# For primitives that NumPy computes to the same bits as XLA: ``rule(*arrays, **params)`` returns an
 # array, or a sequence of arrays, or ``NotImplemented`` for operands for which the bits may differ.
 exact_rules: RuleTable = rule_table("exact", required=False)
 
@@ -257,16 +257,15 @@ exact_rules: RuleTable = rule_table("exact", required=False)
 # differ in the last places. Arrays of dtypes that NumPy lacks are passed in a wider dtype.
 reference_rules: RuleTable = rule_table("reference", required=False)
 
-# How shardings and varying axes pass through: see ``_sharding_rules``.
+# The propagation of shardings and varying axes: see ``_sharding_rules``.
 sharding_rules: RuleTable = rule_table("sharding")
 
-# For primitives that may be applied to terms of a sum that the devices have not done yet: see
-# ``_unreduced``.
+# For primitives that may be applied to unreduced operands: see ``_unreduced``.
 sum_rules: RuleTable = rule_table("sums", required=False)
 
 primitives: dict[str, Primitive] = {}
 
-# Primitives with a rule of one of these kinds are of a class of their own.
+# By kind of rule, the subclass of ``Primitive`` for primitives that have such a rule.
 primitive_classes: dict[str, type[Primitive]] = {}
 
 
@@ -298,9 +297,9 @@ def _place_of_block() -> _Place:
 
 
 def defined_at(primitive: Primitive) -> str:
-    """The file and line of a primitive's block; empty for one that ``define`` has not made."""
-    known = primitives.get(primitive.name) is primitive and primitive.name in _places
-    return str(_places[primitive.name]) if known else ""
+    """The file and line of a primitive's block; empty for one that ``define`` did not define."""
+    is_defined = primitives.get(primitive.name) is primitive and primitive.name in _places
+    return str(_places[primitive.name]) if is_defined else ""
 
 
 def _check_is_free(name: str, place: _Place) -> None:
@@ -346,7 +345,7 @@ def define(
     if missing:
         raise TypeError(
             f"primitive {name!r} lacks rules: {', '.join(missing)}. "
-            'Give each, or say why it cannot exist with unsupported("reason").'
+            'Give each, or unsupported("reason") for one that cannot exist.'
         )
     tables = []
     for kind in rules:

@@ -1,9 +1,9 @@
 """References: objects that hold an array and let it be replaced.
 
-Whatever reads or writes a reference calls ``read`` and ``write``. A trace that records a program
-records these as operations (``records_references``). Under every other trace a reference is this
-Python object, and what it holds is a value of the trace: reading and writing are then functions of
-arrays like all others, to which derivatives and batching need no rules of their own.
+All reads and writes of a reference call ``read`` and ``write``. A trace that records a jaxpr
+records these as equations (``records_references``). Under every other trace a reference is this
+Python object, and the array in it is a value of the trace: reads and writes are then functions of
+arrays, so that derivatives and batching need no rules for them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,24 +38,24 @@ __all__ = [
 
 # ``rule(*operands, **params)`` applies a primitive in the current trace to references that are read
 # and written by their methods, and returns its results. The primitives that read and write have
-# one, and those that hold programs with references among their operands.
+# one, and those that hold jaxprs with references among their operands.
 discharge_rules: RuleTable = rule_table("discharge", required=False)
 
 
-# What brackets do, by name: ``get``, ``set``, ``swap``, ``addupdate`` and ``at``. ``ricci_lax``
-# registers the functions.
+# The functions behind brackets: ``get``, ``set``, ``swap``, ``addupdate`` and ``at``; ``ricci_lax``
+# registers them.
 reference_methods: dict[str, Callable[..., Any]] = {}
 
 
 class _RefMeta(type):
-    """Traced references are instances of ``Ref``, too."""
+    """The metaclass that makes traced references instances of ``Ref``."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return type.__instancecheck__(cls, instance) or is_reference(instance)
 
 
 class BracketedReference:
-    """What all references share: brackets. Each kind has ``read`` and ``write`` as well."""
+    """The base class of references: indexing and array properties. Subclasses read and write."""
 
     __slots__ = ()
 
@@ -106,11 +106,11 @@ class BracketedReference:
 
     @property
     def sharding(self) -> Any:
-        """How the array lies on devices."""
+        """The array's sharding."""
         return self.aval.sharding
 
     def addupdate(self, x: Any, idx: Any = ...) -> None:
-        """Add a value to what is at an index."""
+        """Add a value to the elements at an index."""
         reference_methods["addupdate"](self, idx, x)
 
 
@@ -120,7 +120,7 @@ def is_reference(x: object) -> bool:
 
 
 def refuse_reference(ref: BracketedReference) -> NoReturn:
-    """Raise ``TypeError``: a reference stands where an array is expected."""
+    """Raise ``TypeError`` for a reference where an array is expected."""
     raise TypeError(
         f"an array is expected, got a reference of type {ref.aval}. Read it first: ref[...]."
     )
@@ -201,7 +201,7 @@ class Ref(BracketedReference, metaclass=_RefMeta):
         self._aval = aval
         self._value = refs
         self._owner = context.trace
-        self._owned = False  # whether nobody else can hold the array, so that it may be donated
+        self._owned = False  # whether the array has no other holder, so that it may be donated
         self._freed = False
         self._lock = RLock()
 
@@ -212,14 +212,14 @@ class Ref(BracketedReference, metaclass=_RefMeta):
 
     @property
     def sharding(self) -> Any:
-        """How the array lies on devices."""
+        """The array's sharding."""
         return self.read().sharding
 
     def read(self, shared: bool = False) -> Any:
         """The array that it holds.
 
         Args:
-          shared: whether others will hold the array, too.
+          shared: whether the caller will expose the array, so that it can no longer be donated.
 
         Raises:
           ValueError: if the reference was freed.
@@ -233,7 +233,7 @@ class Ref(BracketedReference, metaclass=_RefMeta):
 
         Args:
           value: the array.
-          fresh: whether nobody else holds it.
+          fresh: whether it has no other holder.
 
         Raises:
           ValueError: if the reference was freed, or the value belongs to a transformation that
@@ -265,7 +265,7 @@ class Ref(BracketedReference, metaclass=_RefMeta):
 
     @property
     def format(self) -> Any:
-        """The sharding of the array, and how its elements lie in memory."""
+        """The sharding and the layout of the array."""
         return self.read().format
 
     def unsafe_buffer_pointer(self) -> int:
@@ -274,11 +274,11 @@ class Ref(BracketedReference, metaclass=_RefMeta):
 
     @property
     def is_owned(self) -> bool:
-        """Whether nobody else can hold the array, so that its memory may be reused."""
+        """Whether the array has no other holder, so that its memory may be reused."""
         return self._owned
 
     def free(self) -> None:
-        """Drop the array. The reference cannot be used any more.
+        """Drop the array. Later uses of the reference raise an error.
 
         Raises:
           ValueError: if the reference was freed already.
@@ -297,10 +297,10 @@ class Ref(BracketedReference, metaclass=_RefMeta):
 
     def _check_not_freed(self) -> None:
         if self._freed:
-            # In a recorded program the line is that of the operation, not of the compiling call.
-            where = f", at {Source(*context.origin)}" if context.origin is not None else ""
+            # When a jaxpr is replayed, the line of the equation, not of the compiling call.
+            location = f", at {Source(*context.origin)}" if context.origin is not None else ""
             raise ValueError(
-                f"a reference of type {self._aval} was used after free_ref{where}. Read what is "
+                f"a reference of type {self._aval} was used after free_ref{location}. Read what is "
                 "needed before that, or make a new reference."
             )
 
@@ -324,9 +324,9 @@ class Ref(BracketedReference, metaclass=_RefMeta):
 
 
 def recorded_reference(ref: Any, owner: Trace) -> Any:
-    """A reference as one of the program that is being recorded inside of the trace it belongs to.
+    """The traced reference if a jaxpr is being recorded inside of the reference's trace, or None.
 
-    What a transformation inside of that program does with the reference is done in the program.
+    Reads and writes by transformations inside of that jaxpr are recorded in it.
     """
     trace: Trace | None = context.trace
     while trace is not None and trace is not owner:
@@ -337,7 +337,7 @@ def recorded_reference(ref: Any, owner: Trace) -> Any:
 
 
 def check_write(ref: Any, owner: Trace, value: object) -> None:
-    """Refuse to write to a reference from outside of a transformation what belongs to it.
+    """Refuse to write a tracer of a transformation to a reference from outside of it.
 
     Args:
       ref: the reference.
@@ -368,12 +368,12 @@ def _refused(ref: Any, how: str) -> ValueError:
 def check_distinct(
     name: str, args: Sequence[Any], names: Callable[[], Sequence[str]] | None = None
 ) -> None:
-    """Refuse a call in which a function has several names for one reference.
+    """Refuse a call in which several arguments are the same reference.
 
     Args:
       name: the called function, for messages.
       args: the values that it closes over, and then its arguments.
-      names: gives the names of the arguments.
+      names: returns the names of the arguments.
 
     Raises:
       ValueError: if one reference occurs twice among ``args``.
@@ -383,36 +383,36 @@ def check_distinct(
         if isinstance(x, BracketedReference):
             first = seen.setdefault(id(getattr(x, "atom", x)), i)
             if first != i:
-                known = [] if names is None else list(names())
-                start = len(args) - len(known)
-                both = [known[k - start] for k in (first, i) if k >= start]
+                known_names = [] if names is None else list(names())
+                start = len(args) - len(known_names)
+                both = [known_names[k - start] for k in (first, i) if k >= start]
                 raise ValueError(_aliased(name, x, both))
 
 
 def _aliased(name: str, ref: Any, names: Sequence[str]) -> str:
-    """The message for a reference that a function has several names for."""
-    found = {
+    """The message for a reference that occurs as several arguments."""
+    problem = {
         0: "is passed twice, or passed and closed over",
         1: f"is passed as argument {names[-1]}, and closed over" if names else "",
         2: f"is passed twice, as arguments {' and '.join(names)}",
     }[len(names)]
     return (
-        f"{name}: a reference of type {ref.aval} {found}. Only one of a function's names may refer "
-        "to a reference, since writing to one would change the other: pass it once."
+        f"{name}: a reference of type {ref.aval} {problem}. Only one of a function's names may "
+        "refer to a reference, since writing to one would change the other: pass it once."
     )
 
 
 def check_distinct_operands(primitive: str, args: Sequence[Any], params: dict[str, Any]) -> None:
-    """Refuse an operation that gets one reference as several of its operands.
+    """Refuse an operation with the same reference as several operands.
 
     Raises:
-      ValueError: if it does. A loop may read one in its condition and in its body.
+      ValueError: if it has. A loop may read one in its condition and in its body.
     """
     if "cond_jaxpr" in params:
         return
     programs = (x[0] if isinstance(x, tuple) and x else x for x in params.values())
-    found = (getattr(program, "debug_info", None) for program in programs)
-    info: Any = next((x for x in found if x is not None), None)
+    infos = (getattr(program, "debug_info", None) for program in programs)
+    info: Any = next((x for x in infos if x is not None), None)
     if info is None or not info.arg_names or len(info.arg_names) > len(args):
         check_distinct(primitive if info is None else f"{primitive} of {info.func_name}", args)
     else:
@@ -429,7 +429,7 @@ def check_takes_references(primitive: Primitive, aval: AbstractValue) -> None:
 
 
 def check_returned(results: Iterable[Any], trace: Trace) -> None:
-    """Refuse to return a reference that belongs to a transformation that ends.
+    """Refuse to return a reference from the transformation that it belongs to.
 
     Raises:
       ValueError: if one of the results is such a reference.
@@ -448,16 +448,16 @@ def is_traced(x: object) -> bool:
 
 
 class locked:
-    """Keep other threads from the references among some values inside of a ``with`` block.
+    """Lock the references among some values inside of a ``with`` block.
 
-    The locks are taken in one order, so that two threads never wait for each other.
+    The locks are acquired in the order of their ids, so that two threads cannot deadlock.
     """
 
     __slots__ = ("locks",)
 
     def __init__(self, values: Iterable[Any]):
-        found = {id(x): x._lock for x in values if type(x) is Ref}
-        self.locks: list[Any] = [found[key] for key in sorted(found)]
+        locks_by_id = {id(x): x._lock for x in values if type(x) is Ref}
+        self.locks: list[Any] = [locks_by_id[key] for key in sorted(locks_by_id)]
 
     def __enter__(self) -> None:
         for lock in self.locks:
@@ -474,7 +474,7 @@ def uses_references(effects: Iterable[Any]) -> bool:
 
 
 class DischargedPrimitive(Primitive):
-    """A primitive with a ``discharge`` rule: it takes references, or programs that do.
+    """A primitive with a ``discharge`` rule: it takes references, or jaxprs that do.
 
     A trace that records references records it. Under any other, its rule is applied.
     """

@@ -1,15 +1,15 @@
-"""How shardings and varying axes pass through operations.
+"""Propagation of shardings and varying axes through operations, by rules of kind ``sharding``.
 
-A primitive's rule of kind ``sharding`` says it. Most rules are *factor maps*: each dimension of
-the operands and results is given a factor, as the letters of an einsum's equation do, and mesh axes
-that divide a factor in the operands divide it in the results::
+Most rules are *factor maps*: each dimension of the operands and results is given a factor, like
+the letters of an einsum, and mesh axes that shard a factor in the operands shard it in the
+results::
 
     dot_general:  b m k, b n k -> b m n
     reduce_sum:   i j -> i                     (j is reduced)
     transpose:    i j -> j i
 
-One interpreter, ``result_types``, reads them. It is asked when an operation's types are worked out
-and an operand's type says anything of a mesh, so that programs on one device pay nothing for it.
+One interpreter, ``result_types``, evaluates them. It is called only for operations with an operand
+whose type has a sharding, so that it costs nothing on one device.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -55,26 +55,27 @@ __all__ = [
     "VaryingMismatch",
 ]
 
-# What ``abstract_eval`` gives: a type, or a list of them for a primitive with several results.
+# The result of ``abstract_eval``: a type, or a list of them for a primitive with several results.
 type ResultTypes = AbstractValue | Sequence[AbstractValue]
 # The factor of each dimension. Several factors make a dimension that merges those of the operands.
 type Factors = tuple[int | tuple[int, ...] | None, ...]
 
 
 class FactorMap(TupleRecord):
-    """Which dimensions of operands and results belong together.
+    """The correspondence of the dimensions of operands and results.
 
-    A dimension whose factor is ``None`` must not be divided in an operand, and is not divided in a
+    A dimension whose factor is ``None`` must be replicated in an operand, and is replicated in a
     result.
 
     Attributes:
-      operands, results: for each, the factor of every dimension. One result stands for all.
-      reduced: the factors that no result has and that the operation reduces, so that they may be
-        divided. To divide another one that no result has is ambiguous.
-      summed: the factors that no result has and that one operand may divide, but not several: it
-        is ambiguous then whether their sums are to be divided, too.
-      alike: the positions of operands that must be divided in the same way.
-      advice: how the user can say what the result is to be.
+      operands, results: for each, the factor of every dimension. A single entry of ``results``
+        holds for all results.
+      reduced: the factors without a result dimension that may be sharded, since the operation
+        reduces them. For other factors without one, a sharding is ambiguous.
+      summed: the factors without a result dimension that may be sharded in one operand, but not in
+        several: then it is ambiguous whether the sum is sharded.
+      alike: the positions of operands that must have the same sharding.
+      advice: a sentence on how the user can specify the result's sharding.
     """
 
     operands: tuple[Factors, ...]
@@ -88,7 +89,7 @@ class FactorMap(TupleRecord):
 class ShardingRule(Protocol):
     """A rule of kind ``sharding``.
 
-    ``joins``: whether operands must vary along the same axes; then they are cast to do so first.
+    ``joins``: whether operands must vary along the same axes, so that they are cast first.
     """
 
     joins: bool
@@ -114,9 +115,9 @@ class ShardingRule(Protocol):
 
 
 class VaryingMismatch(Exception):
-    """The operands of an operation vary along different axes; ``axes`` are all of them.
+    """The operands of an operation vary along different axes; ``axes`` is their union.
 
-    The trace that records the operation casts the operands, and records it again.
+    The trace that records the operation casts the operands and tries again.
     """
 
     def __init__(self, axes: AxisNames):
@@ -124,7 +125,7 @@ class VaryingMismatch(Exception):
         self.axes: AxisNames = axes
 
     def cast(self, trace: Trace, args: Sequence[Any], avals: Sequence[AbstractValue]) -> list[Any]:
-        """The operands, all varying along ``axes``."""
+        """Cast all operands to vary along ``axes``."""
         return [
             vary(trace, x, aval, self.axes) if isinstance(aval, ShapedArray) else x
             for x, aval in zip(args, avals, strict=True)
@@ -132,7 +133,7 @@ class VaryingMismatch(Exception):
 
 
 class VaryingCast:
-    """The primitive that makes a value vary along more axes; ``parallel`` registers it."""
+    """The primitive that casts a value to vary along more axes; ``parallel`` registers it."""
 
     __slots__ = ("primitive",)
 
@@ -148,12 +149,12 @@ varying_cast: VaryingCast = VaryingCast()
 
 
 def cast_varying(x: ArrayLike, axes: AxisNames) -> Any:
-    """An array that varies along ``axes`` as well, if it does not yet."""
+    """Cast an array to vary along ``axes`` as well, in the current trace."""
     return vary(context.trace, x, get_aval(x), axes)
 
 
 def vary(trace: Trace, x: ArrayLike, aval: AbstractValue, axes: AxisNames) -> Any:
-    """``x`` varying along ``axes`` as well, cast in a trace."""
+    """Cast ``x``, of type ``aval``, to vary along ``axes`` as well, in a trace."""
     missing = axes - varying(aval)
     if not missing:
         return x
@@ -178,12 +179,12 @@ def result_types(
 
     Args:
       primitive: the operation.
-      rule: its rule; ``None`` for a primitive that was made outside of Ricci.
+      rule: its rule; ``None`` for a primitive that was not defined with ``define``.
       avals, params: the types of the operands, and the parameters.
       sums: its rule of kind ``sums``, if it has one.
 
     Raises:
-      ShardingTypeError: if the result's sharding is ambiguous, or cannot be.
+      ShardingTypeError: if the result's sharding is ambiguous or impossible.
       ValueError: if operands vary along different axes, and ``jax_auto_pcast`` is off.
       VaryingMismatch: if operands have to be cast first.
     """
@@ -207,7 +208,7 @@ def _different_axes(name: str, avals: Sequence[AbstractValue]) -> ValueError:
 
 
 class factors:
-    """A rule by a factor map: ``make(*avals, **params)`` gives it for operands without shardings.
+    """A rule by a factor map, which ``make(*avals, **params)`` returns, given plain types.
 
     The parameter ``out_sharding`` or ``sharding`` of a primitive, if it is not ``None``, is the
     result's sharding.
@@ -230,20 +231,21 @@ class factors:
     ) -> ResultTypes:
         """See ``ShardingRule``."""
         plain, results, several = _without_shardings(avals, evaluate, params)
-        wanted = params.get("out_sharding") or params.get("sharding")
+        target = params.get("out_sharding") or params.get("sharding")
         manual = _manual(avals)
-        kept = sums_of_result(name, sums, avals, params)
-        if kept is not None:
+        sum_axes = sums_of_result(name, sums, avals, params)
+        if sum_axes is not None:
             explicit = no_axes.union(*(axes for a in avals for axes in sums_of(a)))
-            manual = (manual[0], manual[1] - explicit | kept[0], manual[2] - explicit | kept[1])
-        if wanted is not None:
-            parts = [wanted.parts] * len(results)
-            mesh = wanted.mesh
+            unreduced, reduced = sum_axes
+            manual = (manual[0], manual[1] - explicit | unreduced, manual[2] - explicit | reduced)
+        if target is not None:
+            parts = [target.parts] * len(results)
+            mesh = target.mesh
             for result in results:
-                _check_sizes(name, result, wanted)
-            if wanted.sums[0]:
-                _check_terms(name, avals, self._map(plain, results, params), wanted)
-            manual = (manual[0], manual[1] | wanted.unreduced, manual[2] | wanted.reduced)
+                _check_sizes(name, result, target)
+            if target.sums[0]:
+                _check_summed(name, avals, self._map(plain, results, params), target)
+            manual = (manual[0], manual[1] | target.unreduced, manual[2] | target.reduced)
         elif any(a.type_sharding is not None and a.type_sharding.mesh is not None for a in avals):
             mesh = _common_mesh(name, avals)
             map_ = self._map(plain, results, params)
@@ -254,8 +256,8 @@ class factors:
                     raise
                 with lenient_sharding(True):
                     fitting = _propagate(name, avals, results, map_, mesh)
-                said = str(error).replace("P(...)", _spec_text(fitting[0]))
-                raise ShardingTypeError(said) from None
+                message = str(error).replace("P(...)", _spec_text(fitting[0]))
+                raise ShardingTypeError(message) from None
         else:
             mesh, parts = None, [((),) * r.ndim for r in results]
         typed = [
@@ -274,52 +276,52 @@ def _without_shardings(
 ) -> tuple[list[Any], list[Any], bool]:
     """The types of operands and results without shardings; and whether the results are a list."""
     plain = [aval.plain if isinstance(aval, ShapedArray) else aval for aval in avals]
-    found = evaluate(*plain, **params)
-    several = isinstance(found, list | tuple)
-    return plain, list(found) if several else [found], several
+    result = evaluate(*plain, **params)
+    several = isinstance(result, list | tuple)
+    return plain, list(result) if several else [result], several
 
 
-def _check_terms(
-    name: str, avals: Sequence[AbstractValue], map_: FactorMap, wanted: TypeSharding
+def _check_summed(
+    name: str, avals: Sequence[AbstractValue], map_: FactorMap, target: TypeSharding
 ) -> None:
-    """Check that the devices have terms of a sum over the axes that are to be unreduced."""
-    kept = {f for dims in map_.results for entry in dims for f in _members(entry)}
+    """Check that the summed dimensions are sharded over the axes that ``target`` has unreduced."""
+    result_factors = {f for dims in map_.results for entry in dims for f in _members(entry)}
     dims = [
         (f, part)
         for aval, fs in zip(avals, map_.operands, strict=True)
         for f, part in zip(fs, _parts(aval) or ((),) * len(fs), strict=True)
     ]
-    lost = {f: part for f, part in dims if f not in kept}
-    if not lost:
+    summed = {f: part for f, part in dims if f not in result_factors}
+    if not summed:
         return
-    summed = frozenset(n for part in lost.values() for n in part)
-    axes = f"unreduced={{{', '.join(sorted(map(repr, summed)))}}}"
-    if any(part != lost[f] for f, part in dims if f in lost):
-        what = "the dimensions that it sums over are not divided alike in its operands"
+    summed_axes = frozenset(n for part in summed.values() for n in part)
+    axes = f"unreduced={{{', '.join(sorted(map(repr, summed_axes)))}}}"
+    if any(part != summed[f] for f, part in dims if f in summed):
+        what = "the dimensions that it sums over are not sharded alike in its operands"
         _refuse(name, avals, what, "Move one with reshard before.")
-    if summed != wanted.sums[0]:
-        what = f"the dimensions that it sums over are divided over {_all(summed) or 'no axis'}"
+    if summed_axes != target.sums[0]:
+        what = f"the dimensions that it sums over are sharded over {_all(summed_axes) or 'no axis'}"
         _refuse(name, avals, what, f"Only along those can the result be unreduced: {axes}.")
 
 
-def _check_sizes(name: str, result: ShapedArray, wanted: TypeSharding) -> None:
-    """Raise ``ValueError`` unless a sharding divides a result evenly."""
-    for i, part in enumerate(wanted.parts):
-        size = prod(wanted.mesh.shape[axis] for axis in part)
+def _check_sizes(name: str, result: ShapedArray, target: TypeSharding) -> None:
+    """Raise ``ValueError`` unless the sizes of a result are multiples of the mesh axes' sizes."""
+    for i, part in enumerate(target.parts):
+        size = prod(target.mesh.shape[axis] for axis in part)
         if result.shape[i] % size:
             fitting = [
-                p if n % prod(wanted.mesh.shape[axis] for axis in p) == 0 else ()
-                for p, n in zip(wanted.parts, result.shape, strict=True)
+                p if n % prod(target.mesh.shape[axis] for axis in p) == 0 else ()
+                for p, n in zip(target.parts, result.shape, strict=True)
             ]
             raise ValueError(
-                f"{name}: out_sharding={_spec_text(wanted.parts)} divides dimension {i} of the "
+                f"{name}: out_sharding={_spec_text(target.parts)} shards dimension {i} of the "
                 f"result {result.str_short(True)}, of size {result.shape[i]}, over {_all(part)} "
                 f"of size {size}. Pad it, or use a spec that fits: {_spec_text(tuple(fitting))}."
             )
 
 
 def _manual(avals: Sequence[AbstractValue]) -> tuple[AxisNames, AxisNames, AxisNames]:
-    """The axes along which results vary, are unreduced and reduced: as the operands."""
+    """The union of the axes along which operands vary, are unreduced and are reduced."""
     shardings = [a.type_sharding for a in avals if a.type_sharding is not None]
     return (
         no_axes.union(*(s.varying for s in shardings)),
@@ -350,32 +352,33 @@ def _propagate(
     map_: FactorMap,
     mesh: object,
 ) -> list[Parts]:
-    """The parts of the results."""
+    """Propagate mesh axes from the operands' dimensions to the results', by factor."""
     lenient = lenient_sharding.value
     axes: dict[int | tuple[int, ...], tuple[Hashable, ...]] = {}
     several: set[int | tuple[int, ...]] = set()
     if len({_parts(avals[i]) for i in map_.alike}) > 1 and not lenient:
-        _refuse(name, avals, "its operands must be divided in the same way", map_.advice)
+        _refuse(name, avals, "its operands must be sharded in the same way", map_.advice)
     for aval, dims in zip(avals, map_.operands, strict=True):
         for i, part in enumerate(_parts(aval) or ()):
             factor = dims[i]
             if not part or lenient and factor is None:
                 continue
             if factor is None:
-                what = f"dimension {i} of {aval.str_short(True)} must not be divided"
+                what = f"dimension {i} of {aval.str_short(True)} must not be sharded"
                 _refuse(name, avals, what, map_.advice)
             if factor in axes:
                 several.add(factor)
-            known = axes.setdefault(factor, part)
-            if known != part and not lenient:
-                what = f"a dimension is divided over {known} in one operand and {part} in another"
+            factor_axes = axes.setdefault(factor, part)
+            if factor_axes != part and not lenient:
+                what = f"a dimension is sharded over {factor_axes} in one operand and {part} "
+                what += "in another"
                 _refuse(name, avals, what, map_.advice)
-    made = map_.results * len(results) if len(map_.results) == 1 else map_.results
-    kept = {f for dims in made for entry in dims for f in _members(entry)}
-    allowed = kept | map_.reduced | (map_.summed - several)
+    result_maps = map_.results * len(results) if len(map_.results) == 1 else map_.results
+    result_factors = {f for dims in result_maps for entry in dims for f in _members(entry)}
+    allowed = result_factors | map_.reduced | (map_.summed - several)
     lost = [factor for factor in axes if factor not in allowed]
     if lost and not lenient:
-        what = f"it sums over a dimension that is divided over {_all(axes[lost[0]])}"
+        what = f"it sums over a dimension that is sharded over {_all(axes[lost[0]])}"
         _refuse(name, avals, what, map_.advice)
     return [
         _checked(
@@ -387,7 +390,7 @@ def _propagate(
         )
         if isinstance(r, ShapedArray)
         else ()
-        for r, dims in zip(results, made, strict=True)
+        for r, dims in zip(results, result_maps, strict=True)
     ]
 
 
@@ -408,7 +411,10 @@ def _checked(
     parts: list[tuple[Hashable, ...]],
     mesh: Any,
 ) -> Parts:
-    """The parts of a result, if every axis is used once and every size can be divided."""
+    """Check that a result's parts use each mesh axis once and that sizes are multiples of them.
+
+    When lenient, a part for which that is not so becomes replicated.
+    """
     seen: set[Hashable] = set()
     for i, part in enumerate(parts):
         size = prod(mesh.shape[axis] for axis in part)
@@ -428,7 +434,7 @@ def _checked(
 
 
 def _spec_text(parts: Parts) -> str:
-    """A partition spec as users write it."""
+    """The text of a partition spec, as users write it."""
     entries = [repr(p[0]) if len(p) == 1 else repr(p) if p else "None" for p in parts]
     return f"P({', '.join(entries)})"
 
@@ -439,7 +445,7 @@ def _refuse(name: str, avals: Sequence[AbstractValue], what: str, advice: str) -
 
 
 def _place() -> str:
-    """Where the user's code is, in errors."""
+    """The place in the user's code, as a part of a message."""
     place = current_source()
     return f" at {place}" if place.code is not None else ""
 
@@ -454,10 +460,10 @@ def same_dimensions(*avals: Any, **params: object) -> FactorMap:
 
 
 def except_dimension(name: str) -> factors:
-    """The rule of an operation along a dimension, which must not be divided.
+    """The rule of an operation along a dimension, which must be replicated.
 
     Args:
-      name: the parameter that gives the dimension.
+      name: the parameter that is the dimension.
     """
 
     def make(*avals: Any, **params: object) -> FactorMap:
@@ -474,18 +480,18 @@ def _each_its_own(
     return [aval.type_sharding for aval in avals]
 
 
-def _says_nothing(
+def _no_shardings(
     avals: Sequence[AbstractValue], results: Sequence[AbstractValue], **params: object
 ) -> list[TypeSharding | None]:
     return [None] * len(results)
 
 
-# Operands and results have the same shape; scalars may stand for arrays.
+# Operands and results have the same shape; scalars are allowed among operands.
 by_element: ShardingRule = factors(same_dimensions)
 
 
 class _ByProgram:
-    """The results are those of a program, whose types ``abstract_eval`` reads."""
+    """The rule of operations that apply a jaxpr: ``abstract_eval`` returns its result types."""
 
     __slots__ = ()
 
@@ -507,7 +513,7 @@ by_program: ShardingRule = _ByProgram()
 
 
 class unsharded(factors):
-    """No dimension of an operand may be divided; ``batch`` leading ones may.
+    """A rule by which no dimension of an operand may be sharded but ``batch`` leading ones.
 
     Args:
       batch: maps the operands' types and the parameters to the number of leading dimensions that
@@ -532,10 +538,10 @@ def _leading(aval: AbstractValue, count: int) -> Factors:
 
 
 class own_sharding:
-    """A rule that says itself what the results are: ``make(avals, results, **params)``.
+    """A rule that computes the results' shardings: ``make(avals, results, **params)``.
 
-    ``results`` are the result types without shardings, and ``make`` gives a ``TypeSharding`` or
-    ``None`` for each. ``joins`` says whether operands are first cast to vary alike.
+    ``results`` are the result types without shardings; ``make`` returns a ``TypeSharding`` or
+    ``None`` for each. ``joins`` is whether operands are first cast to vary along the same axes.
     """
 
     __slots__ = ("joins", "make")
@@ -560,9 +566,9 @@ class own_sharding:
 
 
 class makes_sharding:
-    """A rule that is asked also if no operand's type has a sharding.
+    """A rule that is evaluated even if no operand's type has a sharding.
 
-    For operations that take a sharding as a parameter, or whose results vary by themselves.
+    For operations with a sharding as a parameter, or whose results vary though no operand does.
     """
 
     __slots__ = ("joins", "rule")
@@ -583,11 +589,11 @@ class makes_sharding:
         return self.rule(name, avals, evaluate, params, sums)
 
 
-# Each result is one of the operands, as it is.
+# Each result is one of the operands, unchanged.
 each_its_own: ShardingRule = own_sharding(_each_its_own, joins=False)
 
-# The results' types say nothing, whatever the operands' types say.
-without_sharding: ShardingRule = own_sharding(_says_nothing, joins=False)
+# The results' types have no shardings, whatever the operands' types have.
+without_sharding: ShardingRule = own_sharding(_no_shardings, joins=False)
 
-# A function of matrices: the dimensions before their two may be divided.
+# A function of matrices: only the batch dimensions before the last two may be sharded.
 unsharded_matrices: ShardingRule = unsharded(lambda *avals, **params: avals[0].ndim - 2)

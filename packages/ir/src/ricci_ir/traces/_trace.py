@@ -1,7 +1,7 @@
-"""Traces and tracers: how an operation finds what interprets it.
+"""Traces and tracers: the dispatch of operations to their interpretation.
 
 The thread-local ``context`` holds the current trace. Binding a primitive asks that trace to process
-it. A trace that is not concerned passes it on to its parent, down to evaluation.
+it. A trace none of whose tracers is an operand forwards it to its parent, down to evaluation.
 """
 
 import threading
@@ -41,24 +41,24 @@ __all__ = [
 ]
 
 
-# To checkers a tracer is an ``Array``; when it runs, ``Array`` recognises it by its registration.
+# For type checkers a tracer is an ``Array``; at run time ``Array`` recognises registered classes.
 _Base = Array if TYPE_CHECKING else object
 
 
 class Named(Protocol):
-    """A primitive, as error messages use it; ``Primitive`` itself is defined on top of traces."""
+    """The part of ``Primitive``, which is defined on top of traces, that error messages use."""
 
     name: str
 
 
 @without_boundaries
 class Trace:
-    """An interpretation of primitives. ``parent`` is the one it is built on.
+    """An interpretation of primitives. ``parent`` is the trace that it is nested in.
 
     Its tracers may be used by the thread that made it, as long as it is ``alive``.
 
     Args:
-      parent: the trace that is current around this one.
+      parent: the trace around this one.
     """
 
     __slots__ = ("__weakref__", "alive", "parent", "thread")
@@ -87,36 +87,36 @@ class Trace:
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to operands that may be tracers of this trace or of its parents.
 
-        A trace that is written outside of Ricci gives ``process_primitive`` instead.
+        A trace that is written for JAX defines ``process_primitive`` instead.
         """
         return self.process_primitive(primitive, args, params)
 
     def process_primitive(self, primitive: Any, tracers: Any, params: dict[str, Any]) -> Any:
         """See ``process``."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it applies primitives")
+        raise NotImplementedError(f"{type(self).__name__} must define process_primitive")
 
     def lift(self, value: object) -> Any:
-        """The tracer for a constant in the program being recorded; the value itself without one."""
+        """The tracer for a constant of the enclosing ``JaxprTrace``, or the value without one."""
         return value if self.parent is None else self.parent.lift(value)
 
     def lift_reference(self, value: Any) -> Any:
-        """A reference from outside as one of the program that the trace records."""
+        """The traced reference for a reference from outside of the jaxpr being recorded."""
         raise NotImplementedError(f"{type(self).__name__} records no references")
 
     def accepts(self, tracer: "Tracer") -> bool:
-        """Whether a tracer of another trace may be used here: its trace is one of the parents.
+        """Whether a tracer of another trace may be an operand: its trace is one of the parents.
 
         Traces that ``ensure_compile_time_eval`` has put aside count as parents.
         """
         for trace in (self.parent, *context.put_aside):
             while trace is not None:
-                if trace.stands_for(tracer._trace):
+                if trace.is_same_as(tracer._trace):
                     return True
                 trace = trace.parent
         return False
 
-    def stands_for(self, other: "Trace") -> bool:
-        """Whether the tracers of a trace can be used in this one as its own."""
+    def is_same_as(self, other: "Trace") -> bool:
+        """Whether the tracers of another trace count as this one's."""
         return other is self
 
 
@@ -141,7 +141,7 @@ class Tracer(_Base):
 
     _trace: Trace
     aval: Any
-    # Whether it has a derivative, which a number made of its value would not have.
+    # Whether it has a tangent, which a Python number made of its value would lose.
     is_differentiated: bool = False
 
     def __init__(self, trace: Trace, aval: AbstractValue):
@@ -178,7 +178,7 @@ class Tracer(_Base):
         return None
 
     def _origin_message(self) -> str:
-        """A sentence on the tracer's origin for error messages; empty if that is not known."""
+        """A sentence on the tracer's origin for error messages; empty if it is unknown."""
         return ""
 
     def __len__(self) -> int:
@@ -245,7 +245,7 @@ class Tracer(_Base):
         return f"Traced<{self.aval}>with<{type(self._trace).__name__}>"
 
 
-# What Python, and NumPy, call without a function of Ricci's around them.
+# The methods that Python and NumPy call without a function of Ricci's around them.
 for _name in ("len", "bool", "int", "float", "complex", "index", "array", "setitem", "format"):
     _method = f"__{_name}__"
     setattr(Tracer, _method, api_boundary(getattr(Tracer, _method)))
@@ -256,7 +256,7 @@ def check_derivative(tracer: Tracer, asked: str) -> None:
     """Check that no derivative is lost where a tracer's value becomes a number.
 
     Args:
-      asked: what asks for the number, for the message.
+      asked: the conversion to a number, for the message.
 
     Raises:
       ConcretizationTypeError: if the tracer is being differentiated.
@@ -311,7 +311,7 @@ eval_trace: EvalTrace = EvalTrace()
 
 
 class _Context(threading.local):
-    """The state of this thread: the current trace and the stack of names."""
+    """The state of this thread: the current trace, the stack of names, observers."""
 
     trace: Trace = eval_trace
     name_stack: tuple[str, ...] = ()
@@ -320,20 +320,20 @@ class _Context(threading.local):
     # The traces that were current where blocks of ``ensure_compile_time_eval`` were entered.
     put_aside: tuple[Trace, ...] = ()
     observers: tuple[Callable[[Any], object], ...] = ()
-    # While an observer has functions traced anew: by ``id`` of a cache, that cache and the
-    # temporary one in its place.
-    kept_anew: dict[int, tuple[Any, Any]] | None = None
+    # While an observer has functions retraced: by ``id`` of a cache, that cache and the temporary
+    # one in its place.
+    temporary_caches: dict[int, tuple[Any, Any]] | None = None
 
 
 context: _Context = _Context()
 
 
 class ContextBlock:
-    """A ``with`` block that changes ``context``, and puts it back in the thread that entered it.
+    """A ``with`` block that changes ``context``, and restores it in the thread that entered it.
 
-    The block of a generator may be left in another thread, as when the generator is collected. What
-    that thread is doing does not change then. A block may be entered again inside itself, and by
-    several threads.
+    The block of a generator may be exited in another thread, as when the generator is collected;
+    the context of that thread stays unchanged then. A block may be entered again inside itself,
+    and by several threads.
     """
 
     __slots__ = ("_entered",)
@@ -342,16 +342,16 @@ class ContextBlock:
         self._entered: list[tuple[int, Any]] = []
 
     def _enter(self, previous: object) -> None:
-        """Note what is to be put back; not ``None``."""
+        """Record the value to restore, which is not ``None``."""
         self._entered.append((get_ident(), previous))
 
     def _leave(self) -> Any:
-        """What is to be put back; ``None`` if this thread did not enter the block."""
-        entered, here = self._entered, get_ident()
-        if len(entered) == 1 and entered[0][0] == here:
+        """Return the value to restore; ``None`` if this thread did not enter the block."""
+        entered, thread = self._entered, get_ident()
+        if len(entered) == 1 and entered[0][0] == thread:
             return entered.pop(0)[1]
         for i in reversed(range(len(entered))):
-            if entered[i][0] == here:
+            if entered[i][0] == thread:
                 return entered.pop(i)[1]
         return None
 
@@ -379,7 +379,7 @@ class set_trace(ContextBlock):
 
 
 def is_concrete(x: object) -> bool:
-    """Whether the value of ``x`` is known: it is not a tracer, or one with a concrete array."""
+    """Whether ``x`` has a value: it is not a tracer, or is one with a concrete array."""
     return not isinstance(x, Tracer) or x.concrete() is not None
 
 

@@ -1,4 +1,4 @@
-"""Attributes that need values: a tracer delegates them to its concrete array, if it has one."""
+"""Array attributes that need values: a tracer delegates them to its concrete array, if any."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ _METHODS = (
     *("__dlpack__", "addressable_data", "delete", "devices", "is_deleted", "item"),
     *("on_device_size_in_bytes", "tobytes", "tolist", "unsafe_buffer_pointer"),
 )
-# Those that would lose a derivative. So does ``item``, but programs take decisions by it.
+# Those that lose a derivative. So does ``item``, which is allowed since programs branch on it.
 _NUMBERS = ("__dlpack__", "tobytes", "tolist")
 _PROPERTIES = (
     *("addressable_shards", "committed", "global_shards", "is_fully_addressable"),
@@ -34,8 +34,8 @@ def values_of(tracer: Tracer, asked: str) -> Any:
       asked: the attribute that was accessed, for the message.
 
     Raises:
-      ConcretizationTypeError: if the tracer's value is not known, or would be without the
-        derivative that the tracer has.
+      ConcretizationTypeError: if the tracer has no concrete value, or a tangent that would be
+        lost.
     """
     if asked in _NUMBERS:
         check_derivative(tracer, f"x.{asked}")

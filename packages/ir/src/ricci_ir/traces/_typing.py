@@ -1,8 +1,8 @@
 """Types for annotations of arrays, dtypes, shapes and axes.
 
-They are plain unions, so that ``isinstance`` accepts them; a ``type`` statement would make objects
-that it refuses. ``TypeAlias`` is there for mypy, which does not infer it in modules that import
-each other.
+They are plain unions, so that ``isinstance`` accepts them, unlike the objects of a ``type``
+statement. ``TypeAlias`` is written for mypy, which does not infer it in modules that import each
+other.
 """
 
 from collections.abc import Sequence
@@ -60,5 +60,5 @@ Index: TypeAlias = IndexEntry | None | tuple[IndexEntry | None, ...]
 PyTree: TypeAlias = Any
 """Nested containers (tuples, lists, dicts, dataclasses, registered classes) with arrays as leaves.
 
-Type checkers cannot say which classes are registered, so this is ``Any``; it tells the reader.
+Type checkers cannot know the registered classes, so this is ``Any``.
 """

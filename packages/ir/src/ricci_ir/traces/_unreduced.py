@@ -1,9 +1,9 @@
-"""What becomes of sums that the devices have not done yet, along ``Explicit`` axes of a mesh.
+"""Propagation of unreduced (partial-sum) shardings through linear primitives.
 
-A type may say that the devices hold terms of a sum (``f32[8]{U:x}``), or that their cotangents will
-be such terms (``f32[8]{R:x}``). No operation communicates for that: what is linear keeps the terms
-apart, and ``reshard`` adds them. A primitive's rule of kind ``sums`` says in which operands it is
-linear.
+Along an ``Explicit`` mesh axis a type may be unreduced (``f32[8]{U:x}``): each device holds a term
+of a sum. It may be reduced (``f32[8]{R:x}``): its cotangent is unreduced. No operation communicates
+for that: a linear one is applied to the terms, and ``reshard`` adds them. A primitive's rule of
+kind ``sums`` specifies the operands in which it is linear.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -23,36 +23,36 @@ __all__ = [
 
 
 class SumsRule(TupleRecord):
-    """A rule of kind ``sums``: in which operands an operation may be applied to terms of a sum.
+    """A rule of kind ``sums``: the operands of an operation that may be unreduced.
 
-    It must be lowered to one operation: between several, the compiler would have to do the sum, and
-    refuses to.
+    It must be lowered to a single operation: between several, the compiler would have to compute
+    the sum, and refuses to.
 
     Attributes:
       terms: ``"all"`` if it is linear in all of its operands together, ``"one"`` if it is linear in
-        each of them while the others stay, ``"none"`` if the sum must be done first.
-      keeps_reduced: whether the result of operands that are reduced is reduced, too.
+        each of them with the others fixed, ``"none"`` if no operand may be unreduced.
+      keeps_reduced: whether the result of reduced operands is reduced.
     """
 
     terms: Literal["all", "one", "none"]
     keeps_reduced: bool = True
 
 
-# Sums, and all that moves elements: the operands are terms of sums over the same axes.
+# Sums, and operations that move elements: all operands are unreduced over the same axes.
 linear_in_all: SumsRule = SumsRule("all")
-# Products of elements: one operand is a term, and the others are reduced along its axes.
+# Products of elements: one operand is unreduced, and the others are reduced along its axes.
 linear_in_each: SumsRule = SumsRule("one")
 
 
-# What a block says: a rule, a function of the operands' types and the parameters that gives one, or
-# nothing.
+# A primitive's ``sums``: a rule, a function of the operands' types and the parameters that returns
+# one, or None.
 type SumsOfBlock = SumsRule | Callable[..., SumsRule | None] | None
 
 
 def sums_of(aval: AbstractValue) -> tuple[AxisNames, AxisNames]:
     """The ``Explicit`` axes along which values of a type are unreduced and reduced."""
-    found = aval.type_sharding
-    return (no_axes, no_axes) if found is None else found.sums
+    sharding = aval.type_sharding
+    return (no_axes, no_axes) if sharding is None else sharding.sums
 
 
 def sums_of_result(
@@ -65,62 +65,64 @@ def sums_of_result(
 
     Args:
       name: the operation.
-      rule: what its block says by ``sums=``.
+      rule: the ``sums`` of its block.
       avals: the types of the operands.
       params: the parameters.
 
     Raises:
-      ShardingTypeError: if operands do not go together.
-      NotImplementedError: if the operation is none of those that keep terms apart.
+      ShardingTypeError: if the operands do not match.
+      NotImplementedError: if an operand is unreduced and the operation has no ``sums`` rule.
     """
-    found = [sums_of(aval) for aval in avals]
-    unreduced = no_axes.union(*(terms for terms, _ in found))
-    reduced = no_axes.union(*(done for _, done in found))
+    operand_axes = [sums_of(aval) for aval in avals]
+    unreduced = no_axes.union(*(terms for terms, _ in operand_axes))
+    reduced = no_axes.union(*(done for _, done in operand_axes))
     if not (unreduced or reduced):
         return None
     if callable(rule):
         rule = rule(*avals, **params)
     if unreduced:
-        _check_terms(name, rule, avals, found, unreduced)
+        _check_terms(name, rule, avals, operand_axes, unreduced)
         return unreduced, reduced - unreduced
-    divided: set[Hashable] = set()
-    for aval, (_, done) in zip(avals, found, strict=True):
+    # Where another operand is sharded over a reduced axis, so is the result, instead of reduced.
+    sharded: set[Hashable] = set()
+    for aval, (_, done) in zip(avals, operand_axes, strict=True):
         parts = {n for part in getattr(aval.type_sharding, "parts", ()) for n in part}
-        divided |= parts
+        sharded |= parts
         wrong = reduced - done - parts
         if wrong and getattr(aval, "ndim", 0):
             raise ShardingTypeError(
                 f"{name} of {_types(avals)}: an operand is reduced along {_axes(wrong)}, so the "
-                "others must be, too, or be divided over it. Say so with "
-                f"jax.sharding.reshard(x, P(..., reduced={{{_axes(wrong)}}})), or move the first "
-                "to a sharding without reduced."
+                "others must be reduced along it as well, or sharded over it. Call "
+                f"jax.sharding.reshard(x, P(..., reduced={{{_axes(wrong)}}})), or reshard the "
+                "first to a sharding without reduced."
             )
-    return no_axes, no_axes if rule is not None and not rule.keeps_reduced else reduced - divided
+    return no_axes, no_axes if rule is not None and not rule.keeps_reduced else reduced - sharded
 
 
 def _check_terms(
     name: str,
     rule: SumsRule | None,
     avals: Sequence[AbstractValue],
-    found: Sequence[tuple[AxisNames, AxisNames]],
+    operand_axes: Sequence[tuple[AxisNames, AxisNames]],
     unreduced: AxisNames,
 ) -> None:
-    """Check that an operation may be applied to terms of a sum."""
-    advice = "Do the sum first, with jax.sharding.reshard(x, P(...))."
+    """Check that an operation may be applied to unreduced operands."""
+    advice = "Compute the sum first, with jax.sharding.reshard(x, P(...))."
     if rule is None:
         raise NotImplementedError(
             f"{name} of {_types(avals)}: an operand is unreduced along {_axes(unreduced)}, and "
             f"this operation cannot be applied to the terms of a sum. {advice}"
         )
     if rule.terms == "all":
-        if any(terms != unreduced for terms, _ in found):
+        if any(terms != unreduced for terms, _ in operand_axes):
             raise ShardingTypeError(
                 f"{name} of {_types(avals)}: all operands must be unreduced along "
                 f"{_axes(unreduced)}, or none. {advice}"
             )
         return
-    several = sum(bool(terms) for terms, _ in found) > 1
-    if several or rule.terms == "none" or any(unreduced - terms - done for terms, done in found):
+    several = sum(bool(terms) for terms, _ in operand_axes) > 1
+    unmatched = any(unreduced - terms - done for terms, done in operand_axes)
+    if several or rule.terms == "none" or unmatched:
         raise ShardingTypeError(
             f"{name} of {_types(avals)}: an operand is unreduced along {_axes(unreduced)}; the "
             f"other must be reduced along it, and the operation a product of elements. {advice}"

@@ -18,13 +18,13 @@ def symbolic_args_specs(
     constraints: Sequence[str] = (),
     scope: SymbolicScope | None = None,
 ) -> Any:
-    """Descriptions of arguments, with the shapes that are given as text.
+    """Describe arguments by ``ShapeDtypeStruct``, with symbolic shapes parsed from text.
 
     Args:
       args: a pytree of arrays, scalars, or anything with a shape and a dtype.
       shapes_specs: a pytree that is a prefix of ``args``. Its leaves are texts as
-        ``symbolic_shape`` reads them, with the argument's shape as ``like``; or ``None``, which
-        leaves the shape as it is.
+        ``symbolic_shape`` reads them, with the argument's shape as ``like``; or ``None`` for the
+        argument's shape.
       constraints: constraints for a new scope that all dimensions share.
       scope: their scope, by default a new one.
 
@@ -32,7 +32,7 @@ def symbolic_args_specs(
       A pytree like ``args`` of ``ShapeDtypeStruct``.
 
     Raises:
-      ValueError: if the trees do not fit, a text cannot be read, or both ``scope`` and
+      ValueError: if the trees do not match, a text cannot be parsed, or both ``scope`` and
         ``constraints`` are given.
 
     Example:

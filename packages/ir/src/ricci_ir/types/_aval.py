@@ -1,4 +1,4 @@
-"""Abstract values: the types of values in traced programs."""
+"""Abstract values: the types of values in jaxprs."""
 
 import threading
 import weakref
@@ -40,7 +40,7 @@ __all__ = [
 
 @without_boundaries
 class AbstractValue:
-    """The type of a value in a traced program."""
+    """The type of a value in a jaxpr."""
 
     __slots__ = ("__weakref__",)
 
@@ -66,8 +66,8 @@ class AbstractToken(AbstractValue):
 
 abstract_token: AbstractToken = AbstractToken()
 
-# ``_living`` holds every type that is in use, so that there are never two objects for one type.
-# ``_interned`` finds the common types quickly and keeps them alive between uses.
+# ``_living`` holds every type that is in use, weakly, so that equal types are one object.
+# ``_interned`` is a fast lookup of the common types, and keeps them alive between uses.
 _interned: Cache[Any, "ShapedArray"] = Cache("array types", 8192)
 _usual = _interned.entries
 _living: weakref.WeakValueDictionary[Any, "ShapedArray"] = weakref.WeakValueDictionary()
@@ -75,7 +75,7 @@ _lock = threading.RLock()  # reentrant: a destructor that runs inside may make a
 
 
 class ShardingForms:
-    """How the shardings of types are shown to users; a runtime with shardings registers it."""
+    """Conversion between ``TypeSharding`` and users' shardings; the runtime registers it."""
 
     __slots__ = ("read", "show")
 
@@ -89,8 +89,9 @@ class ShardingForms:
         show: Callable[["ShapedArray"], Any],
         read: Callable[[int, Any], TypeSharding | None],
     ) -> None:
-        """Set ``show(aval)``, the sharding of a type as an object of the runtime's class, and
-        ``read(ndim, sharding)``, what a type with such a sharding says."""
+        """Set ``show(aval)``, which returns the sharding of a type as an object of the runtime's
+        class, and ``read(ndim, sharding)``, which returns the ``TypeSharding`` of such an object.
+        """
         self.show = show
         self.read = read
 
@@ -110,10 +111,10 @@ class ShapedArray(AbstractValue):
 
     Args:
       shape: a sequence of non-negative ints and symbolic dimensions.
-      dtype: a NumPy dtype (or what ``np.dtype`` takes), or an extended dtype.
+      dtype: a NumPy dtype (or an argument of ``np.dtype``), or an extended dtype.
       weak_type: whether the dtype gives way to others in promotion, as Python scalars do.
-      sharding: ``None``, or how arrays of the type lie on the devices of a mesh: a
-        ``NamedSharding`` or a ``TypeSharding``.
+      sharding: the sharding of arrays of the type, a ``NamedSharding`` or a ``TypeSharding``, or
+        ``None``.
 
     Example:
       >>> import numpy as np
@@ -132,7 +133,7 @@ class ShapedArray(AbstractValue):
     ndim: int
     size: int
     type_sharding: TypeSharding | None
-    _strong: "ShapedArray | None"  # of a weak type; a reference to itself would need the collector
+    _strong: "ShapedArray | None"  # only of weak types, since a self-reference would be a cycle
 
     def __new__(
         cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False, *, sharding: object = None
@@ -159,10 +160,10 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> Any:
-        """How the type's values lie on devices: a ``NamedSharding`` on an abstract mesh.
+        """The sharding of values of the type: a ``NamedSharding`` on an abstract mesh.
 
         Raises:
-          AttributeError: no runtime that has shardings is imported.
+          AttributeError: if no runtime that has shardings is imported.
         """
         if sharding_forms.show is None:
             raise AttributeError("a type has a sharding where ricci_xla is imported")
@@ -170,11 +171,11 @@ class ShapedArray(AbstractValue):
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
-        """How the devices' values differ along the axes that the program handles itself."""
-        found = self.type_sharding
-        if found is None:
+        """The manual axes along which values are varying, unreduced or reduced."""
+        sharding = self.type_sharding
+        if sharding is None:
             return ManualAxisType()
-        varying, unreduced, reduced = found.manual
+        varying, unreduced, reduced = sharding.manual
         if (unreduced or reduced) and sharding_forms.show is not None:
             explicit = frozenset(self.sharding.mesh.explicit_axes)  # the sharding names these
             unreduced, reduced = unreduced - explicit, reduced - explicit
@@ -207,7 +208,7 @@ class ShapedArray(AbstractValue):
     ) -> "ShapedArray":
         """This type with some parts replaced.
 
-        A new shape is not divided over a mesh, since its dimensions are others.
+        An array type with another shape is not sharded.
         """
         sharding = self.type_sharding
         if sharding is not None and shape is not None:
@@ -224,7 +225,7 @@ class ShapedArray(AbstractValue):
     def insert_dimension(
         self, dim: int, size: int, axes: tuple[Hashable, ...] = ()
     ) -> "ShapedArray":
-        """This type with one more dimension, of a size, divided over mesh axes if any are given."""
+        """This type with one more dimension, sharded over some mesh axes."""
         sharding = self.type_sharding
         if sharding is not None:
             parts = (*sharding.parts[:dim], axes, *sharding.parts[dim:])
@@ -241,7 +242,7 @@ class ShapedArray(AbstractValue):
         return ShapedArray(shape, self.dtype, self.weak_type, sharding=sharding)
 
     def to_tangent_aval(self) -> "ShapedArray":
-        """The type of the tangents of such values: the same, or float0 for integers."""
+        """The type of tangents: the same, or one of dtype float0 for integers."""
         dtype = to_tangent_dtype(self.dtype)
         if dtype is self.dtype:
             return self
@@ -298,8 +299,8 @@ def _intern_sharded(
 
 
 def _find(key: tuple[Any, ...], sharding: TypeSharding | None) -> ShapedArray:
-    found = _interned.recall(key)
-    return _interned.add(key, _living_type(key, sharding)) if found is None else found
+    cached = _interned.recall(key)
+    return _interned.add(key, _living_type(key, sharding)) if cached is None else cached
 
 
 def _restored(shape: Any, dtype: object, weak_type: bool, sharding: Any) -> ShapedArray:
@@ -307,33 +308,34 @@ def _restored(shape: Any, dtype: object, weak_type: bool, sharding: Any) -> Shap
 
 
 def _living_type(key: tuple[Any, ...], sharding: TypeSharding | None) -> ShapedArray:
-    """The type with this key that is still in use, else a new one."""
+    """Return the living type with this key, or create it."""
     shape, dtype, weak_type = key[:3]
     strong = ShapedArray(shape, dtype, sharding=sharding) if weak_type else None
     with _lock:
-        found = _living.get(key)
-        if found is None:
-            found = object.__new__(ShapedArray)
-            found.shape, found.dtype, found.weak_type = shape, dtype, weak_type
-            found.type_sharding = sharding
-            found.ndim, found.size = len(shape), prod(shape)
-            found._strong = strong
-            _living[key] = found
-        return found
+        aval = _living.get(key)
+        if aval is None:
+            aval = object.__new__(ShapedArray)
+            aval.shape, aval.dtype, aval.weak_type = shape, dtype, weak_type
+            aval.type_sharding = sharding
+            aval.ndim, aval.size = len(shape), prod(shape)
+            aval._strong = strong
+            _living[key] = aval
+        return aval
 
 
 def shaped_like(x: Any) -> ShapedArray:
-    """The type of anything with a shape and a dtype (a ``ShapeDtypeStruct``, say)."""
+    """The type of anything with a shape and a dtype, such as a ``ShapeDtypeStruct``."""
     dtype = canonicalize_dtype(x.dtype, allow_extended_dtype=True)
     return ShapedArray(x.shape, dtype, getattr(x, "weak_type", False))
 
 
 def _array_aval(x: np.ndarray | np.generic) -> ShapedArray:
-    known = x.dtype in array_dtypes
-    return ShapedArray(x.shape, canonicalize_dtype(x.dtype) if known else coerce_to_array_dtype(x))
+    is_native = x.dtype in array_dtypes
+    dtype = canonicalize_dtype(x.dtype) if is_native else coerce_to_array_dtype(x)
+    return ShapedArray(x.shape, dtype)
 
 
-# By Python class, the function that gives the type of a value that has no ``aval``.
+# By Python class, the function that returns the type of a value that has no ``aval``.
 aval_rules: dict[type, Callable[[Any], AbstractValue]] = {
     **dict.fromkeys((dtype.type for dtype in array_dtypes), _array_aval),
     np.ndarray: _array_aval,
@@ -346,7 +348,7 @@ aval_rules: dict[type, Callable[[Any], AbstractValue]] = {
 
 
 class Typed(Protocol):
-    """A value that knows its type: an array or a tracer."""
+    """A value with an ``aval``: an array or a tracer."""
 
     @property
     def aval(self) -> ShapedArray:

@@ -116,7 +116,7 @@ array_dtypes: frozenset[np.dtype[Any]] = frozenset(
     (BOOL, *SMALL_INTS, *INTS, *UINTS, *FLOAT4, *FLOAT6, *FLOAT8, *FLOATS, *COMPLEXES)
 )
 
-# The place in NumPy's class hierarchy of the scalar types that NumPy does not know.
+# The base class, in NumPy's hierarchy, of the scalar types of ml_dtypes.
 _ABSTRACT: dict[type, type] = {
     **{d.type: np.floating for d in (*FLOAT4, *FLOAT6, *FLOAT8, FLOATS[0])},
     **dict.fromkeys((int1, int2, int4), np.signedinteger),
@@ -150,13 +150,13 @@ class prng_key(extended):
 
 
 class ExtendedDType:
-    """Base class of dtypes that NumPy does not know, such as that of random keys.
+    """Base class of dtypes beyond NumPy's, such as that of random keys.
 
-    A subclass gives ``name`` (as printed), ``type`` (a subclass of ``extended``) and ``itemsize``;
-    equal dtypes compare and hash equal. Programs hold an array of an extended dtype as a physical
-    array of numbers, whose last dimensions belong to the elements. ``physical_aval(aval)`` is its
-    type, ``from_physical(array)`` makes an extended array of it, and the attribute ``physical`` of
-    an extended array is the array of numbers.
+    A subclass defines ``name`` (as printed), ``type`` (a subclass of ``extended``) and
+    ``itemsize``; equal dtypes compare and hash equal. An executable represents an array of an
+    extended dtype by a physical array of numbers, whose last dimensions belong to the elements.
+    ``physical_aval(aval)`` is its type, ``from_physical(array)`` makes an extended array of it, and
+    the attribute ``physical`` of an extended array is the array of numbers.
     """
 
     __slots__ = ()
@@ -166,12 +166,12 @@ class ExtendedDType:
     itemsize: int
 
     def physical_aval(self, aval: Any) -> Any:
-        """The type of the array of numbers that holds an array of type ``aval``."""
-        raise NotImplementedError(f"{self} does not say how programs hold its elements")
+        """The type of the array of numbers that represents an array of type ``aval``."""
+        raise NotImplementedError(f"the dtype {self} does not define physical_aval")
 
     def from_physical(self, array: Any) -> Any:
-        """The array of this dtype that an array of numbers holds."""
-        raise NotImplementedError(f"{self} does not say how programs hold its elements")
+        """The array of this dtype that an array of numbers represents."""
+        raise NotImplementedError(f"the dtype {self} does not define from_physical")
 
     def __repr__(self) -> str:
         return self.name
@@ -180,26 +180,26 @@ class ExtendedDType:
 _named = {dtype.name: dtype for dtype in (*array_dtypes, float0)}
 
 extended_dtypes: list[Callable[[str], ExtendedDType | None]] = []
-"""Functions that find an extended dtype by its name; a package that defines some adds one."""
+"""Functions that look up an extended dtype by name; a package that defines some adds one."""
 
 
 def dtype_named(name: str) -> Any:
     """The dtype whose attribute ``name`` is ``name``.
 
     Raises:
-      TypeError: if there is none.
+      TypeError: if the name is unknown.
 
     Example:
       >>> from ricci_ir import dtype_named
       >>> dtype_named("bfloat16")
       dtype(bfloat16)
     """
-    found = _named.get(name)
-    if found is None:
-        found = next((d for find in extended_dtypes if (d := find(name)) is not None), None)
-    if found is None:
-        raise TypeError(f"there is no dtype named {name!r}")
-    return found
+    result = _named.get(name)
+    if result is None:
+        result = next((d for find in extended_dtypes if (d := find(name)) is not None), None)
+    if result is None:
+        raise TypeError(f"unknown dtype {name!r}")
+    return result
 
 
 # The dtype of each Python scalar type, and the canonical one by whether 64-bit types are on.
@@ -221,10 +221,10 @@ _INT_LIMIT = {False: 2**31, True: 2**63}
 
 
 def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that an array of ``dtype`` gets: a 32-bit one while 64-bit dtypes are off.
+    """The dtype of arrays for a requested one: a 32-bit one while 64-bit dtypes are off.
 
     Args:
-      dtype: a dtype or what ``np.dtype`` takes.
+      dtype: a dtype or an argument of ``np.dtype``.
       allow_extended_dtype: whether to return an extended dtype unchanged instead of raising.
 
     Returns:
@@ -248,11 +248,11 @@ def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any
 def _canonicalize(dtype: object, allow_extended_dtype: bool) -> Any:
     if is_extended(dtype):
         if not allow_extended_dtype:
-            raise ValueError(f"{dtype} is an extended dtype: there is no NumPy dtype for it")
+            raise ValueError(f"{dtype} is an extended dtype, without an equivalent in NumPy")
         return dtype
-    found = _numpy_dtype(dtype)
+    numpy_dtype = _numpy_dtype(dtype)
     x64 = enable_x64.value
-    canonical = found if x64 else _NARROW.get(found, found)
+    canonical = numpy_dtype if x64 else _NARROW.get(numpy_dtype, numpy_dtype)
     try:
         _canonical[x64][dtype] = canonical
     except TypeError:  # an unhashable description such as a list of fields
@@ -283,7 +283,7 @@ def is_wide(dtype: object) -> bool:
 
 
 def python_scalar_dtype(cls: type, value: Any = None) -> np.dtype:
-    """The dtype that a Python scalar gets.
+    """The dtype of a Python scalar.
 
     Args:
       cls: ``bool``, ``int``, ``float`` or ``complex``.
@@ -298,27 +298,27 @@ def python_scalar_dtype(cls: type, value: Any = None) -> np.dtype:
       dtype('int32')
     """
     x64 = enable_x64.value
-    found = _python_scalar[x64][cls]
+    result = _python_scalar[x64][cls]
     if cls is int and value is not None:
         limit = _INT_LIMIT[x64]
         if not -limit <= value < limit:
             raise OverflowError(
-                f"Python int {value} too large to convert to {found}: give it a dtype that can "
+                f"Python int {value} too large to convert to {result}: give it a dtype that can "
                 f"hold it{'' if x64 else ', or turn on jax_enable_x64'}"
             )
-    return found
+    return result
 
 
 def explicit_dtype(dtype: Any, where: str = "") -> Any:
-    """The dtype to use for one that the user asked for explicitly.
+    """The dtype to use for one that the user requested explicitly.
 
-    A Python scalar type stands for the default dtype of its kind, and ``None`` for that of
-    ``float``. If 64-bit dtypes are off and another 64-bit dtype is asked for, the option
+    A Python scalar type selects the default dtype of its kind, and ``None`` that of ``float``. If
+    64-bit dtypes are off and another 64-bit dtype is requested, the option
     ``jax_explicit_x64_dtypes`` decides.
 
     Args:
-      dtype: the dtype that the user gave.
-      where: the function that it was given to, for messages.
+      dtype: the dtype from the user.
+      where: the name of the function with that argument, for messages.
 
     Raises:
       TypeError: if ``dtype`` does not name a dtype.
@@ -339,18 +339,19 @@ def explicit_dtype(dtype: Any, where: str = "") -> Any:
     canonical = canonicalize_dtype(dtype)
     if enable_x64.value or (isinstance(dtype, type) and dtype in python_scalar_dtypes):
         return canonical
-    wanted = _numpy_dtype(dtype)
-    if wanted == canonical or wanted not in _NARROW:
+    requested = _numpy_dtype(dtype)
+    if requested == canonical or requested not in _NARROW:
         return canonical
     mode = explicit_x64_dtypes.value
     if mode is ExplicitX64Mode.ALLOW:
-        return wanted
+        return requested
     what = f"{where}: " if where else ""
     advice = "Turn on the option jax_enable_x64 to have 64-bit dtypes."
     if mode is ExplicitX64Mode.ERROR:
-        raise ValueError(f"{what}dtype {wanted} was asked for, but they are off. {advice}")
+        raise ValueError(f"{what}dtype {requested} was asked for, but they are off. {advice}")
     warn_user(
-        f"{what}dtype {wanted} was asked for and is not available, so {canonical} is used. {advice}"
+        f"{what}dtype {requested} was asked for and is not available, so {canonical} is used. "
+        f"{advice}"
     )
     return canonical
 
@@ -420,7 +421,7 @@ def _scalar_class(x: Any) -> type:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """How many bits an element takes.
+    """The number of bits of an element.
 
     Args:
       dtype: the dtype.
@@ -440,10 +441,10 @@ def itemsize_bits(dtype: Any) -> int:
     """
     if dtype is None:
         raise ValueError("itemsize_bits: expected a dtype, got None")
-    found = dtype if is_extended(dtype) else np.dtype(dtype)
-    if found not in array_dtypes:
-        raise ValueError(f"itemsize_bits: {found} is not the dtype of a number")
-    return _BITS[found] if found in _BITS else found.itemsize * 8
+    number_dtype = dtype if is_extended(dtype) else np.dtype(dtype)
+    if number_dtype not in array_dtypes:
+        raise ValueError(f"itemsize_bits: {number_dtype} is not the dtype of a number")
+    return _BITS[number_dtype] if number_dtype in _BITS else number_dtype.itemsize * 8
 
 
 def scalar_type_of(x: object) -> type:
@@ -467,11 +468,13 @@ def scalar_type_of(x: object) -> type:
     """
     if x is None:
         raise ValueError("scalar_type_of: expected an array, a scalar or a dtype, got None")
-    found = dtype(x)
+    element_dtype = dtype(x)
     for family, scalar in _SCALARS:
-        if issubdtype(found, family):
+        if issubdtype(element_dtype, family):
             return scalar
-    raise TypeError(f"scalar_type_of: {x!r} has dtype {found}, which is not that of a number")
+    raise TypeError(
+        f"scalar_type_of: {x!r} has dtype {element_dtype}, which is not that of a number"
+    )
 
 
 _SCALARS = (
@@ -483,7 +486,7 @@ _SCALARS = (
 
 
 def to_tangent_dtype(primal_dtype: np.dtype | ExtendedDType) -> Any:
-    """The dtype of tangents of values of a dtype: its own, or ``float0`` if it is discrete."""
+    """The dtype of tangents: that of the primals, or ``float0`` if it is discrete."""
     return primal_dtype if issubdtype(primal_dtype, np.inexact) else float0
 
 
@@ -523,30 +526,30 @@ def coerce_to_array_dtype(x: object) -> Any:
     """The dtype of the array that ``x``, a scalar or an array, becomes.
 
     Raises:
-      TypeError: for strings, dates, objects and other values that are no numbers.
+      TypeError: for strings, dates, objects and other values that are not numbers.
       OverflowError: for a Python int too large for its dtype.
     """
     cls = type(x)
     if cls in python_scalar_dtypes:
         return python_scalar_dtype(cls, x)
-    found = getattr(x, "dtype", None)
-    if found is None and isinstance(x, int | float | complex):
+    array_dtype = getattr(x, "dtype", None)
+    if array_dtype is None and isinstance(x, int | float | complex):
         base = next(t for t in (int, float, complex) if isinstance(x, t))
         return python_scalar_dtype(base, x)
-    if found is None or not is_array_dtype(found):
-        of = "" if found is None else f" with dtype {found}"
+    if array_dtype is None or not is_array_dtype(array_dtype):
+        of = "" if array_dtype is None else f" with dtype {array_dtype}"
         raise TypeError(
             f"Value {x!r} of type {cls.__module__}.{cls.__qualname__}{of} cannot be an array: "
-            f"only numbers and booleans in native byte order can.{instead_of(found)}"
+            f"only numbers and booleans in native byte order can.{instead_of(array_dtype)}"
         )
-    return canonicalize_dtype(found, allow_extended_dtype=True)
+    return canonicalize_dtype(array_dtype, allow_extended_dtype=True)
 
 
 _short_names: dict[Any, str] = {float0: "float0"}  # as many as there are dtypes
 
 
 def short_name(dtype: np.dtype | ExtendedDType) -> str:
-    """The name of a dtype in printed programs.
+    """The name of a dtype in printed jaxprs.
 
     Example:
       >>> import numpy as np

@@ -1,4 +1,4 @@
-"""What a type says of the mesh axes that a program handles itself."""
+"""``ManualAxisType``: the manual mesh axes along which a type varies or is unreduced or reduced."""
 
 import enum
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ __all__ = [
 
 
 class UnreducedKind(enum.Enum):
-    """How the devices' values along an unreduced axis are yet to be combined."""
+    """The reduction of the devices' values along an unreduced axis."""
 
     sum = 1
     max = 2
@@ -22,13 +22,13 @@ class UnreducedKind(enum.Enum):
 
 @final
 class ManualAxisType:
-    """How the devices' values of an array differ along the mesh axes that a program handles itself.
+    """The state of an array along manual mesh axes: varying, unreduced or reduced.
 
     Args:
-      varying: the axes along which the values differ.
-      unreduced: the axes along which the devices hold parts that are yet to be combined.
-      reduced: the axes along which the values are the same, and their cotangents ``unreduced``.
-      unreduced_kind: how the parts are to be combined; ``sum`` if there are any.
+      varying: the axes along which the devices' values differ.
+      unreduced: the axes along which the devices hold terms of a reduction.
+      reduced: the axes along which the values are equal, and their cotangents ``unreduced``.
+      unreduced_kind: the reduction; ``sum`` by default if there are unreduced axes.
 
     Raises:
       TypeError: if the axes are not given as sets.
@@ -56,8 +56,8 @@ class ManualAxisType:
         reduced: set[Hashable] | AxisNames = no_axes,
         unreduced_kind: UnreducedKind | None = None,
     ):
-        given = {"varying": varying, "unreduced": unreduced, "reduced": reduced}
-        for name, axes in given.items():
+        fields = {"varying": varying, "unreduced": unreduced, "reduced": reduced}
+        for name, axes in fields.items():
             if not isinstance(axes, set | frozenset):
                 raise TypeError(
                     f"ManualAxisType: {name} takes a set of axis names, got {axes!r} of type "
@@ -97,14 +97,14 @@ class ManualAxisType:
         return frozenset(mesh.manual_axes) - self.vur
 
     def update(self, **changes: Any) -> "ManualAxisType":
-        """This one with some attributes replaced, given by name."""
+        """A copy with some attributes replaced, given by name."""
         return ManualAxisType(**{name: getattr(self, name) for name in _FIELDS} | changes)
 
     def to_ct_mat(self) -> "ManualAxisType":
-        """That of cotangents: ``unreduced`` and ``reduced`` change places.
+        """The ``ManualAxisType`` of cotangents: swaps ``unreduced`` and ``reduced``.
 
         Raises:
-          ValueError: if parts are to be combined by anything but a sum.
+          ValueError: if the reduction is not a sum.
         """
         if self.unreduced_kind not in (None, UnreducedKind.sum):
             raise ValueError(
@@ -146,16 +146,13 @@ def _listed(axes: AxisNames) -> str:
 def checked_kind(
     kind: UnreducedKind | None, unreduced: AxisNames, owner: str
 ) -> UnreducedKind | None:
-    """How unreduced parts are to be combined: by a sum, unless it is given.
+    """The reduction along unreduced axes: ``kind``, by default a sum.
 
     Raises:
-      ValueError: if it is given and there are no such axes.
+      ValueError: if it is given and there are no unreduced axes.
     """
     if unreduced:
         return UnreducedKind.sum if kind is None else kind
     if kind is not None:
-        raise ValueError(
-            f"{owner}: unreduced_kind={kind} is given, but there are no unreduced axes that it is "
-            "about."
-        )
+        raise ValueError(f"{owner}: unreduced_kind={kind} is given without unreduced axes.")
     return None

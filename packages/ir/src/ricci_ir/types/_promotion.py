@@ -1,8 +1,8 @@
-"""The dtype of a result that is computed from operands of several dtypes.
+"""Type promotion: the dtype of the result of operands of several dtypes.
 
 Dtypes form a graph in which an edge leads to the next dtype that a value can be promoted to. The
 result is the least dtype that can be reached from all operands. Weak dtypes, those of Python
-scalars, are nodes of their own, below the dtypes of their kind, so that they give way.
+scalars, are separate nodes below the dtypes of their kind, so that they give way.
 
 Source: the type promotion semantics published in JAX's documentation.
 """
@@ -59,7 +59,7 @@ _I8, _I16, _I32, _I64 = INTS
 _U8, _U16, _U32, _U64 = UINTS
 _NARROW_FLOATS = (*FLOAT4, *FLOAT6, *FLOAT8)
 
-# Python's scalar types stand for the weak dtypes.
+# Python's scalar types represent the weak dtypes.
 _STANDARD: dict[Any, tuple] = {
     BOOL: (int,),
     int: (_U8, _I8, *SMALL_INTS),
@@ -123,30 +123,30 @@ def _least_upper_bound(nodes: Iterable[Any]) -> Any:
 
 
 def _not_promoted(dtype: ExtendedDType) -> str:
-    found = f"{dtype} is an extended dtype, and those are not promoted: it has no arithmetic."
+    problem = f"{dtype} is an extended dtype, and those are not promoted: it has no arithmetic."
     if not dtype.name.startswith("key<"):
-        return found
+        return problem
     return explained(
-        f"{found} Other keys come from random.split(key, n) or random.fold_in(key, number).",
+        f"{problem} Other keys come from random.split(key, n) or random.fold_in(key, number).",
         "keys",
     )
 
 
 def _no_path(nodes: frozenset, mode: NumpyDtypePromotion) -> str:
     names = sorted(f"Python {n.__name__}" if isinstance(n, type) else n.name for n in nodes)
-    found = f"the dtypes {', '.join(names)} are not promoted to a common one"
+    problem = f"the dtypes {', '.join(names)} are not promoted to a common one"
     if mode is NumpyDtypePromotion.STRICT:
         return (
-            f"{found} while jax_numpy_dtype_promotion is 'strict': cast the operands to the dtype "
-            "of the result with x.astype(...), or set the option to 'standard'"
+            f"{problem} while jax_numpy_dtype_promotion is 'strict': cast the operands to the "
+            "dtype of the result with x.astype(...), or set the option to 'standard'"
         )
     small = nodes.intersection(_NARROW_FLOATS)
     kind, cast = ("narrow floats", "float32") if small else ("ints below 8 bits", "int32")
-    return f"{found}: {kind} never are unasked. Cast them first, as in x.astype({cast!r})"
+    return f"{problem}: {kind} never are unasked. Cast them first, as in x.astype({cast!r})"
 
 
 def _kind(dtype: object) -> type | None:
-    """The Python type of the weak dtypes of this kind; ``None`` for what cannot be weak."""
+    """The Python type of the weak dtypes of this kind; ``None`` for dtypes that cannot be weak."""
     if dtype in array_dtypes:
         if issubdtype(dtype, np.integer):
             return int
@@ -177,10 +177,10 @@ def lattice_result_type(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
       >>> lattice_result_type((np.dtype("int8"), False), (np.dtype("float32"), True))
       (dtype('float32'), True)
     """
-    # A Boolean stands for the mode, since hashing an enumeration's member runs Python code.
+    # A bool represents the mode, since hashing an enumeration's member runs Python code.
     key = (pairs, enable_x64.value, numpy_dtype_promotion.value is _STANDARD_MODE)
-    found = _results.entries.get(key)
-    return _results.make(key, _lattice_result_type, pairs) if found is None else found
+    cached = _results.entries.get(key)
+    return _results.make(key, _lattice_result_type, pairs) if cached is None else cached
 
 
 def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
@@ -201,7 +201,7 @@ def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool
 
 
 def _weak_result(node: object) -> tuple[Any, bool]:
-    """The default dtype of a node's kind, as a weak result; unsigned ints are a kind here."""
+    """The default dtype of a node's kind, as a weak result; unsigned ints are a separate kind."""
     if node in UINTS:
         return canonicalize_dtype(_U64), True
     kind = node if isinstance(node, type) else _kind(node)
@@ -234,30 +234,30 @@ def dtype_and_weak_type(x: object) -> tuple[Any, bool]:
 def _described_dtype(x: Any) -> Any:
     if isinstance(x, np.dtype) and x in array_dtypes and not is_wide(x):
         return x
-    own = getattr(x, "dtype", None)
-    if isinstance(own, np.dtype) and own in array_dtypes:
-        # An array of NumPy's or another's, a description, or a scalar type of ``ricci.numpy``: no
-        # dtype was asked for that may be unavailable.
-        return canonicalize_dtype(own)
+    array_dtype = getattr(x, "dtype", None)
+    if isinstance(array_dtype, np.dtype) and array_dtype in array_dtypes:
+        # An array of NumPy or another library, a description, or a scalar type of ``ricci.numpy``:
+        # narrowed without a warning, since no dtype was requested by name.
+        return canonicalize_dtype(array_dtype)
     if x is None or isinstance(x, str | np.dtype | type) or is_extended(x):
-        found = explicit_dtype(x, "result_type")
+        described = explicit_dtype(x, "result_type")
     elif hasattr(x, "dtype"):
-        found = x.dtype
+        described = x.dtype
     else:
         raise TypeError(
             f"result_type: expected an array, a scalar or a dtype, got {x!r} of type "
             f"{type(x).__name__}"
         )
-    if not is_array_dtype(found):
+    if not is_array_dtype(described):
         raise TypeError(
-            f"result_type: {x!r} has dtype {found}, and arrays hold only numbers and booleans in "
-            "native byte order"
+            f"result_type: {x!r} has dtype {described}, and arrays hold only numbers and booleans "
+            "in native byte order"
         )
-    return found
+    return described
 
 
 def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
-    """The dtype that the result of an operation on these operands has.
+    """The dtype of the result of an operation on these operands.
 
     Args:
       args: arrays, scalars or dtypes.
@@ -276,21 +276,21 @@ def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
       >>> dtypes.result_type(np.int8(1), 2.0), dtypes.result_type("bfloat16", 2.0)
       (dtype('float32'), dtype(bfloat16))
     """
-    found, weak = lattice_result_type(*map(dtype_and_weak_type, args))
-    return (found, weak) if return_weak_type_flag else found
+    result, weak = lattice_result_type(*map(dtype_and_weak_type, args))
+    return (result, weak) if return_weak_type_flag else result
 
 
 def promote_types(a: object, b: object) -> np.dtype:
     """The dtype that two dtypes promote to; 64-bit dtypes are not narrowed while they are off.
 
     Args:
-      a, b: dtypes or what ``np.dtype`` takes; Python scalar types are weak.
+      a, b: dtypes or arguments of ``np.dtype``; Python scalar types are weak.
 
     Returns:
       The dtype.
 
     Raises:
-      TypePromotionError: if there is none.
+      TypePromotionError: if there is no common dtype.
 
     Example:
       >>> import ricci.numpy as jnp

@@ -1,4 +1,4 @@
-"""The types of references: mutable arrays in traced programs."""
+"""The types of references: mutable arrays in jaxprs."""
 
 import threading
 import weakref
@@ -21,9 +21,9 @@ class AbstractRef(AbstractValue):
     Equal types are one object, as those of arrays are.
 
     Args:
-      inner_aval: the type of the array, which all values written to the reference have.
-      memory_space: where the array is; ``None`` for the default memory.
-      kind: a name that the maker of the reference gave.
+      inner_aval: the type of the array, and of all values that are written.
+      memory_space: the memory of the array; ``None`` for the default one.
+      kind: a name that the creator of the reference chose.
 
     Example:
       >>> import numpy as np
@@ -44,13 +44,13 @@ class AbstractRef(AbstractValue):
     ) -> "AbstractRef":
         key = (inner_aval, memory_space, kind)
         with _lock:
-            found = _living.get(key)
-            if found is None:
-                found = object.__new__(cls)
-                found.inner_aval = inner_aval  # pyright: ignore[reportAttributeAccessIssue]
-                found.memory_space, found.kind = memory_space, kind
-                _living[key] = found
-            return found
+            aval = _living.get(key)
+            if aval is None:
+                aval = object.__new__(cls)
+                aval.inner_aval = inner_aval  # pyright: ignore[reportAttributeAccessIssue]
+                aval.memory_space, aval.kind = memory_space, kind
+                _living[key] = aval
+            return aval
 
     def __reduce__(self) -> Any:
         return AbstractRef, (self.inner_aval, self.memory_space, self.kind)
@@ -88,16 +88,16 @@ class AbstractRef(AbstractValue):
 
     @property
     def sharding(self) -> Any:
-        """How the array lies on devices."""
+        """The array's sharding."""
         return self.inner_aval.sharding
 
     @property
     def type_sharding(self) -> TypeSharding | None:  # pyright: ignore
-        """What the array's type says of devices."""
+        """The sharding of the array's type."""
         return self.inner_aval.type_sharding
 
     def update(self, inner_aval: AbstractValue | None = None, **changes: Any) -> "AbstractRef":
-        """This type with another type of the array, or with parts of that replaced."""
+        """This type with another array type, or with parts of the array type replaced."""
         inner = self.inner_aval if inner_aval is None else inner_aval
         if changes:
             inner = inner.update(**changes)  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,4 +1,4 @@
-"""Scalars: which array types can become one of Python's, and scalars in another dtype."""
+"""Conversion of arrays to Python scalars, and of scalars to other dtypes."""
 
 from typing import Any
 
@@ -34,8 +34,8 @@ def check_number(aval: ShapedArray) -> None:
     """Raise ``TypeError`` unless arrays of a type are single numbers."""
     if aval.shape:
         raise TypeError(
-            f"an array of rank {aval.ndim} is no single number. Take one element, or x.item() if "
-            "there is only one."
+            f"an array of rank {aval.ndim} is not a single number. Take one element, or x.item() "
+            "if there is only one."
         )
 
 
@@ -55,7 +55,7 @@ def check_item(aval: ShapedArray, args: tuple[int, ...]) -> None:
 
 
 def converted_scalar(value: Any, dtype: Any) -> Any:
-    """A Python or NumPy scalar in another dtype, as XLA converts it.
+    """Convert a Python or NumPy scalar to another dtype, as XLA does.
 
     Python ints wrap around; floats become the nearest integer that the dtype has towards zero, and
     NaN becomes 0.

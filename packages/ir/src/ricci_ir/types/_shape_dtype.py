@@ -22,7 +22,7 @@ __all__ = [
     "typeof",
 ]
 
-# What makes a format (a layout and a sharding) of its two parts; ``ricci_xla`` registers it.
+# The constructor of formats (a layout and a sharding); ``ricci_xla`` registers it.
 _format_types: list[Callable[[Any, Any], Any]] = []
 
 
@@ -36,16 +36,15 @@ _fields = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_re
 
 @final
 class ShapeDtypeStruct:
-    """A shape, dtype and sharding that stand for an array when a function is only traced.
+    """A shape, dtype and sharding that replace an array when a function is only traced.
 
     Args:
       shape: a sequence of ints.
-      dtype: a NumPy dtype or what makes one, or an extended dtype.
-      sharding: how the array is laid out over devices; or a format, which says the order of the
-        elements as well.
+      dtype: a NumPy dtype or an argument of ``np.dtype``, or an extended dtype.
+      sharding: the sharding; or a format, which has the layout of the elements as well.
       weak_type: whether the dtype gives way to others in promotion, as Python scalars do.
-      manual_axis_type: kept as it is.
-      is_ref: whether it stands for a reference that holds such an array.
+      manual_axis_type: stored unchanged.
+      is_ref: whether it describes a reference that holds such an array.
 
     Raises:
       ValueError: if ``dtype`` is ``None``.
@@ -128,7 +127,7 @@ class ShapeDtypeStruct:
         """The layout, if one was given, together with the sharding.
 
         Raises:
-          AttributeError: if there is no runtime, which knows of layouts.
+          AttributeError: if no runtime with layouts is imported.
         """
         if self._format is None and not _format_types:
             raise AttributeError("ShapeDtypeStruct.format needs the package ricci_xla.")
@@ -182,10 +181,10 @@ def described_type(aval: ShapedArray, sharding: object = None) -> ShapeDtypeStru
 
     Args:
       aval: the type.
-      sharding: their sharding, if more is known of it than the type says.
+      sharding: their sharding, if it is not that of the type.
     """
-    found, mesh = aval.type_sharding, current_mesh.value
-    on_mesh = found is not None and found.mesh is not None
+    type_sharding, mesh = aval.type_sharding, current_mesh.value
+    on_mesh = type_sharding is not None and type_sharding.mesh is not None
     if sharding is None and (on_mesh or mesh is not None and mesh.are_all_axes_explicit):
         sharding = aval.sharding
     return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
@@ -227,7 +226,7 @@ def _described(x: Any) -> AbstractValue:
 
 
 def _struct_aval(x: ShapeDtypeStruct) -> AbstractValue:
-    """The type that a ``ShapeDtypeStruct`` describes, with what its sharding says in types."""
+    """The type that a ``ShapeDtypeStruct`` describes, with the part of its sharding in types."""
     aval = shaped_like(x)
     if x.sharding is not None and sharding_forms.show is not None:
         aval = aval.with_sharding(sharding_forms.read(aval.ndim, x.sharding))
@@ -236,7 +235,7 @@ def _struct_aval(x: ShapeDtypeStruct) -> AbstractValue:
 
 @boundary
 def typeof(x: object) -> AbstractValue:
-    """The type of an array as a traced program sees it.
+    """The type of an array in a traced function.
 
     Args:
       x: an array, a tracer, a NumPy array, a Python scalar, or a ``ShapeDtypeStruct``.
@@ -261,8 +260,8 @@ def typeof(x: object) -> AbstractValue:
 
 
 def result_aval(x: object) -> AbstractValue:
-    """The type of a value in a program that is traced: a ``ShapeDtypeStruct`` may stand for one.
+    """The type of a value in a function that is traced, which may be a ``ShapeDtypeStruct``.
 
-    A program that holds one has types, and cannot be run.
+    A jaxpr with one among its constants has types, and cannot be run.
     """
     return _struct_aval(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)

@@ -10,10 +10,10 @@ __all__ = [
 
 
 class Token:
-    """A token that a program returned.
+    """A token that an executable returned.
 
     Args:
-      buffer: the backend's object; waiting for it waits for the effects that the token follows.
+      buffer: the backend's object; waiting for it waits for the effects before the token.
 
     Example:
       >>> from ricci.extend.core import Token
@@ -34,7 +34,7 @@ class Token:
         return abstract_token
 
     def block_until_ready(self) -> "Token":
-        """Wait until the effects that the token follows are done; returns the token."""
+        """Wait for the effects before the token; returns the token."""
         wait = getattr(self.buffer, "block_until_ready", None)
         if wait is not None:
             wait()

@@ -1,4 +1,4 @@
-"""How the values of a type lie on the devices of a mesh, as far as the type says it."""
+"""``TypeSharding``: the sharding that is part of an array type."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, final
@@ -13,19 +13,19 @@ no_axes: AxisNames = frozenset()
 
 @final
 class TypeSharding:
-    """How the values of an array type lie on the devices of a mesh.
+    """The sharding of values of an array type over the devices of a mesh.
 
-    A type that says nothing has ``None`` in its place: its values are the same on all devices, or
-    are divided as the compiler likes. ``make_type_sharding`` keeps to that.
+    A type without one has ``None`` instead: its values are replicated, or sharded as the compiler
+    chooses. ``make_type_sharding`` ensures that.
 
     Attributes:
-      mesh: the abstract mesh whose axes ``parts`` names, or which are ``Explicit`` ones of
+      mesh: the abstract mesh of the axes in ``parts`` and of the ``Explicit`` axes in
         ``unreduced`` and ``reduced``; ``None`` if there are none.
-      parts: for each dimension, the names of the ``Explicit`` mesh axes that divide it, the major
+      parts: for each dimension, the names of the ``Explicit`` mesh axes that shard it, the major
         one first.
       varying: the ``Manual`` axes along which the devices' values differ.
-      unreduced: the axes along which the devices hold terms of a sum that is not done yet.
-      reduced: the axes along which the value is the same and its cotangent is ``unreduced``.
+      unreduced: the axes along which the devices hold terms of a sum.
+      reduced: the axes along which the value is replicated and its cotangent is ``unreduced``.
     """
 
     __slots__ = ("_hash", "mesh", "parts", "reduced", "unreduced", "varying")
@@ -56,7 +56,7 @@ class TypeSharding:
 
     @property
     def is_divided(self) -> bool:
-        """Whether any dimension is divided over mesh axes."""
+        """Whether any dimension is sharded over mesh axes."""
         return any(self.parts)
 
     @property
@@ -69,28 +69,28 @@ class TypeSharding:
 
     @property
     def manual(self) -> tuple[AxisNames, AxisNames, AxisNames]:
-        """The axes by which it varies, is unreduced and is reduced."""
+        """The axes along which it varies, is unreduced and is reduced."""
         return self.varying, self.unreduced, self.reduced
 
     def update(self, **changes: Any) -> "TypeSharding | None":
-        """This sharding with some attributes replaced; ``None`` if nothing is left to say."""
+        """A copy with some attributes replaced; ``None`` if it would name no axes."""
         return make_type_sharding(
             **{name: getattr(self, name) for name in self.__slots__[1:]} | changes
         )
 
     def insert_dimension(self, dim: int, part: tuple[Hashable, ...] = ()) -> "TypeSharding":
-        """The sharding of types with one more dimension, divided over some axes."""
+        """The sharding of types with one more dimension, sharded over some axes."""
         parts = (*self.parts[:dim], part, *self.parts[dim:])
         return TypeSharding(self.mesh, parts, *self.manual)
 
     def cotangent(self) -> "TypeSharding":
-        """The sharding of cotangents: ``reduced`` and ``unreduced`` change places."""
+        """The sharding of cotangents: swaps ``reduced`` and ``unreduced``."""
         if self.reduced == self.unreduced:
             return self
         return TypeSharding(self.mesh, self.parts, self.varying, self.reduced, self.unreduced)
 
     def suffix(self) -> str:
-        """What a printed type says after its shape: ``{V:x}``; empty if there is nothing."""
+        """The suffix of a printed type, such as ``{V:x}``; empty without such axes."""
         groups = [
             f"{letter}:{_listed(axes)}"
             for letter, axes in (("V", self.varying), ("U", self.unreduced), ("R", self.reduced))
@@ -136,7 +136,7 @@ def make_type_sharding(
     unreduced: Iterable[Hashable] = no_axes,
     reduced: Iterable[Hashable] = no_axes,
 ) -> TypeSharding | None:
-    """The sharding of a type, or ``None`` if it says nothing; see ``TypeSharding``."""
+    """Create a ``TypeSharding``, or ``None`` if it would name no axes."""
     varying, unreduced, reduced = frozenset(varying), frozenset(unreduced), frozenset(reduced)
     if not any(parts):
         if mesh is not None and (unreduced or reduced):
