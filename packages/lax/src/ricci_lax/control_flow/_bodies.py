@@ -1,4 +1,4 @@
-"""Tracing the functions that control flow is given, and checking what they return."""
+"""Trace the bodies and branches of control flow, and check their results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -44,7 +44,9 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
-# Gives the names of an operation's leaves; they are made only for a message.
+from ._fixpoint import fixpoint
+
+# Returns the names of an operation's leaves; called only for error messages.
 type Names = Callable[[], Sequence[str]]
 # What an index or a bound may be.
 type IntegerScalar = Array | np.ndarray | np.integer | int
@@ -54,9 +56,9 @@ class Body(TupleRecord):
     """A traced function.
 
     Attributes:
-      jaxpr: the function's program; its leading arguments are the values that it closes over.
+      jaxpr: the function's jaxpr; its leading arguments are the values that it closes over.
       consts: those values.
-      out_tree: the structure of what the function returns.
+      out_tree: the structure of the function's result.
     """
 
     jaxpr: Jaxpr
@@ -78,7 +80,7 @@ def trace_body(
     tree: PyTreeDef,
     avals: Sequence[Any],
     *,
-    anew: bool = False,
+    retrace: bool = False,
     allowed: EffectTypeSet | None = control_flow_allowed_effects,
 ) -> Body:
     """Trace a function of pytrees; a later call with the same function and types reuses it.
@@ -86,23 +88,23 @@ def trace_body(
     Args:
       what: the operation that the function is given to, for messages.
       tree, avals: the structure and the types of its arguments.
-      anew: whether the function is traced in each call, since what it closes over may have
-        changed. The kept program, and what is compiled of it, is used if it is the same.
+      retrace: whether the function is traced in each call, since values that it closes over may
+        have changed. An equal cached jaxpr, with its executables, is still used.
       allowed: the side effects that the function may have; ``None`` for all.
 
     Raises:
-      TypeError: if the function returns something that is no array.
+      TypeError: if the function returns something that is not an array.
       NotImplementedError: if it has effects that are not allowed.
     """
     key = what, tree, tuple(avals)
-    found = _bodies.recall(fun, key)
-    if found is not None and not anew:
-        return found
+    cached = _bodies.recall(fun, key)
+    if cached is not None and not retrace:
+        return cached
     traced = _trace(what, fun, tree, avals)
     if traced.jaxpr.effects and allowed is not None:
         allowed.require(f"{what}: {function_name(fun)}", traced.jaxpr.effects)
-    if found is not None and same_program(found.jaxpr, traced.jaxpr):
-        return traced._replace(jaxpr=found.jaxpr)
+    if cached is not None and same_program(cached.jaxpr, traced.jaxpr):
+        return traced._replace(jaxpr=cached.jaxpr)
     if not any(map(is_traced, traced.consts)):
         _bodies.put(fun, key, traced)
     return traced
@@ -140,10 +142,10 @@ def function_name(fun: object) -> str:
 
 
 def leaf_avals(what: str, names: Names, leaves: Sequence[Any]) -> list[Any]:
-    """The types of values given to an operation.
+    """The types of an operation's operands.
 
     Raises:
-      TypeError: if one is no array; the message names the first such value.
+      TypeError: if one is not an array; the message names the first such value.
     """
     avals = []
     for i, leaf in enumerate(leaves):
@@ -151,8 +153,8 @@ def leaf_avals(what: str, names: Names, leaves: Sequence[Any]) -> list[Any]:
             avals.append(get_aval(leaf))
         except TypeError:
             raise TypeError(
-                f"{what}: {names()[i]} is {leaf!r:.60}, of type {type(leaf).__name__}, which is no "
-                "array. Pass arrays, scalars, or pytrees of them."
+                f"{what}: {names()[i]} is {leaf!r:.60}, of type {type(leaf).__name__}, which is "
+                "not an array. Pass arrays, scalars, or pytrees of them."
             ) from None
     return avals
 
@@ -169,8 +171,8 @@ def trace_carry(
     """Trace a loop's body, and find types of the carry that the body returns as it gets them.
 
     A weakly typed leaf of the carry, for which the body returns another dtype, is promoted with
-    it, and the body is traced again, until no type changes. Types are only promoted, so that this
-    ends. Where only the weak type differs, the loop's result is as weak as what the body returns.
+    it, and the body is traced again. Where only the weak type differs, the loop's result is as
+    weak as the body's.
 
     Args:
       tree: the structure of the arguments.
@@ -181,18 +183,16 @@ def trace_carry(
     Returns:
       The body and the types of its carry.
     """
-    carry = list(carry)
-    while True:
+
+    def trace(carry: list[ShapedArray]) -> tuple[Body, list[ShapedArray]]:
         body = trace_body(what, fun, tree, [*before, *carry, *others])
         outs = body.out_avals[:count]
-        if len(outs) < count:
-            return body, carry
-        grown = _strengthened(carry, outs)
-        if grown == carry:
-            return body, carry
-        if is_observed():
-            _notify_promoted(what, fun, tree, carry, grown, len(before))
-        carry = grown
+        promoted = carry if len(outs) < count else _strengthened(carry, outs)
+        if promoted != carry and is_observed():
+            _notify_promoted(what, fun, tree, carry, promoted, len(before))
+        return body, promoted
+
+    return fixpoint(trace, list(carry))
 
 
 def _notify_promoted(
@@ -200,13 +200,13 @@ def _notify_promoted(
     fun: Callable,
     tree: PyTreeDef,
     carry: Sequence[ShapedArray],
-    grown: Sequence[ShapedArray],
+    promoted: Sequence[ShapedArray],
     before: int,
 ) -> None:
     names = argument_paths(tree_unflatten(tree, range(tree.num_leaves)), {}, fun)
     changes = [
         (name, old, new)
-        for name, old, new in zip(names[before:], carry, grown, strict=False)
+        for name, old, new in zip(names[before:], carry, promoted, strict=False)
         if old is not new
     ]
     notify(CarryPromoted(current_source(), what, tuple(changes)))
@@ -241,7 +241,7 @@ def check_carry(
     """Check that a loop's body returns a carry of the structure and types that it is given.
 
     Args:
-      names: gives what the user calls the leaves of the carry.
+      names: returns the user's names for the leaves of the carry.
       tree, out_tree: the structures of the carry given and returned.
       carry, out: the types of their leaves.
 
@@ -346,13 +346,13 @@ def varying_alike(bodies: Sequence[Body]) -> list[Body]:
 
 def _varying_along(body: Body, axes: Sequence[AxisNames]) -> Body:
     """A body whose results vary along these axes."""
-    if all(varying(aval) == wanted for aval, wanted in zip(body.out_avals, axes, strict=True)):
+    if all(varying(aval) == names for aval, names in zip(body.out_avals, axes, strict=True)):
         return body
     jaxpr = body.jaxpr
 
     def fun(*args: Array) -> list[Any]:
         outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
-        return [cast_varying(x, wanted) for x, wanted in zip(outs, axes, strict=True)]
+        return [cast_varying(x, names) for x, names in zip(outs, axes, strict=True)]
 
     make = lambda: trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
     return body._replace(jaxpr=jaxpr.derived(("varying along", *axes), make))
@@ -362,13 +362,13 @@ def check_branches(what: str, names: Sequence[str], bodies: Sequence[Body]) -> N
     """Check that branches return the same structure and types.
 
     Args:
-      names: what messages call the branches.
+      names: the names of the branches in messages.
 
     Raises:
       TypeError: if they do not; the message names the first such branch and its leaves.
     """
     first = bodies[0]
-    # Where messages speak of a branch again, without the place of its function.
+    # Later mentions of a branch leave out the location of its function.
     short = [name.partition(" (")[0] for name in names]
     for i, body in enumerate(bodies[1:], 1):
         name = names[i]
@@ -406,10 +406,10 @@ def check_branches(what: str, names: Sequence[str], bodies: Sequence[Body]) -> N
 
 
 def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[Jaxpr, ...]]:
-    """The branches as programs of the same arguments.
+    """The branches as jaxprs of the same arguments.
 
     Returns:
-      The values that the branches close over, and the programs. Each program takes all of these
+      The values that the branches close over, and the jaxprs. Each jaxpr takes all of these
       values, also those of other branches, ahead of the operands.
     """
     consts: list[Any] = []

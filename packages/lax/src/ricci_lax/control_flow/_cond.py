@@ -64,14 +64,14 @@ from ._bodies import (
 )
 from ._cond_programs import (
     batch_branches,
+    forwarded_operand,
     jvp_branches,
     linearize_branches,
     live_branches,
-    passed_on,
     per_branch,
     saved_in_branches,
     transpose_branches,
-    without_passed_on,
+    without_forwarded,
 )
 from ._series import cond_series
 
@@ -177,7 +177,7 @@ def _select_batch(axis, args, dims, branches):
         outs.append(eval_jaxpr(branch, branch.consts, *guarded))
     results, result_dims = [], []
     for i, (each, dim) in enumerate(zip(zip(*outs, strict=True), out_dims, strict=True)):
-        operand = passed_on(branches, i)
+        operand = forwarded_operand(branches, i)
         if operand is not None and dims[1 + operand] is None:
             results.append(as_array(args[1 + operand]))
             result_dims.append(None)
@@ -511,7 +511,9 @@ def bind_branches(
     if backwards:
         branches = branches[::-1]
     operands = [*consts, *leaves]
-    smaller = per_branch("without what is passed on", branches, lambda: without_passed_on(branches))
+    smaller = per_branch(
+        "without forwarded operands", branches, lambda: without_forwarded(branches)
+    )
     computing, passed = smaller or (branches, [None] * len(branches[0].outvars))
     outs = iter(cond_p.bind(index, *operands, branches=computing, **params))
     results = [next(outs) if i is None else as_result(as_array(operands[i])) for i in passed]

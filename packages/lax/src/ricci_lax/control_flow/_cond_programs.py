@@ -1,7 +1,7 @@
-"""Derived branches of a cond: for forward and reverse mode, for batches and recomputations.
+"""Derived branches of a cond: for forward and reverse mode, for batches and rematerialisation.
 
-The branches of a cond take the same operands and return the same types. What is derived from all of
-them is cached on the first.
+The branches of a cond take the same operands and return the same types. Values derived from all of
+them are cached on the first.
 """
 
 import weakref
@@ -34,7 +34,7 @@ from ricci_lax.programs._inlining import inlined
 from ricci_lax.rules._saving import Saving
 from ricci_lax.structure._broadcasting import zeros_of
 
-from ._saved_values import SavedValues, saved_values
+from ._remat_policy import RematPlan, remat_plan
 
 type Branches = tuple[Jaxpr, ...]
 Flags = tuple[bool, ...]
@@ -43,11 +43,11 @@ Flags = tuple[bool, ...]
 def per_branch(
     key: Hashable, branches: tuple[Jaxpr, ...], build: Callable[[], Any]
 ) -> tuple[Any, ...]:
-    """What ``build`` derives from all branches, cached on the first of them."""
+    """Return ``build()``, derived from all branches and cached on the first of them."""
     return branches[0].derived((key, *map(weakref.ref, branches)), build)
 
 
-def passed_on(branches: Sequence[Jaxpr], result: int) -> int | None:
+def forwarded_operand(branches: Sequence[Jaxpr], result: int) -> int | None:
     """The operand that every branch returns as this result, if there is one."""
     places = {id(var): i for i, var in enumerate(branches[0].invars)}
     operand = places.get(id(branches[0].outvars[result]))
@@ -57,15 +57,15 @@ def passed_on(branches: Sequence[Jaxpr], result: int) -> int | None:
     return operand if same else None
 
 
-def without_passed_on(
+def without_forwarded(
     branches: Sequence[Jaxpr],
 ) -> tuple[tuple[Jaxpr, ...], list[int | None]] | tuple[()]:
-    """The branches without results that all pass on, and for each result that operand, if any."""
-    passed = [passed_on(branches, i) for i in range(len(branches[0].outvars))]
-    if not any(i is not None for i in passed):
+    """The branches without forwarded operands, and each result's forwarded operand, if any."""
+    forwarded = [forwarded_operand(branches, i) for i in range(len(branches[0].outvars))]
+    if not any(i is not None for i in forwarded):
         return ()
-    computed = [i is None for i in passed]
-    return tuple(b.replace(outvars=[*compress(b.outvars, computed)]) for b in branches), passed
+    computed = [i is None for i in forwarded]
+    return tuple(b.replace(outvars=[*compress(b.outvars, computed)]) for b in branches), forwarded
 
 
 # Derivatives
@@ -84,9 +84,9 @@ def _union(flags: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
 def linearize_branches(branches, nonzeros):
     """Linearize the branches: the forward branches, the tangent branches, the residuals' places.
 
-    All branches of a cond return the same types, but each has residuals of its own. Since only
-    one branch runs, they share result slots: residuals of one type in different branches use one
-    slot, and a branch fills the slots that it does not need with zeros. A residual's place is its
+    All branches of a cond return the same types, but their residuals differ. Since only one branch
+    runs, they share result slots: residuals of one type in different branches use one slot, and a
+    branch fills the slots that it does not use with zeros. A residual's place is its
     position among the operands, followed by the results of the forward branches.
     """
     linearized = [linearize_jaxpr(branch, nonzeros) for branch in branches]
@@ -119,9 +119,9 @@ def _place_residuals(lin: Linearized, fixed: int, slots: list[Any]) -> list[int]
 
 
 def _slots_for(avals: Sequence[Any], slots: list[Any]) -> list[int]:
-    """A slot of its own for each value; one for which no slot of its type is free adds a slot."""
+    """Assign a slot of its type to each value, adding slots to ``slots`` if none is free."""
     free = list(range(len(slots)))
-    found = []
+    assigned = []
     for aval in avals:
         slot = next((i for i in free if slots[i] is aval), None)
         if slot is None:
@@ -129,8 +129,8 @@ def _slots_for(avals: Sequence[Any], slots: list[Any]) -> list[int]:
             slots.append(aval)
         else:
             free.remove(slot)
-        found.append(slot)
-    return found
+        assigned.append(slot)
+    return assigned
 
 
 def _forward_branch(
@@ -141,7 +141,7 @@ def _forward_branch(
     count: int,
     residuals: Sequence[int],
 ) -> Jaxpr:
-    """The forward program with its residuals in their slots; zeros fill the other slots."""
+    """The forward branch with its residuals in their slots; zeros fill the other slots."""
     arguments = len(jaxpr.invars)
     source = {
         place - fixed: position - arguments
@@ -162,14 +162,14 @@ def _forward_branch(
 
 
 def _tangent_branch(jaxpr: Jaxpr, home: Sequence[int], places: Sequence[tuple[int, Any]]) -> Jaxpr:
-    """A tangent program that takes the residuals of all branches ahead of the tangents."""
+    """A tangent branch that takes the residuals of all branches ahead of the tangents."""
     variables = dict(zip(home, jaxpr.invars, strict=False))
     leading = [variables.get(place) or Var(aval) for place, aval in places]
     return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(home) :]])
 
 
-def transpose_branches(branches, linear, given):
-    transposed = [transpose_jaxpr(branch, linear, given) for branch in branches]
+def transpose_branches(branches, linear, ct_flags):
+    transposed = [transpose_jaxpr(branch, linear, ct_flags) for branch in branches]
     union = _union(nonzeros for _, nonzeros in transposed)
     avals = [v.aval for v, lin in zip(branches[0].invars, linear, strict=True) if lin]
     return (
@@ -182,9 +182,9 @@ def transpose_branches(branches, linear, given):
 
 
 def batch_branches(branches, axis, dims):
-    found = [batch_jaxpr(branch, axis, dims)[1] for branch in branches]
+    each = [batch_jaxpr(branch, axis, dims)[1] for branch in branches]
     out_dims = tuple(
-        0 if any(d is not None for d in each) else None for each in zip(*found, strict=True)
+        0 if any(d is not None for d in result) else None for result in zip(*each, strict=True)
     )
     return tuple(batch_jaxpr(branch, axis, dims, out_dims)[0] for branch in branches), out_dims
 
@@ -201,27 +201,26 @@ def live_branches(params: dict[str, Any], needed: tuple[bool, ...], final: bool)
     return LiveCall({**params, "branches": smaller}, (True, *arguments), needed)
 
 
-# Recomputation
+# Rematerialisation
 
 
 def saved_in_branches(
     branches: Branches, policy: Policy, needed: Flags, **params: object
 ) -> Saving | None:
-    """Run the branches twice, around what a policy saves of each.
+    """Split the branches into a pass that saves the policy's values and one that recomputes.
 
     Only one branch runs: saved values of one type in different branches share a result, as
     residuals do.
     """
     branches = tuple(map(inlined, branches))
-    wanted = [list(compress(branch.outvars, needed)) for branch in branches]
     plans = [
-        saved_values(branch, policy, outs) for branch, outs in zip(branches, wanted, strict=True)
+        remat_plan(branch, policy, list(compress(branch.outvars, needed))) for branch in branches
     ]
     if not any(plan.saved for plan in plans):
         return None
     count, arguments = len(needed), len(branches[0].invars)
-    # A result is saved itself if each branch saves it, or has it for nothing.
-    kept = [
+    # A result is saved itself if each branch saves it, or returns a constant.
+    saved_results = [
         i
         for i in range(count)
         if needed[i]
@@ -231,10 +230,10 @@ def saved_in_branches(
             for plan, b in zip(plans, branches, strict=True)
         )
     ]
-    results = tuple(n and i not in kept for i, n in enumerate(needed))
+    results = tuple(n and i not in saved_results for i, n in enumerate(needed))
     slots: list[Any] = []
     others = [
-        [v for v in plan.saved if all(v is not branch.outvars[i] for i in kept)]
+        [v for v in plan.saved if all(v is not branch.outvars[i] for i in saved_results)]
         for plan, branch in zip(plans, branches, strict=True)
     ]
     homes = [_slots_for([v.aval for v in saved], slots) for saved in others]
@@ -244,31 +243,31 @@ def saved_in_branches(
         outs = range(arguments + count, arguments + count + len(saved))
         places = [arguments + count + slot for slot in home]
         first.append(_forward_branch(forward, places, arguments + count, slots, count, outs))
-        taken = [
-            *(_variable(plan, branch.outvars[i]) for i in kept),
+        residuals = [
+            *(_variable(plan, branch.outvars[i]) for i in saved_results),
             *(
                 next((v for v, h in zip(saved, home, strict=True) if h == slot), None) or Var(aval)
                 for slot, aval in enumerate(slots)
             ),
         ]
         outvars = list(compress(branch.outvars, results))
-        again.append(program(branch, [*branch.invars, *taken], plan.again, outvars))
+        again.append(program(branch, [*branch.invars, *residuals], plan.again, outvars))
     return Saving(
         {"branches": tuple(first), **params},
         slots,
-        [*kept, *range(count, count + len(slots))],
+        [*saved_results, *range(count, count + len(slots))],
         {"branches": tuple(again), **params},
         (True,) * (1 + arguments),
         results,
     )
 
 
-def _saves(plan: SavedValues, atom: object) -> bool:
+def _saves(plan: RematPlan, atom: object) -> bool:
     return any(v is atom for v in plan.saved)
 
 
-def _variable(plan: SavedValues, atom: Any) -> Var:
-    """The variable that stands for a saved result in the second run of a branch."""
+def _variable(plan: RematPlan, atom: Any) -> Var:
+    """The variable of a saved result in the second pass of a branch."""
     return atom if _saves(plan, atom) else Var(atom.aval)
 
 
@@ -276,5 +275,5 @@ def _is_constant(branch: Jaxpr, atom: object) -> bool:
     """Whether a result of a branch is a literal, or filled with one."""
     if type(atom) is Literal:
         return True
-    made = [eqn for eqn in branch.eqns if any(v is atom for v in eqn.outvars)]
-    return len(made) == 1 and all(type(a) is Literal for a in made[0].invars)
+    makers = [eqn for eqn in branch.eqns if any(v is atom for v in eqn.outvars)]
+    return len(makers) == 1 and all(type(a) is Literal for a in makers[0].invars)

@@ -47,6 +47,8 @@ from ricci_lax.rules._checkify import checks_nan
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
+from ._fixpoint import fixpoint
+
 __all__ = [
     "custom_linear_solve",
     "linear_solve_p",
@@ -362,36 +364,35 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
     const_dims, b_dims = _split(dims, const_lengths)
     count = len(b)
     flags = _LinearSolveTuple(*([d is not None for d in part] for part in const_dims))
-    b_flags = [d is not None for d in b_dims]
-    x_flags = [False] * count
 
-    def batched(name: str, given: Sequence[bool], wanted: Sequence[int | None] | None = None):
+    def batched(name: str, operands: Sequence[bool], out_dims: Sequence[int | None] | None = None):
         jaxpr = getattr(jaxprs, name)
-        in_dims = [0 if flag else None for flag in (*getattr(flags, name), *given)]
-        return batch_jaxpr(jaxpr, axis, in_dims, wanted)
+        in_dims = [0 if flag else None for flag in (*getattr(flags, name), *operands)]
+        return batch_jaxpr(jaxpr, axis, in_dims, out_dims)
 
-    def joined(first: Sequence[bool], name: str, given: Sequence[bool]) -> list[bool]:
+    def joined(first: Sequence[bool], name: str, operands: Sequence[bool]) -> list[bool]:
         if getattr(jaxprs, name) is None:
             return list(first)
-        found = batched(name, given)[1][:count]
-        return [f or d is not None for f, d in zip(first, found, strict=True)]
+        out_dims = batched(name, operands)[1][:count]
+        return [f or d is not None for f, d in zip(first, out_dims, strict=True)]
 
-    # A leaf of x is batched if solving makes it so, and a leaf of b if applying matvec does. Each
-    # can make more leaves of the other batched: repeat until no flag changes (they only grow).
-    while True:
-        before = x_flags, b_flags
+    def propagate(state: tuple[list[bool], list[bool]]):
+        x_flags, b_flags = state
         x_flags = joined(joined(x_flags, "solve", b_flags), "vecmat", b_flags)
         b_flags = joined(joined(b_flags, "matvec", x_flags), "transpose_solve", x_flags)
-        if before == (x_flags, b_flags):
-            break
+        return None, (x_flags, b_flags)
 
-    def final(name: str, given: Sequence[bool], results: Sequence[bool]) -> Jaxpr | None:
+    # A leaf of x is batched if solving makes it so, and a leaf of b if applying matvec does. Each
+    # can make more leaves of the other batched.
+    _, (x_flags, b_flags) = fixpoint(propagate, ([False] * count, [d is not None for d in b_dims]))
+
+    def final(name: str, operands: Sequence[bool], results: Sequence[bool]) -> Jaxpr | None:
         jaxpr = getattr(jaxprs, name)
         if jaxpr is None:
             return None
         # What a solver returns beside the solution (aux) is always batched.
         aux = [0] * (len(jaxpr.outvars) - count)
-        return batched(name, given, [*(0 if flag else None for flag in results), *aux])[0]
+        return batched(name, operands, [*(0 if flag else None for flag in results), *aux])[0]
 
     moved = [
         batched_at(x, d, axis, 0) if d is not None else x

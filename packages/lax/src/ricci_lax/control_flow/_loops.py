@@ -549,7 +549,7 @@ def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) 
         return _run(lambda _, x: (None, f(x)), None, leaves, tree, length, False)[1]
     slices = [a.remove_dimension(0) for a in leaf_avals("map", names, leaves)]
     check_distinct(f"map: {function_name(f)}", leaves, names)
-    body = trace_body("map", f, tree_flatten((xs,))[1], slices, anew=True)
+    body = trace_body("map", f, tree_flatten((xs,))[1], slices, retrace=True)
     if batch_size:
         results = _map_batches(body, leaves, length, min_dim(batch_size, max_dim(length, 1)))
     else:

@@ -63,7 +63,8 @@ from ricci_stablehlo import (
     write_slice,
 )
 
-from ._saved_values import saved_values
+from ._fixpoint import fixpoint
+from ._remat_policy import RematPlan, remat_plan
 from ._scalar_packing import pack, packing_of, unpack
 from ._scan_programs import (
     batched_body,
@@ -93,7 +94,7 @@ def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
 # Derivatives
 
 
-def _given(tangents: Sequence[Any]) -> list[Any]:
+def _nonzero(tangents: Sequence[Any]) -> list[Any]:
     return [t for t in tangents if type(t) is not Zero]
 
 
@@ -105,24 +106,24 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     body, carry_flags, flags = pushed_body(jaxpr, num_consts, num_carry, _flags(tangents))
     consts, carry, xs = sections(primals, num_consts, num_carry)
     const_tangents, carry_tangents, xs_tangents = sections(tangents, num_consts, num_carry)
-    given = _given(const_tangents)
+    closed_over = _nonzero(const_tangents)
     outs = scan_p.bind(
         *consts,
-        *given,
+        *closed_over,
         *carry,
         *map(instantiate, compress(carry_tangents, carry_flags)),
         *xs,
-        *_given(xs_tangents),
+        *_nonzero(xs_tangents),
         jaxpr=body,
-        num_consts=num_consts + len(given),
+        num_consts=num_consts + len(closed_over),
         num_carry=num_carry + sum(carry_flags),
         **params,
     )
-    count = len(jaxpr.outvars) - num_carry
-    end, found_xs = num_carry + sum(carry_flags), num_carry + sum(carry_flags) + count
-    results = [*outs[:num_carry], *outs[end:found_xs]]
-    found = [*outs[num_carry:end], *outs[found_xs:]]
-    return results, join_tangents((*carry_flags, *flags), found, results)
+    start = num_carry + sum(carry_flags)
+    end = start + len(jaxpr.outvars) - num_carry
+    results = [*outs[:num_carry], *outs[start:end]]
+    out_tangents = [*outs[num_carry:start], *outs[end:]]
+    return results, join_tangents((*carry_flags, *flags), out_tangents, results)
 
 
 def _scan_linearize(tape: Tape, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
@@ -146,14 +147,14 @@ def _scan_linearize(tape: Tape, primals, tangents, *, jaxpr, num_consts, num_car
     if not any(flags):
         return results, join_tangents(flags, (), results)
     consts, carry, xs = sections(tangents, num_consts, num_carry)
-    fixed = [*(values[i] for i in lin.const_residuals), *_given(consts)]
+    fixed = [*(values[i] for i in lin.const_residuals), *_nonzero(consts)]
     recorded = tape.record(
         scan_p,
         [
             *fixed,
             *map(instantiate, compress(carry, lin.carry)),
             *(values[i] for i in lin.xs_residuals),
-            *_given(xs),
+            *_nonzero(xs),
         ],
         {
             "jaxpr": lin.tangent,
@@ -174,11 +175,12 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):
     lin_consts, lin_carry, lin_xs = sections(linear, num_consts, num_carry)
     every = (*lin_consts, *(True,) * num_carry, *lin_xs)
     body = transposed_body(jaxpr, num_consts, num_carry, every, _flags(cts))
-    known = lambda values: [x for x in values if not is_undefined_primal(x)]
+    nonlinear = lambda values: [x for x in values if not is_undefined_primal(x)]
     const_avals = [x.aval for x in consts if is_undefined_primal(x)]
     sums = [instantiate(Zero(a)) for a in compress(const_avals, body.consts)]
-    fixed, cts_in = known(consts), list(map(instantiate, compress(cts[:num_carry], body.carry)))
-    scanned = [*_given(cts[num_carry:]), *known(xs)]
+    fixed = nonlinear(consts)
+    cts_in = list(map(instantiate, compress(cts[:num_carry], body.carry)))
+    scanned = [*_nonzero(cts[num_carry:]), *nonlinear(xs)]
     bind = partial(scan_p.bind, **{**params, "reverse": not params["reverse"]})
     if params["_split_transpose"]:
         outs = _bind_halves(bind, body, fixed, sums, cts_in, scanned)
@@ -192,9 +194,9 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):
             num_consts=len(fixed),
             num_carry=len(sums) + len(cts_in),
         )
-    found = iter(outs)
+    out_cts = iter(outs)
     const_cts, carry_cts, xs_cts = (
-        iter([next(found) if nz else None for nz in flags])
+        iter([next(out_cts) if nz else None for nz in flags])
         for flags in (body.consts, body.carry, body.xs)
     )
     return [
@@ -205,28 +207,28 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):
 
 
 def _bind_halves(bind, body, fixed, sums, cts, scanned):
-    """The transposed body as two scans, of which the first holds only what iterations wait for."""
-    first, rest, count = halves(body, len(fixed))
+    """Bind the transposed body as two scans; only the first has a sequential dependency."""
+    first, second, count = halves(body, len(fixed))
     bind = partial(bind, num_consts=len(fixed), _split_transpose=False)
     outs = bind(*fixed, *cts, *scanned, jaxpr=first, num_carry=len(cts))
     needed = outs[len(cts) : len(cts) + count]
-    others = bind(*fixed, *sums, *needed, *scanned, jaxpr=rest, num_carry=len(sums))
+    others = bind(*fixed, *sums, *needed, *scanned, jaxpr=second, num_carry=len(sums))
     return [*others[: len(sums)], *outs[: len(cts)], *others[len(sums) :]]
 
 
 def _transpose_split(split, linear, cts, args, num_consts, num_carry, params):
     """Run the known part of the body forward, then transpose the scan of its linear part."""
     flags = (*linear[:num_consts], *split.carry, *linear[num_consts + num_carry :])
-    known = [not flag for flag in flags]
+    nonlinear = [not flag for flag in flags]
     outs = scan_p.bind(
-        *compress(args, known),
+        *compress(args, nonlinear),
         jaxpr=split.known,
-        num_consts=sum(known[:num_consts]),
+        num_consts=sum(nonlinear[:num_consts]),
         num_carry=num_carry - sum(split.carry),
         **params,
     )
     needed = outs[len(split.results) - sum(split.results) :]
-    found = iter(
+    arg_cts = iter(
         _scan_transpose(
             list(compress(cts, split.results)),
             *compress(args, flags),
@@ -237,7 +239,7 @@ def _transpose_split(split, linear, cts, args, num_consts, num_carry, params):
             **params,
         )
     )
-    return [next(found) if flag else None for flag in flags]
+    return [next(arg_cts) if flag else None for flag in flags]
 
 
 # Batching
@@ -295,18 +297,18 @@ def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...
     jaxpr = inlined(params["jaxpr"])
     num_consts, num_carry = params["num_consts"], params["num_carry"]
     consts, carry, xs = sections(jaxpr.invars, num_consts, num_carry)
-    while True:
-        wanted = list(compress(jaxpr.outvars, needed))
-        plan = saved_values(jaxpr, policy, wanted)
-        # To compute a part of the carry again, its value before is needed, too.
-        read = plan.reads(wanted)
-        grown = (
+
+    def plan_of(needed: tuple[bool, ...]) -> tuple[RematPlan, tuple[bool, ...]]:
+        outvars = list(compress(jaxpr.outvars, needed))
+        plan = remat_plan(jaxpr, policy, outvars)
+        # To recompute a part of the carry, its value before the iteration is needed, too.
+        read = plan.reads(outvars)
+        return plan, (
             *(n or v in read for n, v in zip(needed, carry, strict=False)),
             *needed[num_carry:],
         )
-        if grown == needed:
-            break
-        needed = grown
+
+    plan, needed = fixpoint(plan_of, needed)
     if not plan.saved:
         return None
     collected = {id(v): i for i, v in enumerate(jaxpr.outvars) if i >= num_carry}
@@ -317,11 +319,11 @@ def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...
         n and not (i >= num_carry and id(v) in saved)
         for i, (n, v) in enumerate(zip(needed, jaxpr.outvars, strict=True))
     )
-    kept_carry = list(compress(carry, needed))
+    live_carry = list(compress(carry, needed))
     first = program(jaxpr, jaxpr.invars, plan.first, [*jaxpr.outvars, *new])
     again = program(
         jaxpr,
-        [*consts, *kept_carry, *xs, *plan.saved],
+        [*consts, *live_carry, *xs, *plan.saved],
         plan.again,
         list(compress(jaxpr.outvars, results)),
     )
@@ -329,13 +331,13 @@ def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...
         {**params, "jaxpr": first},
         [_stacked(v.aval, params["length"]) for v in new],
         [places.get(id(v), collected.get(id(v), 0)) for v in plan.saved],
-        {**params, "jaxpr": again, "num_carry": len(kept_carry)},
+        {**params, "jaxpr": again, "num_carry": len(live_carry)},
         (*(True,) * num_consts, *needed[:num_carry], *(True,) * len(xs)),
         results,
     )
 
 
-# Lowering: a while loop over a counter, the carry, and the buffers of what is collected.
+# Lowering: a while loop over a counter, the carry, and buffers of the collected results.
 
 _counter = ShapedArray((), np.dtype(np.int32))
 
@@ -397,17 +399,17 @@ def _scan_lower(
         avals = [_counter, *outs]
         regions = [ctx.region(avals, condition), ctx.region(avals, body)]
         values = ctx.generic("stablehlo.while", values, avals, "", regions)
-        rest = length % block
+        remaining = length % block
     else:
-        rest = length
-    results = iterate_from(ctx, values[0], values[1:], rest)[1:] if rest else values[1:]
+        remaining = length
+    results = iterate_from(ctx, values[0], values[1:], remaining)[1:] if remaining else values[1:]
     if is_symbolic_dim(rows) and rows != length:
         results[num_carry:] = [_first_rows(ctx, x, length) for x in results[num_carry:]]
     return results
 
 
 def _with_rows(ctx: Lowering, x: Value, rows: int) -> Value:
-    """An array with at least one row: one of zeros is added if there is none."""
+    """Pad an empty array with a row of zeros."""
     aval = x.aval.update(shape=(rows, *x.shape[1:]))
     physical = _physical(aval)
     config = [(0, rows - x.shape[0], 0), *[(0, 0, 0)] * (physical.ndim - 1)]
@@ -425,7 +427,7 @@ def _first_rows(ctx: Lowering, x: Value, rows: int) -> Value:
 
 
 def _block(unroll: int, length: int) -> int:
-    """How many iterations the loop's body does; the rest must be known."""
+    """The number of iterations in the while loop's body; the remainder must be a static int."""
     if is_static_shape((unroll, length)):
         return min(max(unroll, 1), length)
     if is_symbolic_dim(unroll) or is_symbolic_dim(length % max(unroll, 1)):
@@ -538,7 +540,7 @@ def _scan_memory(
     return carry_on_host(jaxpr, on_host[:num_consts], on_host[num_consts:end], on_host[end:])
 
 
-# Operands: the constants (what the body closes over), the initial carry, and the scanned arrays.
+# Operands: the constants that the body closes over, the initial carry, and the scanned arrays.
 # The body takes the constants, the carry and a slice of each scanned array; it returns the next
 # carry and the results to collect.
 scan_p: Primitive = define(
@@ -549,7 +551,7 @@ scan_p: Primitive = define(
     memo=False,
     effects=lambda params: params["jaxpr"].effects,
     jvp=_scan_jvp,
-    jet=at_once(lambda *given, **params: scan_series(scan_p.bind, *given, **params)),
+    jet=at_once(lambda *args, **params: scan_series(scan_p.bind, *args, **params)),
     linearize=_scan_linearize,
     split=split_by_linearizing(_scan_linearize),
     transpose=_scan_transpose,

@@ -25,15 +25,20 @@ from ricci_batching import Axis, batch_jaxpr
 from ricci_ir import (
     AbstractValue,
     Array,
+    Atom,
     Jaxpr,
+    JaxprEqn,
     ShapedArray,
     TupleRecord,
+    Var,
     live_equations,
     live_program,
     primitives,
     trace_to_jaxpr,
 )
 from ricci_lax.structure._operand_types import array_aval
+
+from ._fixpoint import fixpoint
 
 Flags = tuple[bool, ...]
 
@@ -42,6 +47,14 @@ def sections(values: Sequence[Any], num_consts: int, num_carry: int) -> tuple[An
     """Split a scan's operands: the constants, the carry, and the scanned arrays."""
     start = num_consts + num_carry
     return values[:num_consts], values[num_consts:start], values[start:]
+
+
+def _either(first: Sequence[bool], second: Sequence[bool]) -> Flags:
+    return tuple(a or b for a, b in zip(first, second, strict=True))
+
+
+def _nonzero(cts: Sequence[Array | Zero]) -> Flags:
+    return tuple(type(ct) is not Zero for ct in cts)
 
 
 # Forward mode
@@ -66,15 +79,14 @@ def pushed_body(
 def _push(jaxpr, num_consts, num_carry, nonzeros):
     consts, carry, xs = sections(nonzeros, num_consts, num_carry)
     collected = len(jaxpr.outvars) - num_carry
-    # A part of the carry that gets a tangent in one iteration has it in the next one: push again
-    # until no flag changes. Flags only grow, so that this ends.
-    while True:
+
+    def push(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
         flags = (*carry, *(False,) * collected)
-        pushed, found = jvp_jaxpr(jaxpr, (*consts, *carry, *xs), flags)
-        grown = tuple(found[:num_carry])
-        if grown == carry:
-            break
-        carry = grown
+        pushed, nonzeros = jvp_jaxpr(jaxpr, (*consts, *carry, *xs), flags)
+        return (pushed, tuple(nonzeros[num_carry:])), tuple(nonzeros[:num_carry])
+
+    # A part of the carry that gets a tangent in one iteration has it in the next one.
+    (pushed, collected_flags), carry = fixpoint(push, carry)
     primals, tangents = pushed.invars[: len(nonzeros)], pushed.invars[len(nonzeros) :]
     tangent_sections = sections(tangents, sum(consts), sum(carry))
     invars = [
@@ -91,7 +103,7 @@ def _push(jaxpr, num_consts, num_carry, nonzeros):
         *out_tangents[sum(carry) :],
     ]
     body = pushed.replace(invars=invars, outvars=outvars)
-    return body, carry, tuple(found[num_carry:])
+    return body, carry, collected_flags
 
 
 # Reverse mode, first half
@@ -135,13 +147,12 @@ def linearized_body(
 
 def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
     consts, carry, xs = sections(nonzeros, num_consts, num_carry)
-    # As in ``_push``: until the carry's flags no longer change.
-    while True:
+
+    def linearize(carry: Flags) -> tuple[Linearized, Flags]:
         linearized = linearize_jaxpr(jaxpr, (*consts, *carry, *xs))
-        grown = tuple(a or b for a, b in zip(carry, linearized.nonzeros[:num_carry], strict=True))
-        if grown == carry:
-            break
-        carry = grown
+        return linearized, _either(carry, linearized.nonzeros[:num_carry])
+
+    linearized, carry = fixpoint(linearize, carry)
     collected = linearized.nonzeros[num_carry:]
     home = _Residuals(linearized, num_consts, num_carry)
     forward, tangent = linearized.forward, linearized.tangent
@@ -150,17 +161,17 @@ def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
     ahead, closed_over, invariants = home.invariant, (), None
     if ahead:
         eqns = live_equations(forward.eqns, ahead, effects=False)
-        # What is computed ahead on the way to a residual is not computed in the loop again.
+        # The loop reads the intermediate values of the equations ahead, too.
         once = (*ahead, *(v for eqn in eqns for v in eqn.outvars))
         read = _read_of(forward, once, outvars)
         ahead = list(dict.fromkeys((*ahead, *read)))
         closed_over = tuple(i for i, v in enumerate(ahead) if any(v is r for r in read))
         invariants = program(forward, forward.invars[:num_consts], eqns, ahead)
-    given = [ahead[i] for i in closed_over]
+    constants = [ahead[i] for i in closed_over]
     body = program(
         forward,
-        [*given, *forward.invars],
-        live_equations(forward.eqns, outvars, set(given)),
+        [*constants, *forward.invars],
+        live_equations(forward.eqns, outvars, set(constants)),
         outvars,
     )
     tangent = with_zeros(tangent, linearized.nonzeros, (*carry, *collected), jaxpr.out_avals)
@@ -216,7 +227,7 @@ class _Residuals:
         self.sliced: list[tuple[int, int]] = []
         self.collected: list[Any] = []
         self.invariant: list[Any] = []
-        where = {
+        places = {
             v: arguments + i for i, v in enumerate(forward.outvars[:results]) if i >= num_carry
         }
         for i, place in enumerate(linearized.residuals):
@@ -230,25 +241,24 @@ class _Residuals:
                 self.invariant.append(forward.outvars[out])
             else:
                 var = forward.invars[place] if out < 0 else forward.outvars[out]
-                if var not in where:
-                    where[var] = arguments + results + len(self.collected)
+                if var not in places:
+                    places[var] = arguments + results + len(self.collected)
                     self.collected.append(var)
-                self.sliced.append((i, where[var]))
+                self.sliced.append((i, places[var]))
 
 
-def _read_of(jaxpr: Jaxpr, known: Iterable[Any], outvars: Sequence[Any]) -> list[Any]:
-    """Which known values the program of some results reads, instead of computing them."""
-    known = dict.fromkeys(known)
-    while True:
-        eqns = live_equations(jaxpr.eqns, outvars, known)
-        # An equation with several results may be needed for another one.
-        computed = [v for eqn in eqns for v in eqn.outvars if v in known]
-        if not computed:
-            break
-        for var in computed:
-            del known[var]
-    read = {*outvars, *(atom for eqn in eqns for atom in eqn.invars)}
-    return [var for var in known if var in read]
+def _read_of(jaxpr: Jaxpr, available: Iterable[Var], outvars: Sequence[Atom]) -> list[Var]:
+    """Return those of the available values from which the equations compute ``outvars``."""
+
+    def read(available: dict[Var, None]) -> tuple[list[JaxprEqn], dict[Var, None]]:
+        eqns = live_equations(jaxpr.eqns, outvars, available)
+        # An equation with several results may be live because of another one.
+        computed = {v for eqn in eqns for v in eqn.outvars}
+        return eqns, {v: None for v in available if v not in computed}
+
+    eqns, available = fixpoint(read, dict.fromkeys(available))
+    atoms = {*outvars, *(atom for eqn in eqns for atom in eqn.invars)}
+    return [var for var in available if var in atoms]
 
 
 # Reverse mode, second half
@@ -274,20 +284,20 @@ class TransposedBody(TupleRecord):
 
 
 def transposed_body(
-    jaxpr: Jaxpr, num_consts: int, num_carry: int, linear: Flags, given: Flags
+    jaxpr: Jaxpr, num_consts: int, num_carry: int, linear: Flags, nonzeros: Flags
 ) -> TransposedBody:
     """Transpose a body that is linear in all of its carry.
 
     Args:
       linear: for each argument, whether the body is linear in it.
-      given: for each result, whether its cotangent is given.
+      nonzeros: for each result, whether its cotangent is not a symbolic zero.
     """
-    key = ("transpose of scan", num_consts, num_carry, linear, given)
-    return jaxpr.derived(key, lambda: _transpose(jaxpr, num_consts, num_carry, linear, given))
+    key = ("transpose of scan", num_consts, num_carry, linear, nonzeros)
+    return jaxpr.derived(key, lambda: _transpose(jaxpr, num_consts, num_carry, linear, nonzeros))
 
 
 def _weak_as(ct: Array | Zero, aval: AbstractValue) -> Array:
-    """The cotangent of a constant, as weakly typed: what a user's rule returns may not be."""
+    """The cotangent of a constant, as weakly typed as ``aval``: a user's rule may ignore that."""
     ct = instantiate(ct)
     if not isinstance(aval, ShapedArray) or not aval.weak_type or array_aval(ct).weak_type:
         return ct
@@ -295,85 +305,85 @@ def _weak_as(ct: Array | Zero, aval: AbstractValue) -> Array:
     return convert.bind(ct, new_dtype=aval.dtype, weak_type=True, sharding=None)
 
 
-def _transpose(jaxpr, num_consts, num_carry, linear, given) -> TransposedBody:
+def _transpose(jaxpr, num_consts, num_carry, linear, nonzeros) -> TransposedBody:
     lin_consts, _, lin_xs = sections(linear, num_consts, num_carry)
     const_avals, carry_avals, xs_avals = sections(jaxpr.in_avals, num_consts, num_carry)
     const_cts = [tangent_aval(a) for a in compress(const_avals, lin_consts)]
     out_avals = [tangent_aval(v.aval) for v in jaxpr.outvars]
-    carry, collected = given[:num_carry], given[num_carry:]
-    # Tracing finds out which cotangents are nonzero. Those of the constants and of the carry are
-    # carried to the next iteration: trace again until no flag changes. Flags only grow.
-    consts: Flags = (False,) * len(const_cts)
-    xs: Flags = ()
-    changed = True
+    nonlinear = lambda avals, lins: [a for a, lin in zip(avals, lins, strict=True) if not lin]
 
-    def fun(*flat):
-        nonlocal carry, consts, xs, changed
-        values = iter(flat)
-        fixed = [None if lin else next(values) for lin in lin_consts]
-        sums = [next(values) if nz else Zero(a) for nz, a in zip(consts, const_cts, strict=True)]
-        cts = [
-            next(values) if nz else Zero(a)
-            for nz, a in zip((*carry, *collected), out_avals, strict=True)
-        ]
-        slices = [None if lin else next(values) for lin in lin_xs]
-        args = [*fixed, *(None for _ in carry_avals), *slices]
-        found = transpose_flat(jaxpr, linear, args, cts, sums)
-        const_found, carry_found, xs_found = sections(found, len(const_cts), num_carry)
-        grown = (
-            tuple(type(c) is not Zero for c in const_found),
-            tuple(nz or type(c) is not Zero for nz, c in zip(carry, carry_found, strict=True)),
-        )
-        changed = grown != (consts, carry)
-        results = [
-            *map(_weak_as, compress(const_found, consts), compress(const_cts, consts)),
-            *(instantiate(c) for c in compress(carry_found, carry)),
-        ]
-        consts, carry = grown
-        xs = tuple(type(c) is not Zero for c in xs_found)
-        return [*results, *(c for c in xs_found if type(c) is not Zero)]
+    def trace(flags: tuple[Flags, Flags]) -> tuple[tuple[Jaxpr, Flags], tuple[Flags, Flags]]:
+        consts, carry = flags
+        out_flags = (*carry, *nonzeros[num_carry:])
+        following, xs = flags, ()
 
-    transposed = jaxpr
-    while changed:
-        known = lambda avals, lins: [a for a, lin in zip(avals, lins, strict=True) if not lin]
+        def fun(*flat):
+            nonlocal following, xs
+            values = iter(flat)
+            fixed = [None if lin else next(values) for lin in lin_consts]
+            sums = [
+                next(values) if nz else Zero(a) for nz, a in zip(consts, const_cts, strict=True)
+            ]
+            cts = [
+                next(values) if nz else Zero(a) for nz, a in zip(out_flags, out_avals, strict=True)
+            ]
+            slices = [None if lin else next(values) for lin in lin_xs]
+            args = [*fixed, *(None for _ in carry_avals), *slices]
+            const_outs, carry_outs, xs_outs = sections(
+                transpose_flat(jaxpr, linear, args, cts, sums), len(const_cts), num_carry
+            )
+            following = _nonzero(const_outs), _either(carry, _nonzero(carry_outs))
+            xs = _nonzero(xs_outs)
+            return [
+                *map(_weak_as, compress(const_outs, consts), compress(const_cts, consts)),
+                *map(instantiate, compress(carry_outs, carry)),
+                *compress(xs_outs, xs),
+            ]
+
         in_avals = [
-            *known(const_avals, lin_consts),
+            *nonlinear(const_avals, lin_consts),
             *compress(const_cts, consts),
-            *compress(out_avals, (*carry, *collected)),
-            *known(xs_avals, lin_xs),
+            *compress(out_avals, out_flags),
+            *nonlinear(xs_avals, lin_xs),
         ]
         transposed = trace_to_jaxpr(fun, in_avals, jaxpr.debug_info)
+        return (transposed, xs), following
+
+    # Tracing finds out which cotangents are nonzero. Those of the constants and of the carry are
+    # carried to the next iteration.
+    start = (False,) * len(const_cts), nonzeros[:num_carry]
+    (transposed, xs), (consts, carry) = fixpoint(trace, start)
     return TransposedBody(live_program(transposed).jaxpr, consts, carry, xs)
 
 
-def halves(body: TransposedBody, num_known: int) -> tuple[Jaxpr, Jaxpr, int]:
-    """Split a transposed body: what the next iteration waits for, and the rest.
+def halves(body: TransposedBody, num_consts: int) -> tuple[Jaxpr, Jaxpr, int]:
+    """Split a transposed body into the equations that the next iteration reads, and the others.
 
     Args:
-      num_known: how many constants it closes over.
+      num_consts: how many constants it closes over.
 
     Returns:
       A body that carries only the cotangents of the carry, and collects the values that the other
-      body needs; a body that carries the constants' cotangents, and scans those values ahead of
-      what both scan; and the number of those values.
+      body reads; a body that carries the constants' cotangents, and scans those values ahead of
+      the arrays that both scan; and the number of those values.
     """
-    return body.jaxpr.derived(("halves", num_known), lambda: _halves(body, num_known))
+    return body.jaxpr.derived(("halves", num_consts), lambda: _halves(body, num_consts))
 
 
-def _halves(body: TransposedBody, num_known: int) -> tuple[Jaxpr, Jaxpr, int]:
+def _halves(body: TransposedBody, num_consts: int) -> tuple[Jaxpr, Jaxpr, int]:
     jaxpr, sums = body.jaxpr, sum(body.consts)
-    known, carried, scanned = sections(jaxpr.invars, num_known, sums + sum(body.carry))
+    consts, carried, scanned = sections(jaxpr.invars, num_consts, sums + sum(body.carry))
     carry_out = jaxpr.outvars[sums : len(carried)]
     others = [*jaxpr.outvars[:sums], *jaxpr.outvars[len(carried) :]]
     first = live_equations(jaxpr.eqns, carry_out)
-    done = dict.fromkeys(v for eqn in first for v in eqn.outvars)
-    rest = live_equations(jaxpr.eqns, others, done)
-    done.update(dict.fromkeys(carried[sums:]))
-    read = {*others, *(a for eqn in rest for a in eqn.invars)}
-    needed = [var for var in done if var in read]
+    computed = dict.fromkeys(v for eqn in first for v in eqn.outvars)
+    second = live_equations(jaxpr.eqns, others, computed)
+    computed.update(dict.fromkeys(carried[sums:]))
+    read = {*others, *(a for eqn in second for a in eqn.invars)}
+    needed = [var for var in computed if var in read]
     return (
-        program(jaxpr, [*known, *carried[sums:], *scanned], first, [*carry_out, *needed]),
-        program(jaxpr, [*known, *carried[:sums], *needed, *scanned], rest, others),
+        program(jaxpr, [*consts, *carried[sums:], *scanned], first, [*carry_out, *needed]),
+        program(jaxpr, [*consts, *carried[:sums], *needed, *scanned], second, others),
         len(needed),
     )
 
@@ -397,14 +407,14 @@ class SplitBody(TupleRecord):
 
 
 def split_body(jaxpr: Jaxpr, num_consts: int, num_carry: int, linear: Flags) -> SplitBody | None:
-    """Split a body by which operands of the scan are linear; ``None`` if all of its carry is."""
+    """Split a body by the operands of the scan that are linear; ``None`` if all its carry is."""
     consts, carry, xs = sections(linear, num_consts, num_carry)
-    while True:
+
+    def mark(carry: Flags) -> tuple[Flags, Flags]:
         _, marked = dependent(jaxpr, (*consts, *carry, *xs))
-        grown = tuple(a or b for a, b in zip(carry, marked[:num_carry], strict=True))
-        if grown == carry:
-            break
-        carry = grown
+        return tuple(marked), _either(carry, marked[:num_carry])
+
+    marked, carry = fixpoint(mark, carry)
     if all(carry):
         return None
     key = ("split scan", num_consts, linear)
@@ -416,8 +426,8 @@ def _split(jaxpr: Jaxpr, linear: Flags, carry: Flags, marked: Flags) -> SplitBod
     split = split_jaxpr(jaxpr, linear, results)
     count = len(split.unknown.invars) - sum(linear)
     invars = split.unknown.invars
-    rest = split.unknown.replace(invars=[*invars[count:], *invars[:count]])
-    return SplitBody(split.known, rest, carry, results)
+    unknown = split.unknown.replace(invars=[*invars[count:], *invars[:count]])
+    return SplitBody(split.known, unknown, carry, results)
 
 
 # Batching
@@ -432,7 +442,7 @@ def batched_body(
       dims: the batch dimension of each argument; that of the carry, 0 or ``None``, may change.
 
     Returns:
-      The body, and the batch dimensions of the carry and of what is collected.
+      The body, and the batch dimensions of the carry and of the collected results.
     """
     key = ("batch of scan", num_carry, num_consts, axis, dims)
     return jaxpr.derived(key, lambda: _batch(jaxpr, num_carry, axis, dims, num_consts))
@@ -441,11 +451,14 @@ def batched_body(
 def _batch(jaxpr, num_carry, axis, dims, num_consts):
     consts, carry, xs = sections(dims, num_consts, num_carry)
     collected = (None,) * (len(jaxpr.outvars) - num_carry)
-    while True:
-        body, found = batch_jaxpr(jaxpr, axis, (*consts, *carry, *xs), (*carry, *collected))
-        grown = tuple(0 if d is not None else None for d in found[:num_carry])
-        if grown == carry:
-            return body, carry, tuple(found[num_carry:])
-        carry = tuple(
-            0 if a is not None or b is not None else None for a, b in zip(carry, grown, strict=True)
+
+    def batch(carry: tuple[int | None, ...]):
+        body, out_dims = batch_jaxpr(jaxpr, axis, (*consts, *carry, *xs), (*carry, *collected))
+        joined = tuple(
+            None if before is None and after is None else 0
+            for before, after in zip(carry, out_dims[:num_carry], strict=True)
         )
+        return (body, tuple(out_dims[num_carry:])), joined
+
+    (body, out_dims), carry = fixpoint(batch, carry)
+    return body, carry, out_dims

@@ -1,6 +1,6 @@
-"""Power series through loops and branches: what ``jet`` binds in their place.
+"""Power series through loops and branches: the ``jet`` rules of scan, while and cond.
 
-A program takes its operands, followed by their coefficients; see ``ricci_autodiff.at_once``.
+A jaxpr takes its operands, followed by their coefficients; see ``ricci_autodiff.at_once``.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ from ricci_autodiff import Zero, given_terms, instantiate, series_of, term_flags
 from ricci_ir import Jaxpr, Var
 
 from ._cond_programs import per_branch
+from ._fixpoint import fixpoint
 from ._scan_programs import sections
 
 type _Push = Callable[..., tuple[Jaxpr, list[tuple[bool, ...]]]]
@@ -18,7 +19,7 @@ type _SeriesFlags = tuple[tuple[bool, ...], ...]
 
 
 def _present(values: Sequence[Any], series: _Series, flags: _SeriesFlags) -> list[Any]:
-    """The coefficients that flags ask for, with zeros for those that are not given."""
+    """The flagged coefficients, with zeros for those that are ``None``."""
     return [
         instantiate(Zero.from_primal(x)) if term is None else term
         for x, terms, row in zip(values, series, flags, strict=True)
@@ -34,19 +35,19 @@ def _count(flags: _SeriesFlags) -> int:
 def _closed(
     push: _Push, jaxpr: Jaxpr, before: _SeriesFlags, carry: _SeriesFlags, after: _SeriesFlags
 ) -> tuple[Jaxpr, _SeriesFlags, _SeriesFlags]:
-    """The body on series, and which coefficients the carry and the other results have.
+    """The body on series, and flags of the coefficients of the carry and of the other results.
 
-    A coefficient of the carry that is not zero after an iteration is there in the next one: the
-    body is pushed again until no flag changes. Flags only grow, so that this ends.
+    A coefficient of the carry that is not zero after an iteration is not zero in the next one.
     """
     order = len((*before, *carry, *after)[0])
     others = ((False,) * order,) * (len(jaxpr.outvars) - len(carry))
-    while True:
-        pushed, found = push(jaxpr, (*before, *carry, *after), (*carry, *others))
-        grown = tuple(found[: len(carry)])
-        if grown == carry:
-            return pushed, carry, tuple(found[len(carry) :])
-        carry = grown
+
+    def push_carry(carry: _SeriesFlags) -> tuple[tuple[Jaxpr, _SeriesFlags], _SeriesFlags]:
+        pushed, flags = push(jaxpr, (*before, *carry, *after), (*carry, *others))
+        return (pushed, tuple(flags[len(carry) :])), tuple(flags[: len(carry)])
+
+    (pushed, collected), carry = fixpoint(push_carry, carry)
+    return pushed, carry, collected
 
 
 def scan_series(
@@ -148,7 +149,7 @@ def while_series(
 
 
 def _while_programs(push, cond_jaxpr, body_jaxpr, consts, carry):
-    """The condition and the body of the loop whose carry has the coefficients, too."""
+    """The condition and the body of the loop with coefficients in its carry."""
     pushed, carry, _ = _closed(push, body_jaxpr, consts, carry, ())
     args = pushed.invars
     start, count = len(consts), len(body_jaxpr.invars)
@@ -177,7 +178,7 @@ def cond_series(
 
 
 def _on_series(push, branches, flags):
-    """The branches, which return the same coefficients: those that any of them has."""
-    found = [push(branch, flags)[1] for branch in branches]
-    union = tuple(tuple(map(any, zip(*rows, strict=True))) for rows in zip(*found, strict=True))
+    """The branches on series; all return the union of their coefficients."""
+    each = [push(branch, flags)[1] for branch in branches]
+    union = tuple(tuple(map(any, zip(*rows, strict=True))) for rows in zip(*each, strict=True))
     return tuple(push(branch, flags, union)[0] for branch in branches), union

@@ -1,7 +1,7 @@
-"""Derived programs of a while loop: pushed forward, batched, in order, and with what is needed.
+"""Derived jaxprs of a while loop: with tangents, batched, with tokens, and without dead code.
 
-The condition takes its constants (what it closes over) and the carry. The body takes constants of
-its own and the carry, and returns the next carry.
+The condition takes the constants that it closes over and the carry. The body takes the constants
+that it closes over and the carry, and returns the next carry.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,8 @@ from ricci_ir import (
 )
 from ricci_stablehlo import thread_tokens, with_tokens
 
+from ._fixpoint import fixpoint
+
 
 def sections(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tuple:
     """The operands of a loop by kind: the condition's constants, the body's, and the carry."""
@@ -33,24 +35,24 @@ def sections(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tup
 def without_unchanged(
     condition: Jaxpr, cond_nconsts: int, body: Jaxpr, nconsts: int
 ) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...]] | tuple[()]:
-    """A loop whose body closes over what it never changes and the condition does not read.
+    """Move unchanged parts of the carry that the condition does not read to the body's constants.
 
     Returns:
       The condition; the body, with these values as its first constants; and for each part of the
-      carry whether it still is one. Nothing if all of them are: a program that keeps itself would
-      be left to the garbage collector.
+      carry whether it still is one. Empty if all of them are: a jaxpr cached on itself would be
+      left to the garbage collector.
     """
     read = {id(x) for eqn in condition.eqns for x in eqn.invars} | set(map(id, condition.outvars))
-    given, args = condition.invars[cond_nconsts:], body.invars[nconsts:]
+    cond_args, args = condition.invars[cond_nconsts:], body.invars[nconsts:]
     moving = tuple(
-        out is not arg or id(seen) in read
-        for out, arg, seen in zip(body.outvars, args, given, strict=True)
+        out is not arg or id(cond_arg) in read
+        for out, arg, cond_arg in zip(body.outvars, args, cond_args, strict=True)
     )
     if all(moving):
         return ()
     unchanged = [arg for arg, moves in zip(args, moving, strict=True) if not moves]
     return (
-        condition.replace(invars=[*condition.invars[:cond_nconsts], *compress(given, moving)]),
+        condition.replace(invars=[*condition.invars[:cond_nconsts], *compress(cond_args, moving)]),
         body.replace(
             invars=[*unchanged, *body.invars[:nconsts], *compress(args, moving)],
             outvars=[*compress(body.outvars, moving)],
@@ -73,13 +75,12 @@ def _pushed(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, consts: tuple, carry: tuple):
 
 
 def _push(cond_jaxpr, body_jaxpr, consts, carry):
-    # A part of the carry that gets a tangent in one iteration has it in the next one: push again
-    # until no flag changes. Flags only grow, so that this ends.
-    while True:
+    def push(carry: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
         pushed, nonzeros = jvp_jaxpr(body_jaxpr, (*consts, *carry), carry)
-        if tuple(nonzeros) == carry:
-            break
-        carry = tuple(nonzeros)
+        return pushed, tuple(nonzeros)
+
+    # A part of the carry that gets a tangent in one iteration has it in the next one.
+    pushed, carry = fixpoint(push, carry)
     count = len(body_jaxpr.invars)
     start, middle = len(consts), count + sum(consts)
     args = pushed.invars
@@ -131,29 +132,31 @@ def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
     """
     rank = len(cond_jaxpr.out_avals[0].shape)  # pyright: ignore[reportAttributeAccessIssue]
     dim = rank
+    # Not a ``fixpoint``: when the predicate turns out to be batched, the body is not traced. The
+    # flags only grow, and ``dim`` becomes 0 once.
     while True:
         dims = tuple(dim if batched else None for batched in carry)
         _, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims))
         if pred_dim is not None and (dim or not all(carry)):
             dim, carry = 0, (True,) * len(carry)
             continue
-        body, found = batch_jaxpr(body_jaxpr, axis, (*const_dims, *dims), dims)
-        grown = tuple(b or d is not None for b, d in zip(carry, found, strict=True))
+        body, out_dims = batch_jaxpr(body_jaxpr, axis, (*const_dims, *dims), dims)
+        grown = tuple(b or d is not None for b, d in zip(carry, out_dims, strict=True))
         if grown == carry:
             break
         carry = grown
-    out_dims = None if pred_dim is None else (0,)
-    condition, _ = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims), out_dims)
+    pred_dims = None if pred_dim is None else (0,)
+    condition, _ = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims), pred_dims)
     return condition, body, dims
 
 
 def live_while(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
-    """The loop of the parts of the carry that are needed, or that these depend on."""
+    """The dead-code rule: the loop over the live parts of the carry."""
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
     cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
     read = needed_by(condition, (True,), final)
-    wanted = tuple(a or b for a, b in zip(needed, read[cond_nconsts:], strict=True))
-    carry = live_loop(body, slice(body_nconsts, None), wanted, final)
+    live = tuple(a or b for a, b in zip(needed, read[cond_nconsts:], strict=True))
+    carry = live_loop(body, slice(body_nconsts, None), live, final)
     cond_consts, consts = read[:cond_nconsts], needed_by(body, carry, final)[:body_nconsts]
     smaller = (
         narrowed(condition, (True,), (*cond_consts, *carry), final),
@@ -174,7 +177,7 @@ def live_while(params: dict[str, Any], needed: tuple[bool, ...], final: bool) ->
 
 
 def ordered_while(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]):
-    """The loop carries tokens; its condition takes them, and gives some if it has effects."""
+    """The loop with tokens in its carry; its condition returns some if it has effects."""
     params = eqn.params
     condition, consts = params["cond_jaxpr"], params["cond_nconsts"]
     if condition.effects:

@@ -50,7 +50,7 @@ from ricci_lax.checkpoint_policies import (
     nothing_saveable,
 )
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
-from ricci_lax.control_flow._saved_values import saved_values
+from ricci_lax.control_flow._remat_policy import remat_plan
 from ricci_lax.custom._vjp_primitives import custom_vjp_call_p, with_values_of_functions
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.programs._inlining import inlined
@@ -110,7 +110,7 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
         return _recomputing(jaxpr, nonzeros, nothing_saveable)
     forward, tangent = linearized.forward, linearized.tangent
     residuals = tangent.invars[: len(linearized.residuals)]
-    plan = saved_values(forward, policy, residuals)
+    plan = remat_plan(forward, policy, residuals)
     read = plan.reads(residuals)
     used = tuple(i for i, v in enumerate(forward.invars) if v in read)
     outvars = [*forward.outvars[: len(jaxpr.outvars)], *plan.saved]

@@ -1,0 +1,86 @@
+"""Split a jaxpr by a checkpoint policy into saved residuals and recomputed equations."""
+
+from collections.abc import Sequence
+from itertools import compress
+
+from ricci_ir import Atom, Jaxpr, JaxprEqn, TupleRecord, Var, live_equations, no_effects
+from ricci_lax.checkpoint_policies import Offloadable, Policy, decision, other_memories
+from ricci_lax.rules._saving import saving_rules
+
+
+class RematPlan(TupleRecord):
+    """A jaxpr split into a forward pass that saves values and a pass that recomputes the others.
+
+    Attributes:
+      first: the equations of the forward pass.
+      saved: variables of the forward pass that the second pass reads.
+      again: the equations of the second pass.
+    """
+
+    first: list[JaxprEqn]
+    saved: list[Var]
+    again: list[JaxprEqn]
+
+    def reads(self, outvars: Sequence[Atom]) -> set[Atom]:
+        """The atoms that the second pass reads, with ``outvars`` as its results."""
+        return {*outvars, *(atom for eqn in self.again for atom in eqn.invars)}
+
+
+def remat_plan(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -> RematPlan:
+    """Split a jaxpr into the values that a policy saves and the equations that recompute others.
+
+    Args:
+      jaxpr: the jaxpr.
+      policy: the policy; ``None`` saves nothing.
+      outvars: the results of the second pass, which reads the arguments and the saved values.
+
+    Equations with effects are in both passes, unless the policy saves their results.
+    """
+    if policy is None:
+        return RematPlan(jaxpr.eqns, [], live_equations(jaxpr.eqns, outvars))
+    needed = set(outvars)
+    first: list[JaxprEqn] = []
+    again: list[JaxprEqn] = []
+    saved: list[Var] = []
+    # From the last equation to the first: the operands of a saved value need no recomputation.
+    for eqn in reversed(jaxpr.eqns):
+        live = tuple([v in needed for v in eqn.outvars])
+        if not any(live) and not eqn.effects:
+            first.append(eqn)
+            continue
+        verdict = decision(policy, eqn)
+        if verdict is not False:
+            for var in compress(eqn.outvars, live):
+                stored = var
+                if isinstance(verdict, Offloadable) and other_memories.move is not None:
+                    stored = Var(var.aval)
+                    out = other_memories.move(var, stored, verdict.dst)
+                    back = other_memories.move(stored, var, verdict.src)
+                    first.append(out.replace(raw_source=eqn.raw_source))
+                    again.append(back.replace(raw_source=eqn.raw_source))
+                saved.append(stored)
+            first.append(eqn)
+            continue
+        rule = saving_rules.get(eqn.primitive)
+        saving = None if rule is None else rule(eqn.params, policy, live)
+        if saving is None:
+            first.append(eqn)
+            repeated = eqn
+        else:
+            outs = [*eqn.outvars, *map(Var, saving.avals)]
+            first.append(eqn.replace(params=saving.first, outvars=outs))
+            residuals = [outs[i] for i in saving.saved]
+            saved.extend(reversed(residuals))
+            if not any(saving.results):
+                continue
+            effects = eqn.primitive.effects
+            repeated = eqn.replace(
+                invars=[*compress(eqn.invars, saving.operands), *residuals],
+                outvars=list(compress(eqn.outvars, saving.results)),
+                params=saving.again,
+                effects=no_effects if effects is None else effects(saving.again),
+            )
+        again.extend(live_equations([repeated], list(compress(eqn.outvars, live))))
+        needed.update(again[-1].invars)
+
+    return RematPlan(first[::-1], saved[::-1], again[::-1])
