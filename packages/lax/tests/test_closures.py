@@ -25,7 +25,7 @@ from ricci_lax import (
     slice_in_dim,
     zero_from_primal,
 )
-from ricci_lax.programs._staged_call import jit_p
+from ricci_lax.staged_calls._staged_call import jit_p
 
 
 def f32(values):

@@ -9,7 +9,7 @@ from ricci_autodiff import grad
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, UnexpectedTracerError, bfloat16, make_jaxpr
 from ricci_lax import add, composite, custom_jvp, mul, neg, sin
-from ricci_lax.programs._composite import HashableArray, attribute
+from ricci_lax.staged_calls._composite import HashableArray, attribute
 from ricci_stablehlo import lower_jaxpr
 
 F3 = ShapeDtypeStruct((3,), np.float32)

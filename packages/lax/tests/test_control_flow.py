@@ -350,7 +350,7 @@ ERRORS = [
     ),
     (lambda: cond(True, sin, lambda x: gt(x, x), X), TypeError, "another dtype"),
     (lambda: cond(True, sin, cos, X, operand=X), TypeError, "not both"),
-    (lambda: switch(0, [], X), ValueError, "no branch to choose"),
+    (lambda: switch(0, [], X), ValueError, "branches is empty"),
     (lambda: switch(0, [1, 2], X), TypeError, "must be functions"),
     (lambda: switch(0.5, [sin, cos], X), TypeError, "index must be an integer"),
     (lambda: switch(np.arange(3), [sin, cos], X), TypeError, "index must be a scalar"),
@@ -359,7 +359,7 @@ ERRORS = [
     (lambda: map(sin, ()), ValueError, "holds no arrays"),
     (lambda: map(sin, F(1)), ValueError, "no leading axis"),
     (lambda: map(1, X), TypeError, "must be a function"),
-    (lambda: platform_dependent(X, gpu=sin), ValueError, "'gpu' is no platform"),
+    (lambda: platform_dependent(X, gpu=sin), ValueError, "'gpu' is not a platform"),
     (lambda: platform_dependent(X, cpu=1), TypeError, "must be a function"),
     (lambda: platform_dependent(X), NotImplementedError, "no function is given"),
 ]

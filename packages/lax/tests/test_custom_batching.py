@@ -21,7 +21,7 @@ from ricci_lax import (
     sin,
     slice_in_dim,
 )
-from ricci_lax.programs._staged_call import jit_p
+from ricci_lax.staged_calls._staged_call import jit_p
 
 
 def f32(values):

@@ -164,7 +164,7 @@ COMPLEX, REAL = of(3, 8), of(3, 8, dtype="float32")
 @pytest.mark.parametrize(
     ("error", "message", "x", "kind", "lengths"),
     [
-        (ValueError, "'foo' is no kind of transform", COMPLEX, "foo", (8,)),
+        (ValueError, "'foo' is not a kind of transform", COMPLEX, "foo", (8,)),
         (ValueError, "'rFft' is no kind", REAL, "rFft", (8,)),
         (TypeError, "fft_type=1 is neither", COMPLEX, 1, (8,)),
         (TypeError, "fft_type=None is neither", COMPLEX, None, (8,)),

@@ -21,12 +21,12 @@ from .derivatives import *
 from .effects import *
 from .elementwise import *
 from .nan import *
-from .programs import *
 from .random_bits import *
 from .reductions import *
 from .rules import *
 from .shapes import *
 from .special import *
+from .staged_calls import *
 from .structure import *
 
 _export_names(globals())

@@ -1,8 +1,8 @@
-"""What neighbours build on beside the public operations: primitives are written with it.
+"""Tools for defining primitives, shared with the packages above ``ricci_lax``.
 
-The factories and the rules that a block gives are shown in ``docs/extending.md``; the others are
-checks of arguments and operations that packages above share. Users who only call functions have no
-need of these names, so they are not among those of ``ricci_lax``.
+The factories and the rules of a primitive's block are shown in ``docs/extending.md``; the others
+are argument checks and operations that packages above share. Users who only call functions do not
+need these names, so they are not exported by ``ricci_lax``.
 """
 
 from .control_flow._cond import index_of_platform as index_of_platform

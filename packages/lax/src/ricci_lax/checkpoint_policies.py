@@ -1,7 +1,7 @@
 """Policies of ``checkpoint``: which residuals may be stored for the backward pass.
 
 A policy is called as ``policy(primitive, *types, **params)``, with the types of an operation's
-operands, and says whether its results may be stored: a bool, or ``Saveable``, ``Recompute`` or an
+operands, and returns whether its results may be stored: a bool, ``Saveable``, ``Recompute`` or an
 ``Offloadable``.
 """
 
@@ -15,7 +15,7 @@ from .contractions._dot import dot_general_p
 
 
 class _Decision:
-    """What a policy answers."""
+    """A decision of a policy, by name."""
 
     __slots__ = ("name",)
 
@@ -33,7 +33,7 @@ Recompute: _Decision = _Decision("Recompute")
 
 
 class Offloadable(Record):
-    """A value may be kept in another memory: ``dst``, moved from ``src``.
+    """A decision to store a value in another memory: ``dst``, moved from ``src``.
 
     Example:
       >>> from ricci.ad_checkpoint import Offloadable
@@ -46,10 +46,10 @@ class Offloadable(Record):
 
 
 class OtherMemories:
-    """Moves values between the memories of a device; ``ricci_parallel`` says how.
+    """The hook that moves values between the memories of a device, set by ``ricci_parallel``.
 
-    ``move(x, result, memory)`` is the equation that does it. Without one, values stay where they
-    are.
+    ``move(x, result, memory)`` returns the equation that does it. Without a hook values stay where
+    they are.
     """
 
     __slots__ = ("move",)
@@ -63,20 +63,20 @@ class OtherMemories:
 other_memories: OtherMemories = OtherMemories()
 
 type Decision = _Decision | Offloadable
-"""What a policy may answer, besides a bool."""
+"""A policy's result, other than a bool."""
 
 type Policy = Callable[..., bool | Decision]
 """A policy of ``checkpoint``."""
 
 
 class KeptName(str):
-    """The name of a value that is stored whatever the policy; ``custom_remat`` gives it."""
+    """The name of a value that is stored under any policy; set by ``custom_remat``."""
 
     __slots__ = ()
 
 
 def decision(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
-    """Whether a policy allows to store the results of an equation, and where."""
+    """Whether a policy lets the results of an equation be stored, and where."""
     if type(eqn.params.get("name")) is KeptName:
         return True
     return _decision(policy, eqn.primitive, [atom.aval for atom in eqn.invars], eqn.params)
@@ -85,24 +85,24 @@ def decision(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
 def _decision(
     policy: Policy, primitive: Primitive, avals: Sequence[AbstractValue], params: dict[str, Any]
 ) -> bool | Offloadable:
-    """What a policy answers.
+    """Call a policy, and check its result.
 
     Raises:
-      TypeError: if it is something else than a decision.
+      TypeError: if the result is not a decision.
     """
-    answer = policy(primitive, *avals, **params)
-    if isinstance(answer, bool | Offloadable):
-        return answer
-    if answer is Saveable or answer is Recompute:
-        return answer is Saveable
+    verdict = policy(primitive, *avals, **params)
+    if isinstance(verdict, bool | Offloadable):
+        return verdict
+    if verdict is Saveable or verdict is Recompute:
+        return verdict is Saveable
     raise TypeError(
-        f"the checkpoint policy {policy} returned {answer!r} for {primitive}. Return a bool, "
+        f"the checkpoint policy {policy} returned {verdict!r} for {primitive}. Return a bool, "
         "Saveable, Recompute, or an Offloadable."
     )
 
 
 def everything_saveable(*_: Primitive | AbstractValue, **__: object) -> bool:
-    """Keep everything, as without ``checkpoint``.
+    """Save everything, as without ``checkpoint``.
 
     Example:
       >>> import ricci
@@ -115,7 +115,7 @@ def everything_saveable(*_: Primitive | AbstractValue, **__: object) -> bool:
 
 
 def nothing_saveable(*_: Primitive | AbstractValue, **__: object) -> bool:
-    """Keep the arguments alone; what ``checkpoint`` does without a policy.
+    """Save only the arguments; the default of ``checkpoint``.
 
     Example:
       >>> import ricci
@@ -127,7 +127,7 @@ def nothing_saveable(*_: Primitive | AbstractValue, **__: object) -> bool:
 
 
 class DotsSaveable(Record):
-    """Keep the results of matrix products and convolutions.
+    """Save the results of matrix products and convolutions.
 
     Attributes:
       only_if_no_batch_dims: of products, only those without batch dimensions.
@@ -153,7 +153,7 @@ checkpoint_dots_with_no_batch_dims: DotsSaveable = dots_with_no_batch_dims_savea
 
 
 class OffloadDotWithNoBatchDims(Record):
-    """Keep the results of matrix products without batch dimensions, in another memory."""
+    """Save the results of matrix products without batch dimensions in another memory."""
 
     offload_src: str
     offload_dst: str
@@ -165,7 +165,7 @@ class OffloadDotWithNoBatchDims(Record):
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """A policy that keeps matrix products without batch dimensions in another memory.
+    """A policy that saves matrix products without batch dimensions in another memory.
 
     Args:
       offload_src: the memory in which the products are computed, such as ``"device"``.
@@ -184,7 +184,7 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 
 
 class SaveOnlyTheseNames(Record):
-    """Keep only values that ``checkpoint_name`` gave one of these names."""
+    """Save only values with one of these names (of ``checkpoint_name``)."""
 
     saveable_names: frozenset[str]
 
@@ -193,7 +193,7 @@ class SaveOnlyTheseNames(Record):
 
 
 class SaveAnyNamesButThese(Record):
-    """Keep values that ``checkpoint_name`` gave a name, but for these names."""
+    """Save named values (of ``checkpoint_name``), except those with these names."""
 
     names: frozenset[str]
 
@@ -202,7 +202,7 @@ class SaveAnyNamesButThese(Record):
 
 
 class SaveAnythingExceptTheseNames(Record):
-    """Keep everything but values that ``checkpoint_name`` gave one of these names."""
+    """Save everything except values with one of these names (of ``checkpoint_name``)."""
 
     names: frozenset[str]
 
@@ -211,7 +211,7 @@ class SaveAnythingExceptTheseNames(Record):
 
 
 class SaveAndOffloadOnlyTheseNames(Record):
-    """Keep values of some names, and values of other names in another memory."""
+    """Save values of some names, and values of other names in another memory."""
 
     names_which_can_be_saved: frozenset[str]
     names_which_can_be_offloaded: frozenset[str]
@@ -229,7 +229,7 @@ class SaveAndOffloadOnlyTheseNames(Record):
 
 
 class SaveFromBothPolicies(Record):
-    """Keep what either of two policies keeps."""
+    """Save the values that either of two policies saves."""
 
     first: Policy
     second: Policy
@@ -237,12 +237,12 @@ class SaveFromBothPolicies(Record):
     def __call__(
         self, primitive: Primitive, *avals: AbstractValue, **params: object
     ) -> bool | Offloadable:
-        answer = _decision(self.first, primitive, avals, params)
-        return answer or _decision(self.second, primitive, avals, params)
+        verdict = _decision(self.first, primitive, avals, params)
+        return verdict or _decision(self.second, primitive, avals, params)
 
 
 class SaveInPlace(Record):
-    """Keep what another policy keeps, where it is."""
+    """Save the values that another policy saves, without moving them."""
 
     policy: Policy
 
@@ -251,7 +251,7 @@ class SaveInPlace(Record):
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-    """A policy that keeps only values of these names.
+    """A policy that saves only values of these names.
 
     Args:
       names_which_can_be_saved: names that ``checkpoint_name`` gives values.
@@ -275,7 +275,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """A policy that keeps named values, but for these names.
+    """A policy that saves named values, except those with these names.
 
     Args:
       names_not_to_save: names that ``checkpoint_name`` gives values.
@@ -299,7 +299,7 @@ def save_any_names_but_these(*names_not_to_save: str) -> Policy:
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """A policy that keeps everything but values of these names.
+    """A policy that saves everything except values of these names.
 
     Args:
       names_not_to_save: names that ``checkpoint_name`` gives values.
@@ -320,7 +320,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """A policy that keeps what either of two keeps.
+    """A policy that saves the values that either of two policies saves.
 
     Args:
       policy_1, policy_2: the policies.
@@ -345,11 +345,11 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> Policy:
-    """A policy that keeps values of some names, and those of others in another memory.
+    """A policy that saves values of some names, and those of others in another memory.
 
     Args:
-      names_which_can_be_saved: names of values that are kept where they are.
-      names_which_can_be_offloaded: names of values that are kept in another memory.
+      names_which_can_be_saved: names of values that are saved where they are.
+      names_which_can_be_offloaded: names of values that are saved in another memory.
       offload_src: the memory in which these are computed, such as ``"device"``.
       offload_dst: the memory in which they are kept, such as ``"pinned_host"``.
 

@@ -1,4 +1,4 @@
-"""What users tell the compiler of operations and of whole functions, beyond their meaning."""
+"""XLA metadata and annotated calls: attributes that do not change results."""
 
 from ricci_ir import export_names as _export_names
 

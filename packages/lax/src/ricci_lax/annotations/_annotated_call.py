@@ -1,12 +1,12 @@
-"""Calls of programs that the compiler is told something of: a family of primitives."""
+"""Annotated calls: a family of primitives that call a jaxpr with attributes for the compiler."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_ir import Primitive, by_program, define, live_call, looks_like
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
-from ricci_lax.programs._call_rules import call_rules
 from ricci_lax.rules._law_examples import no_examples
+from ricci_lax.staged_calls._call_rules import call_rules
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Value, thread_tokens, tokens_at
 
@@ -18,14 +18,14 @@ def annotated_call(
     lower: Callable[..., Sequence[Value]],
     derived: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> Primitive:
-    """A primitive that calls its ``jaxpr``; what is derived from a call is a call of the same kind.
+    """A primitive that calls its ``jaxpr``; derivatives and batches of a call bind it again.
 
-    Operands: the program's arguments.
+    Operands: the jaxpr's arguments.
 
     Args:
       name: the primitive's name.
       lower: ``lower(ctx, *operands, jaxpr, **params)``.
-      derived: the other parameters of the call that computes tangents or cotangents alone, made of
+      derived: returns the parameters of the call that computes only tangents or cotangents, for
         those of the call that is differentiated.
 
     Returns:
@@ -40,7 +40,7 @@ def annotated_call(
         memo=False,
         effects=lambda params: params["jaxpr"].effects,
         **call_rules(lambda: primitive, "jaxpr", derived),
-        examples=no_examples("it runs its program, whose operations have laws of their own"),
+        examples=no_examples("it runs its jaxpr, whose operations have laws themselves"),
         lower=lower,
         program=lambda *, jaxpr, **_: (jaxpr, name),
         dead_code=live_call,

@@ -1,4 +1,4 @@
-"""Attributes of operations for XLA, by name: those that its ``frontend_attributes`` carry."""
+"""Attributes of operations for XLA, by name: its ``frontend_attributes``."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -77,7 +77,7 @@ def set_xla_metadata(x: None = None, **kwargs: object) -> Any: ...
 @overload
 def set_xla_metadata[T](x: T, **kwargs: object) -> T: ...
 def set_xla_metadata(x: object = None, **kwargs: Any) -> Any:
-    """Give operations attributes that XLA reads: its ``frontend_attributes``.
+    """Set attributes of operations that XLA reads: its ``frontend_attributes``.
 
     Attributes do not change results.
 
@@ -91,7 +91,7 @@ def set_xla_metadata(x: object = None, **kwargs: Any) -> Any:
       The values, or a context manager.
 
     Raises:
-      TypeError: if an attribute is none of these, or a leaf of ``x`` is no array.
+      TypeError: if an attribute is none of these, or a leaf of ``x`` is not an array.
 
     Example:
       >>> from ricci import lax
@@ -150,19 +150,19 @@ def xla_metadata_call2(
     *,
     ad_metadata: Literal["same", "drop"] | Mapping[str, Any] = "same",
 ) -> Any:
-    """``xla_metadata_call`` with attributes of its own for the calls that derivatives make.
+    """``xla_metadata_call`` with separate attributes for the calls in derivatives.
 
     Args:
       f: a function of pytrees of arrays; without it, a decorator is returned.
       metadata: the attributes of the call.
-      ad_metadata: those of calls that compute tangents or cotangents alone: the ``"same"``, none
+      ad_metadata: those of calls that compute only tangents or cotangents: the ``"same"``, none
         (``"drop"``), or others.
 
     Returns:
       A function of the same arguments and results, or a decorator.
 
     Raises:
-      TypeError: if an attribute is no string, Boolean or number, or ``ad_metadata`` is none of
+      TypeError: if an attribute is not a string, Boolean or number, or ``ad_metadata`` is none of
         these.
 
     Example:
@@ -188,10 +188,10 @@ def xla_metadata_call2(
 
 
 def must_fuse_call(identifier: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: XLA is asked to fuse the operations of a function into one.
+    """Ask XLA to fuse the operations of a function into one: a decorator.
 
     Args:
-      identifier: what the fusion is called.
+      identifier: the name of the fusion.
 
     Returns:
       The decorator.
@@ -209,7 +209,7 @@ def must_fuse_call(identifier: str) -> Callable[[Callable[..., Any]], Callable[.
 
 
 def fuse_limit() -> Any:
-    """A context manager: XLA is asked not to fuse the operations inside with those outside.
+    """Ask XLA not to fuse the operations inside with those outside: a context manager.
 
     Returns:
       The context manager.

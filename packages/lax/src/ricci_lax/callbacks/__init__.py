@@ -1,4 +1,4 @@
-"""Calls of Python functions from programs, to compute, to print and to debug."""
+"""Callbacks: calls of Python functions from executables, to compute, print and debug."""
 
 from ._breakpoint import *
 from ._callback import *

@@ -7,7 +7,7 @@ from typing import Any
 from ricci_ir import api_boundary, get_aval, is_internal_module
 
 from ._debug import debug_callback
-from ._prompt import Place, Prompt
+from ._prompt import Prompt, StackFrame
 
 __all__ = [
     "debug_breakpoint",
@@ -24,7 +24,7 @@ def debug_breakpoint(
     token: object = None,
     **kwargs: object,
 ) -> Any:
-    """Open a prompt on the terminal each time a program reaches this call.
+    """Open a prompt on the terminal whenever execution reaches this call.
 
     The prompt has the local variables of the function that makes this call, and of its callers;
     arrays have their values at this point. It takes ``p x`` to show a value, ``l`` for the lines
@@ -36,7 +36,7 @@ def debug_breakpoint(
       backend: ``"cli"`` or ``None``: the terminal.
       filter_frames: leave out frames of this library.
       num_frames: how many frames to show the variables of; all by default.
-      ordered: whether prompts open in the order of the program, and of its runs.
+      ordered: whether prompts open in the order of the calls, and of the executions.
       token: a value returned as it is.
       kwargs: further variables for the prompt.
 
@@ -44,7 +44,7 @@ def debug_breakpoint(
       ``token``.
 
     Raises:
-      RuntimeError: if there is nothing to read commands from.
+      RuntimeError: if there is no terminal to read commands from.
       ValueError: for another ``backend``.
 
     Example:
@@ -69,37 +69,38 @@ def debug_breakpoint(
     if sys.stdin is None or (sys.stdin is sys.__stdin__ and not sys.stdin.isatty()):
         raise RuntimeError(
             "debug.breakpoint needs a terminal, and standard input is none.\n"
-            "Run the program from one, put commands into sys.stdin, or print what you look for: "
+            "Run the program from one, put commands into sys.stdin, or print values: "
             'debug.print("{x}", x=x) shows a value, debug.callback(function, x) passes it on.'
         )
-    frames = _frames(filter_frames)[:num_frames]
-    places = [
-        Place(f.f_code.co_filename, f.f_lineno, f.f_code.co_qualname, f.f_globals) for f in frames
+    python_frames = _frames(filter_frames)[:num_frames]
+    frames = [
+        StackFrame(f.f_code.co_filename, f.f_lineno, f.f_code.co_qualname, f.f_globals)
+        for f in python_frames
     ]
-    variables = [_variables(frame) for frame in frames]
+    variables = [_variables(frame) for frame in python_frames]
     if frames:
         variables[0].update(kwargs)
-        debug_callback(lambda found: Prompt(places, found).run(), variables, ordered=ordered)
+        debug_callback(lambda values: Prompt(frames, values).run(), variables, ordered=ordered)
     return token
 
 
 def _frames(filtered: bool) -> list[FrameType]:
     """The frames of the callers, the innermost first."""
-    frame, found = sys._getframe(1), []
+    frame, frames = sys._getframe(1), []
     while frame is not None:
         if not (filtered and is_internal_module(frame.f_globals.get("__name__"))):
-            found.append(frame)
+            frames.append(frame)
         frame = frame.f_back
-    return found
+    return frames
 
 
 def _variables(frame: FrameType) -> dict[str, Any]:
     """The arrays among the local variables of a frame."""
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for name, value in frame.f_locals.items():
         try:
             get_aval(value)
         except TypeError:
             continue
-        found[name] = value
-    return found
+        arrays[name] = value
+    return arrays

@@ -1,4 +1,4 @@
-"""``pure_callback`` and ``io_callback``: calls of Python functions from programs."""
+"""``pure_callback`` and ``io_callback``: calls of Python functions from executables."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,7 +43,7 @@ class FlatCallback:
     Args:
       callback_func: the function.
       in_tree: the structure of its arguments, ``(args, kwargs)``.
-      static: its arguments that are no arrays, with their positions.
+      static: its arguments that are not arrays, with their positions.
     """
 
     __slots__ = ("callback_func", "in_tree", "static")
@@ -135,7 +135,7 @@ def checked_results(
 
 
 def _runner(what: str) -> Callable[..., list[Any]]:
-    """Make the host rule, which calls the function at once."""
+    """Make the eager rule, which calls the function immediately."""
 
     def run(
         *args: ArrayLike, callback: FlatCallback, result_avals: tuple, **params: object
@@ -158,7 +158,7 @@ def _strong(x: Array) -> Array:
 
 
 def _writer(what: str) -> Callable[..., list[Value]]:
-    """Make the lowering rule: the program calls the function on the host."""
+    """Make the lowering rule: the executable calls the function on the host."""
 
     def lower(
         ctx: Lowering,
@@ -310,7 +310,7 @@ def _operands(
             path = keystr(tree_flatten_with_path((args, kwargs))[0][i][0])
             raise TypeError(
                 f"{what}: (args, kwargs){path} is {leaf!r:.60}, of type {type(leaf).__name__}, "
-                "which is no array. Give it to the callback with functools.partial."
+                "which is not an array. Pass it to the callback with functools.partial."
             ) from None
     return leaves, tree
 
@@ -324,23 +324,23 @@ def pure_callback(
     vmap_method: str | None = None,
     **kwargs: object,
 ) -> PyTree:
-    """Call a pure Python function from a program.
+    """Call a pure Python function from an executable.
 
-    The program may leave the call out if nothing needs its results, or make it several times.
+    The call may be left out if its results are unused, or made several times.
 
     Args:
       callback: a function of pytrees of arrays; it returns arrays, or what NumPy makes arrays of.
       result_shape_dtypes: the types of its results, a pytree of ``ShapeDtypeStruct`` or arrays.
       args, kwargs: its arguments, pytrees of arrays.
-      sharding: in a program for several devices, a sharding on the one device that calls.
+      sharding: on several devices, a sharding on the one device that calls.
       vmap_method: how ``vmap`` calls it: once for each example (``"sequential"``,
         ``"sequential_unrolled"``); or once for all, with a leading batch dimension on every
         argument, of size 1 where it is not mapped (``"expand_dims"``), of full size
         (``"broadcast_all"``), or left out there (``"legacy_vectorized"``).
 
     Returns:
-      What ``callback`` returns, in the structure of ``result_shape_dtypes``: arrays of the shapes
-      and dtypes given there.
+      The result of ``callback``, in the structure of ``result_shape_dtypes``: arrays of the shapes
+      and dtypes specified there.
 
     Raises:
       ValueError: for another ``vmap_method``; when differentiated.
@@ -396,18 +396,18 @@ def io_callback(
     ordered: bool = False,
     **kwargs: object,
 ) -> PyTree:
-    """Call a Python function with side effects from a program, once in each run of the program.
+    """Call a Python function with side effects from an executable, once in each execution.
 
     Args:
       callback: a function of pytrees of arrays; it returns arrays, or what NumPy makes arrays of.
       result_shape_dtypes: the types of its results, a pytree of ``ShapeDtypeStruct`` or arrays;
         ``None`` if it has no results.
       args, kwargs: its arguments, pytrees of arrays.
-      sharding: in a program for several devices, a sharding on the one device that calls.
-      ordered: whether such calls are made in the order of the program, and of its runs.
+      sharding: on several devices, a sharding on the one device that calls.
+      ordered: whether such calls are made in program order, also across executions.
 
     Returns:
-      What ``callback`` returns, in the structure of ``result_shape_dtypes``.
+      The result of ``callback``, in the structure of ``result_shape_dtypes``.
 
     Raises:
       ValueError: when differentiated; under ``vmap`` if ``ordered``.

@@ -1,4 +1,4 @@
-"""``debug.callback``, ``debug.print`` and ``debug.log``: the values of a running program."""
+"""``debug.callback``, ``debug.print`` and ``debug.log``: inspect values at run time."""
 
 import builtins
 import logging
@@ -43,7 +43,7 @@ __all__ = [
 logger = logging.getLogger("ricci.debug")
 
 
-# What the primitives share: they call a Python function, and have no results.
+# Rules that the primitives share: they call a Python function, and have no results.
 
 
 def _jvp_of(primitive: Primitive) -> Callable[..., Any]:
@@ -97,7 +97,7 @@ _shared: dict[str, Any] = {
     "memo": False,
     "jvp": derived(_jvp_of),
     "linearize": derived(_linearize_of),
-    # The values of linear operands are not known in the backward pass: nothing is called.
+    # The backward pass does not have the values of linear operands: nothing is called.
     "transpose": lambda cts, *args, **params: [None] * len(args),
     "batch": derived(_batch_of),
     "order": tokens_at(0),
@@ -147,24 +147,24 @@ def debug_callback(
     partitioned: bool = False,
     **kwargs: object,
 ) -> Any:
-    """Call a Python function each time a program reaches this call, with the values at this point.
+    """Call a Python function whenever execution reaches this call, with the values at this point.
 
-    The program's results do not depend on it. Under ``vmap`` it is called for each example; under
+    Results do not depend on it. Under ``vmap`` it is called for each example; under
     differentiation it is called with the primals, in the forward pass.
 
     Args:
       callback: the function to call; its result is ignored. If it is left out, ``debug_callback``
         returns itself with the options set.
       args, kwargs: its arguments: pytrees of arrays, and of anything else that is passed as it is.
-      ordered: whether such calls are made in the order of the program, and of its runs.
-      partitioned: in a program for several devices, whether each calls with its part of the
-        arguments; one calls with the whole of them by default.
+      ordered: whether such calls are made in program order, also across executions.
+      partitioned: on several devices, whether each calls with its shard of the
+        arguments; by default one calls with the whole arrays.
 
     Returns:
       ``None``; without ``callback``, a function like ``debug.callback`` with the options set.
 
     Raises:
-      TypeError: if ``callback`` is no function.
+      TypeError: if ``callback`` is not a function.
 
     Example:
       Gradients that are collected as they are computed:
@@ -217,13 +217,13 @@ def _split_static(args: tuple, kwargs: dict) -> tuple[list[Any], tuple, PyTreeDe
 
 
 class _Checking(Formatter):
-    """Checks that a format string and its arguments fit together, without formatting them."""
+    """A formatter that only checks that a format string and its arguments match."""
 
     def get_field(
         self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[str, int | str]:
-        """Check that the argument of a field is there."""
-        # Its attributes and items are looked up when the program runs: it may be traced now.
+        """Check that the argument of a field exists."""
+        # Its attributes and items are looked up at run time: it may be traced now.
         name = re.split(r"[.\[]", field_name, maxsplit=1)[0]
         key = int(name) if name.isdigit() else name
         if isinstance(key, int) and key >= len(args):
@@ -239,7 +239,7 @@ class _Checking(Formatter):
         return "", key
 
     def format_field(self, value: object, format_spec: str) -> str:
-        """Nothing: values are formatted when the program runs."""
+        """Return an empty string: values are formatted at run time."""
         return ""
 
     def check_unused_args(
@@ -282,9 +282,9 @@ def _emit(message: str, record: logging.LogRecord | None) -> None:
         # In one piece: several devices may print at once.
         builtins.print(f"{message}\n", end="")
         return
-    said = logging.makeLogRecord({**record.__dict__, "msg": message})
-    if logger.isEnabledFor(said.levelno):
-        logger.handle(said)
+    formatted = logging.makeLogRecord({**record.__dict__, "msg": message})
+    if logger.isEnabledFor(formatted.levelno):
+        logger.handle(formatted)
 
 
 def _run_print(
@@ -354,26 +354,26 @@ def debug_print(
     _use_logging: bool = False,
     **kwargs: object,
 ) -> Any:
-    """Print values each time a program reaches this call.
+    """Print values whenever execution reaches this call.
 
     Args:
       fmt: a format string as for ``str.format``, not an f-string: values are put in when the
-        program runs. One without any place for values is printed as it is. If it is left out,
+        values are computed. One without placeholders is printed unchanged. If it is left out,
         ``debug_print`` returns itself with the options set.
       args, kwargs: the values to put in: pytrees of arrays, and anything else.
-      ordered: whether to print in the order of the program, and of its runs.
-      partitioned: in a program for several devices, whether each prints its part of the values;
-        one prints the whole of them by default.
-      skip_format_check: accept values for which the format has no place; a format without any
-        place is followed by the values.
+      ordered: whether to print in program order, also across executions.
+      partitioned: on several devices, whether each prints its shard of the values; by default
+        one prints the whole arrays.
+      skip_format_check: accept values for which the format has no placeholder; a format without
+        placeholders is followed by the values.
 
     Returns:
       ``None``; without ``fmt``, a function like ``debug.print`` with the options set.
 
     Raises:
-      TypeError: if ``fmt`` is no string.
-      ValueError: if it has no place for an argument.
-      IndexError, KeyError: if it has a place for none.
+      TypeError: if ``fmt`` is not a string.
+      ValueError: if it has no placeholder for an argument.
+      IndexError, KeyError: if it has a placeholder without an argument.
 
     Example:
       In a compiled loop, for every iteration, in order:
@@ -468,9 +468,9 @@ def debug_log(
     _use_logging: bool = True,
     **kwargs: object,
 ) -> Any:
-    """Log values each time a program reaches this call: ``debug.print`` to a logger.
+    """Log values whenever execution reaches this call: ``debug.print`` to a logger.
 
-    The logger is ``ricci.debug``; messages have level ``INFO`` and the place of this call.
+    The logger is ``ricci.debug``; messages have level ``INFO`` and the location of this call.
 
     Args:
       fmt, args, ordered, partitioned, skip_format_check, kwargs: as for ``debug.print``.

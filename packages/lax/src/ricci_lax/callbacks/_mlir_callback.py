@@ -1,4 +1,4 @@
-"""Calling Python from lowering rules that build MLIR (libraries written for JAX have such)."""
+"""Python callbacks in lowering rules that build MLIR, as libraries written for JAX have."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,10 +26,10 @@ def emit_python_callback(
     partitioned: bool = False,
     sharding: object = None,
 ) -> tuple[list[Any], None, None]:
-    """Write a call of a Python function into the program that a lowering rule builds.
+    """Emit a call of a Python function in a lowering rule.
 
     Args:
-      ctx: what the rule was given.
+      ctx: the rule's lowering context.
       callback: called with NumPy arrays; returns a sequence of arrays.
       token, has_side_effect: must be ``None`` and false.
       operands: MLIR values.
@@ -37,8 +37,8 @@ def emit_python_callback(
       returns_token, partitioned, sharding: not needed.
 
     Returns:
-      The results, ``None`` for the token, and ``None`` for what has to be kept alive: the program
-      keeps the function.
+      The results, ``None`` for the token, and ``None`` for objects to keep alive: the executable
+      references the function.
 
     Raises:
       NotImplementedError: for a function with side effects.

@@ -1,4 +1,4 @@
-"""How ``vmap`` calls what is no program: for each example in turn, or once for the whole batch."""
+"""The ``vmap_method`` of callbacks: sequential, expand_dims or broadcast_all."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -51,17 +51,17 @@ def by_vmap_method(
     """The result of a batching rule.
 
     Args:
-      axis, args, dims: what the rule was given.
+      axis, args, dims: the rule's arguments.
       method: one of ``vmap_methods``.
       result_avals: the types of the results for one example.
       apply: ``apply(result_avals, has_batch, *operands)``, which makes the call; ``has_batch`` is
-        empty for one example, and else says for each operand whether it has the batch's dimension,
-        the first, as all results then have.
+        empty for one example, and else has a flag for each operand: whether its first dimension is
+        the batch's, as that of all results then is.
     """
     if method.startswith("sequential"):
         one = lambda *xs: apply(result_avals, (), *xs)
         return sequentially(axis, args, dims, one, method.endswith("unrolled"))
-    # Tokens have no axis: there is one for all examples.
+    # Tokens have no batch axis: all examples share one.
     has_batch = [
         d is not None or (method != "legacy_vectorized" and isinstance(get_aval(x), ShapedArray))
         for x, d in zip(args, dims, strict=True)

@@ -1,6 +1,6 @@
-"""Errors as values: functions that return what went wrong in them, under any transformation."""
+"""Errors as values: functions that return their errors, under any transformation."""
 
-# Importing these modules sets the rules by which programs are checked.
+# Importing these modules registers the checking rules.
 from . import _control_rules as _control_rules
 from . import _custom_rules as _custom_rules
 from . import _index_rules as _index_rules

@@ -1,11 +1,11 @@
-"""Checks of programs that are not wrapped in ``checkify``, in each run of them."""
+"""Checks in each execution of jaxprs that are not wrapped in ``checkify``."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from ricci_ir import Jaxpr, config, convert_constvars, ensure_compile_time_eval
-from ricci_lax.programs._staged_call import jit_p
+from ricci_lax.staged_calls._staged_call import jit_p
 
 from ._checkify import div_checks, index_checks, nan_checks
 from ._error import error_of
@@ -18,22 +18,22 @@ _options = [config.state(f"jax_error_checking_behavior_{kind}") for kind in _kin
 
 
 def find_error(jaxpr: Jaxpr, args: Sequence[Any], **kinds: bool) -> JaxException | None:
-    """Run a program with checks, and return its first error; ``None`` if there is none.
+    """Run a jaxpr with checks, and return its first error; ``None`` if there is none.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       args: a value for each of its arguments.
-      kinds: which errors to look for: ``nan``, ``divide`` (division by zero), ``oob`` (indices
+      kinds: the errors to check for: ``nan``, ``divide`` (division by zero), ``oob`` (indices
         out of bounds).
     """
-    enabled = frozenset().union(*(_kinds[kind] for kind, wanted in kinds.items() if wanted))
+    enabled = frozenset().union(*(_kinds[kind] for kind, enable in kinds.items() if enable))
     checked = Log(enabled).checked(jaxpr)
     if not checked.effects:
         return None
     operands = [*checked.jaxpr.consts, *args]
     with ExitStack() as stack:
         stack.enter_context(ensure_compile_time_eval())
-        for option in _options:  # off, so that the checked program is not checked again
+        for option in _options:  # off, so that the checked jaxpr is not checked again
             stack.enter_context(option("ignore"))
         program = convert_constvars(checked.jaxpr)
         results = jit_p.bind(*operands, jaxpr=program, name="checked")

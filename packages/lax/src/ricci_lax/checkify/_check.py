@@ -1,4 +1,4 @@
-"""``check``, ``debug_check`` and ``check_error``, which users write into their functions."""
+"""``check``, ``debug_check`` and ``check_error``: checks in users' functions."""
 
 import numpy as np
 
@@ -15,20 +15,20 @@ from ._log import Log
 def check(
     pred: ArrayLike, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwargs: PyTree
 ) -> None:
-    """Check that a condition holds; the message says what is wrong if it does not.
+    """Check that a condition is true, with a message for when it is not.
 
     In a function that ``checkify`` wraps, a failed check becomes part of the error that is
-    returned. In a program that is run at once, it raises. A program that is compiled without
+    returned. Outside of compiled functions, it raises. A function that is compiled without
     ``checkify`` cannot contain checks, except for debugging checks, which are left out.
 
     Args:
       pred: a boolean scalar.
-      msg: a format string as for ``str.format``; values are put in when the error is looked at.
+      msg: a format string as for ``str.format``, formatted when the error is read.
       fmt_args, fmt_kwargs: the values to put in, pytrees of arrays.
-      debug: whether to leave the check out of programs without ``checkify``.
+      debug: whether to leave the check out of functions compiled without ``checkify``.
 
     Raises:
-      TypeError: if ``pred`` is no boolean scalar, ``msg`` no string, or a value no array.
+      TypeError: if ``pred`` is not a boolean scalar, ``msg`` not a string, or a value not an array.
       JaxRuntimeError: if the check fails outside of ``checkify``.
 
     Example:
@@ -47,7 +47,7 @@ def check(
 
 @api_boundary
 def debug_check(pred: ArrayLike, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) -> None:
-    """A ``check`` that is left out of programs without ``checkify``.
+    """A ``check`` that is left out of functions compiled without ``checkify``.
 
     Args:
       pred, msg, fmt_args, fmt_kwargs: as for ``check``.
@@ -68,9 +68,9 @@ def _check(what: str, pred: ArrayLike, msg: object, args: tuple, kwargs: dict, d
     except TypeError:
         aval = None
     if aval is None or aval.shape or aval.dtype != np.bool_:
-        found = f"{pred!r:.60} of type {type(pred).__name__}" if aval is None else aval.str_short()
+        got = f"{pred!r:.60} of type {type(pred).__name__}" if aval is None else aval.str_short()
         raise TypeError(
-            f"{what}: pred must be a boolean scalar, got {found}. Compare, and reduce with .all() "
+            f"{what}: pred must be a boolean scalar, got {got}. Compare, and reduce with .all() "
             "or .any()."
         )
     if not isinstance(msg, str):
@@ -80,7 +80,7 @@ def _check(what: str, pred: ArrayLike, msg: object, args: tuple, kwargs: dict, d
             name = argument_paths(args, kwargs, None)[i]
             raise TypeError(
                 f"{what}: the values for the message must be arrays, but {name} is {leaf!r:.60}, "
-                f"of type {type(leaf).__name__}. Put what is known while tracing into the message "
+                f"of type {type(leaf).__name__}. Format static values into the message "
                 "itself."
             )
     log = Log(frozenset({FailedCheckError}), caller_source(2))
@@ -99,7 +99,7 @@ def _is_array(leaf: object) -> bool:
 
 @api_boundary
 def check_error(error: Error) -> None:
-    """Raise the error that an ``Error`` holds, if any.
+    """Raise the error in an ``Error``, if any.
 
     In a function that ``checkify`` wraps, the error becomes part of that function's error.
 
@@ -107,8 +107,8 @@ def check_error(error: Error) -> None:
       error: the first result of a function made by ``checkify``.
 
     Raises:
-      TypeError: if it is no ``Error``.
-      JaxRuntimeError: if it holds an error, outside of ``checkify``.
+      TypeError: if it is not an ``Error``.
+      JaxRuntimeError: if it has an error, outside of ``checkify``.
 
     Example:
       >>> from ricci.experimental import checkify

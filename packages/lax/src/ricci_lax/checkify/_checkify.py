@@ -1,4 +1,4 @@
-"""``checkify``: a function that returns its errors as a value."""
+"""``checkify``: make a function return its errors as a value."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -35,12 +35,12 @@ def checkify[**P, R](
 ) -> Callable[P, tuple[Error, R]]:
     """Make a function return its errors as a value, ahead of its result.
 
-    The program goes on after an error, so that it can be compiled, mapped and differentiated. Of
-    several errors of one kind the first one is kept.
+    Execution continues after an error, so that the function can be compiled, mapped and
+    differentiated. Of several errors of one kind the first is returned.
 
     Args:
       f: a function of pytrees of arrays.
-      errors: which errors to look for: ``user_checks`` (failed ``check``s, the default),
+      errors: the errors to check for: ``user_checks`` (failed ``check``s, the default),
         ``nan_checks``, ``div_checks``, ``index_checks``, ``float_checks`` (NaN and division by
         zero), ``automatic_checks`` (all but the user's), ``all_checks``, or a union of these.
 
@@ -48,7 +48,7 @@ def checkify[**P, R](
       A function of the same arguments that returns an ``Error`` and the result of ``f``.
 
     Raises:
-      TypeError: if ``f`` is no function, or ``errors`` no collection of classes.
+      TypeError: if ``f`` is not a function, or ``errors`` not a collection of classes.
 
     Example:
       >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Checks in the programs that an equation holds: of calls, branches and loops."""
+"""Checks in the jaxprs of equations: of calls, branches and loops."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,8 +8,8 @@ from ricci_lax.control_flow._cond import cond_p
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.control_flow._while import while_p
 from ricci_lax.derivatives._checkpoint import remat_p
-from ricci_lax.programs._staged_call import jit_p
 from ricci_lax.rules._checkify import check_rules
+from ricci_lax.staged_calls._staged_call import jit_p
 from ricci_pytree import tree_unflatten
 
 from ._error import check_p
@@ -89,8 +89,8 @@ def _carrying(body: Checked, jaxpr: Jaxpr, consts: int) -> Jaxpr:
         return body.jaxpr
 
     def fun(*args: Array) -> list[Any]:
-        before, rest = args[consts : consts + count], args[consts + count :]
-        outs = eval_jaxpr(body.jaxpr, body.jaxpr.consts, *args[:consts], *rest)
+        before, operands = args[consts : consts + count], args[consts + count :]
+        outs = eval_jaxpr(body.jaxpr, body.jaxpr.consts, *args[:consts], *operands)
         return [*_joined(effects, before, outs[:count]), *outs[count:]]
 
     avals = jaxpr.in_avals
@@ -150,15 +150,15 @@ def _looping(
         return eval_jaxpr(test.jaxpr, test.jaxpr.consts, *consts, *carry)[count:]
 
     def program(*args: Array) -> list[Any]:
-        cond_consts, rest = args[:cond_count], args[cond_count:]
+        cond_consts, operands = args[:cond_count], args[cond_count:]
         consts, before, carry = (
-            rest[:body_count],
-            rest[body_count : body_count + count],
-            rest[body_count + count :],
+            operands[:body_count],
+            operands[body_count : body_count + count],
+            operands[body_count + count :],
         )
         outs = eval_jaxpr(step.jaxpr, step.jaxpr.consts, *consts, *carry)
-        found, results = outs[:count], outs[count:]
-        met = _joined(effects, before, found)
+        after, results = outs[:count], outs[count:]
+        met = _joined(effects, before, after)
         tested = eval_jaxpr(test.jaxpr, test.jaxpr.consts, *cond_consts, *results)[:count]
         return [*_joined(effects, met, tested), *results]
 

@@ -20,7 +20,7 @@ from ._log import Checked, Log
 
 
 def _errors(checked: Checked, args: Sequence[Any]) -> list[Any]:
-    """Run a checked program for its errors; returns their leaves."""
+    """Run a checked jaxpr for its errors; returns their leaves."""
     return eval_jaxpr(checked.jaxpr, checked.jaxpr.consts, *args)[: checked.leaf_count]
 
 
@@ -90,7 +90,7 @@ def _custom_vjp(log: Log, primitive: Primitive, operands: list, params: dict) ->
     checked = log.checked(params["call_jaxpr"])
     changed = {**params, "call_jaxpr": checked.jaxpr}
     if checked.effects:
-        # The rules are methods of an object that knows the user's function and its names.
+        # The rules are methods of an object with the user's function and its names.
         rules = CheckedRules(checked, params["fwd"], params["bwd"], _custom_of(params["fwd"]))
         changed = {**changed, "fwd": rules.forward, "bwd": rules.backward}
     return log.absorb(checked, custom_vjp_call_p.bind(*operands, **changed))
@@ -105,7 +105,7 @@ def _custom_of(rule: Any) -> custom_vjp[..., Any]:
 def _custom_vmap(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call"])
     log.absorb(checked, _errors(checked, operands))
-    # Bind the function without any checks: the user's batching rule gives its plain results.
+    # Bind the function without checks: the user's batching rule returns its plain results.
     plain = Log(frozenset()).checked(params["call"])
     return custom_vmap_p.bind(*operands, **{**params, "call": plain.jaxpr})
 

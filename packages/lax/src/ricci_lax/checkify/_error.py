@@ -1,4 +1,4 @@
-"""``Error``: the errors of a checked program as a value, and the primitive that raises them."""
+"""``Error``: the errors of a checked function as a value, and the primitive that raises them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from ._slots import ErrorEffect, Slot, collapsed
 class Error:
     """The errors that a checked function found: a pytree of arrays.
 
-    Made by functions that ``checkify`` returns; ``init_error`` is the one without any errors.
+    Returned by functions that ``checkify`` makes; ``init_error`` is the one without any errors.
 
     Example:
       >>> import numpy as np
@@ -52,7 +52,7 @@ class Error:
 
     @api_boundary
     def get(self) -> str | None:
-        """The message of the first error in the program, ``None`` if there is none.
+        """The message of the first error in program order, ``None`` if there is none.
 
         Of a batch of errors it has a line for each example that failed.
         """
@@ -61,19 +61,19 @@ class Error:
 
     @api_boundary
     def get_exception(self) -> JaxException | None:
-        """The first error in the program as an exception, ``None`` if there is none."""
+        """The first error in program order as an exception, ``None`` if there is none."""
         # Sites are numbered in program order, so that the least code is the first error.
-        found: dict[tuple[int, ...], tuple[int, ErrorEffect]] = {}
+        errors: dict[tuple[int, ...], tuple[int, ErrorEffect]] = {}
         for effect, pred in self._pred.items():
             for index in _failures(pred):
                 entry = (int(np.asarray(self._code[effect])[index]), effect)
-                if index not in found or entry[0] < found[index][0]:
-                    found[index] = entry
-        if not found:
+                if index not in errors or entry[0] < errors[index][0]:
+                    errors[index] = entry
+        if not errors:
             return None
-        if () in found and found[()][0] == min(code for code, _ in found.values()):
-            return self._at((), *found[()])
-        return BatchedError({i: self._at(i, *entry) for i, entry in sorted(found.items()) if i})
+        if () in errors and errors[()][0] == min(code for code, _ in errors.values()):
+            return self._at((), *errors[()])
+        return BatchedError({i: self._at(i, *entry) for i, entry in sorted(errors.items()) if i})
 
     def _at(self, index: tuple[int, ...], code: int, effect: ErrorEffect) -> JaxException:
         return self._metadata[code].exception([_part(x, index) for x in self._payload[effect]])
@@ -154,11 +154,11 @@ register_pytree_node(Error, _flatten, _unflatten)
 init_error: Error = Error({}, {}, {}, {})
 
 
-# The primitive that raises an error in a program without ``checkify``.
+# The primitive that raises an error in a function without ``checkify``.
 
 
 class CheckEffect(AllowedEffect):
-    """The effect of checks, by which programs keep them although they have no results."""
+    """The effect of checks, by which they are not dead code although they have no results."""
 
     __slots__ = ()
 
@@ -205,13 +205,13 @@ def _lower(ctx: Lowering, *operands: Value, err_tree: PyTreeDef, debug: bool) ->
     if debug:
         return []
     sites = list(tree_unflatten(err_tree, operands)._metadata.values())
-    where = next((f" ({Source(*s.source)})" for s in sites if s.source[0] is not None), "")
+    location = next((f" ({Source(*s.source)})" for s in sites if s.source[0] is not None), "")
     facts = next((repr(site.facts[0]) for site in sites if site.facts), "an error")
     raise ValueError(
-        f"check: a compiled program cannot raise {facts} itself{where}.\n"
+        f"check: a compiled function cannot raise {facts} itself{location}.\n"
         "Wrap the function in checkify.checkify, outside of jit, scan and the like; it returns the "
-        "error with the result, to be raised with error.throw() after the program ran. A "
-        "debug_check is left out of programs without checkify."
+        "error with the result, to be raised with error.throw() after the function ran. A "
+        "debug_check is left out of functions without checkify."
     )
 
 
@@ -234,6 +234,6 @@ check_p: Primitive = define(
 
 
 def bind_check(error: Error, debug: bool = False) -> None:
-    """Bind the primitive: it raises if run at once, and ``checkify`` takes its error over."""
+    """Bind the primitive: it raises if run eagerly, and ``checkify`` takes its error over."""
     if error._pred:
         _bind_collapsed(error, debug)

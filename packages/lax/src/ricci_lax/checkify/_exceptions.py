@@ -1,4 +1,4 @@
-"""The classes of errors that a checked program finds, and the sites that can have them."""
+"""The error classes of checked functions, and the sites that can have errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ _OUT_OF_BOUNDS = "index {} is out of bounds for axis {} with size {}"
 
 
 class JaxException(Exception):
-    """An error that a checked program found.
+    """An error in a checked function.
 
     Args:
-      facts: what the program says about it, such as the primitive's name.
-      payload: arrays with the values found when the program ran.
+      facts: the static facts about it, such as the primitive's name.
+      payload: arrays with values at run time.
     """
 
     def __init__(self, facts: tuple[Any, ...], payload: PyTree):
@@ -28,7 +28,7 @@ class JaxException(Exception):
 
 
 class NaNError(JaxException):
-    """An operation gave NaN. Facts: the primitive's name."""
+    """An operation returned NaN. Facts: the primitive's name."""
 
     @property
     def prim(self) -> str:
@@ -64,12 +64,12 @@ class OOBError(JaxException):
         return self.facts[1]
 
     def __str__(self) -> str:
-        found = _OUT_OF_BOUNDS.format(*np.asarray(self.payload).tolist())
-        return f"out-of-bounds indexing for array of shape {self.operand_shape}: {found}. "
+        description = _OUT_OF_BOUNDS.format(*np.asarray(self.payload).tolist())
+        return f"out-of-bounds indexing for array of shape {self.operand_shape}: {description}. "
 
 
 class FailedCheckError(JaxException):
-    """A user's ``check`` failed. Facts: its message. Payload: the values to put into it."""
+    """A user's ``check`` failed. Facts: its message. Payload: the values to format into it."""
 
     @property
     def fmt_string(self) -> str:
@@ -81,9 +81,9 @@ class FailedCheckError(JaxException):
         try:
             message = self.fmt_string.format(*args, **kwargs)
         except (IndexError, KeyError) as error:
-            given = ", ".join([*map(str, range(len(args))), *kwargs]) or "nothing"
+            values = ", ".join([*map(str, range(len(args))), *kwargs]) or "nothing"
             raise type(error)(
-                f"check: a place in the message {self.fmt_string!r} has no value; given: {given}."
+                f"check: a field of the message {self.fmt_string!r} has no value; given: {values}."
             ) from None
         return f"{message} (`check` failed)"
 
@@ -107,12 +107,12 @@ class BatchedError(JaxException):
 
 
 class JaxRuntimeError(ValueError):
-    """A checked program found an error, which is this exception's cause."""
+    """A checked function had an error, which is this exception's cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in a program that can go wrong.
+    """A location in a jaxpr that can have an error.
 
     Attributes:
       error_type: the class of its error.
@@ -127,7 +127,7 @@ class Site:
     tree: PyTreeDef
 
     def exception(self, payload: Sequence[Any]) -> JaxException:
-        """The error at this site, with the values found."""
+        """The error at this site, with the values at run time."""
         error = self.error_type(self.facts, tree_unflatten(self.tree, payload))
         if self.source[0] is not None:
             error.add_note(f"The operation is at {Source(*self.source)}.")

@@ -1,4 +1,4 @@
-"""Running a jaxpr with checks.
+"""Evaluation of a jaxpr with checks.
 
 The equations are bound one after another, as ``eval_jaxpr`` does. A primitive may have a check
 rule, which binds it and reports errors to the log. A program inside of an equation is checked on
@@ -54,12 +54,12 @@ def any_of(flags: Array) -> Array:
 
 
 class Checked(NamedTuple):
-    """A program that returns its errors ahead of its results.
+    """A jaxpr that returns its errors ahead of its results.
 
     Attributes:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       effects: the kinds of errors that it returns, a slot for each.
-      sites: the places in it that can have an error; the code in a slot is the number of one.
+      sites: the locations in it that can have an error; the code in a slot is the number of one.
     """
 
     jaxpr: Jaxpr
@@ -68,15 +68,15 @@ class Checked(NamedTuple):
 
     @property
     def leaf_count(self) -> int:
-        """How many results of the program are errors."""
+        """The number of the jaxpr's results that are errors."""
         return leaf_count(self.effects)
 
 
 class Log:
-    """The errors found so far in a program that is being checked.
+    """The errors so far of a jaxpr that is being evaluated with checks.
 
     Attributes:
-      enabled: the classes of errors to look for.
+      enabled: the classes of errors to check for.
       source: where the current equation is.
     """
 
@@ -100,7 +100,7 @@ class Log:
         Args:
           error_type: the class of the error.
           failed: a boolean scalar.
-          facts: what is known of the error without running the program; hashable.
+          facts: static facts about the error; hashable.
           payload: a pytree of arrays with the values that the message shows.
         """
         leaves, tree = tree_flatten(payload)
@@ -116,8 +116,8 @@ class Log:
         for x in results:
             aval: Any = get_aval(x)
             if issubdtype(aval.dtype, np.inexact):
-                found = any_of(ne(x, x))
-                failed = found if failed is None else bitwise_or(failed, found)
+                any_nan = any_of(ne(x, x))
+                failed = any_nan if failed is None else bitwise_or(failed, any_nan)
         if failed is not None:
             self.report(NaNError, failed, (primitive.name,))
 
@@ -128,7 +128,7 @@ class Log:
             self.report(DivisionByZeroError, any_of(eq(divisor, zero)))
 
     def absorb(self, checked: Checked, results: Sequence[Any]) -> list[Any]:
-        """Add the errors among a checked program's results to the log; returns its results."""
+        """Add the errors among a checked jaxpr's results to the log; returns its results."""
         count = checked.leaf_count
         self._take(slots_of(checked.effects, results[:count]), checked.sites)
         return list(results[count:])
@@ -136,18 +136,18 @@ class Log:
     def absorb_error(self, error: Error) -> None:
         """Add the errors of an ``Error`` to the log, those of the enabled classes."""
         slots = slots_in(error)
-        wanted = {e: slot for e, slot in slots.items() if e.error_type in self.enabled}
-        if wanted:
-            self._take(wanted, list(error._metadata.values()))
+        enabled = {e: slot for e, slot in slots.items() if e.error_type in self.enabled}
+        if enabled:
+            self._take(enabled, list(error._metadata.values()))
 
     def _take(self, slots: dict[ErrorEffect, Slot], sites: Sequence[Site]) -> None:
         offset = len(self.sites)
         for effect, slot in slots.items():
             self._add(effect, shifted(slot, offset))
         for site in sites:
-            known = site.source[0] is not None
+            located = site.source[0] is not None
             self.sites.append(
-                site if known else Site(site.error_type, self.source, site.facts, site.tree)
+                site if located else Site(site.error_type, self.source, site.facts, site.tree)
             )
 
     def _add(self, effect: ErrorEffect, slot: Slot) -> None:
@@ -161,30 +161,30 @@ class Log:
     def checked(
         self,
         jaxpr: Jaxpr,
-        wanted: tuple[ErrorEffect, ...] = (),
+        required: tuple[ErrorEffect, ...] = (),
         offset: int = 0,
         collapse: bool = False,
     ) -> Checked:
-        """The checked form of a program inside of this one; cached on it.
+        """The checked form of an inner jaxpr; cached on it.
 
         Args:
-          wanted: kinds of errors that it returns first, in this order, even if they cannot occur.
+          required: the kinds of errors that it returns first, even if they cannot occur.
           offset: the number of its first site.
           collapse: whether its flags are made scalars, also where it is mapped.
         """
         enabled = self.enabled
-        key = ("checked", enabled, wanted, offset, collapse)
-        return jaxpr.derived(key, lambda: _check(jaxpr, enabled, wanted, offset, collapse))
+        key = ("checked", enabled, required, offset, collapse)
+        return jaxpr.derived(key, lambda: _check(jaxpr, enabled, required, offset, collapse))
 
 
-def _check(jaxpr: Jaxpr, enabled: Enabled, wanted: tuple, offset: int, collapse: bool) -> Checked:
+def _check(jaxpr: Jaxpr, enabled: Enabled, required: tuple, offset: int, collapse: bool) -> Checked:
     log = Log(enabled)
     effects: tuple[ErrorEffect, ...] = ()
 
     def fun(*args: Array) -> list[Any]:
         nonlocal effects
         results = run(log, jaxpr, args)
-        effects = tuple(dict.fromkeys((*wanted, *log.slots)))
+        effects = tuple(dict.fromkeys((*required, *log.slots)))
         leaves = []
         for effect in effects:
             slot = log.slots.setdefault(effect, no_error(effect))

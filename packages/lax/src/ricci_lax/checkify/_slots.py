@@ -1,4 +1,4 @@
-"""Slots: an error as a flag, a code and a payload; and how two slots are combined."""
+"""Slots: errors as a flag, a code and a payload; combining two slots."""
 
 from collections.abc import Sequence
 from math import prod
@@ -20,7 +20,7 @@ from ._exceptions import JaxException
 
 
 class ErrorEffect(NamedTuple):
-    """A kind of error: errors of one kind share a flag, a code and room for a payload.
+    """A kind of error: errors of one kind share a flag, a code and a payload.
 
     Attributes:
       error_type: the class of the exception.
@@ -36,8 +36,8 @@ class Slot(NamedTuple):
 
     Attributes:
       pred: a boolean, a scalar or one for each example of a batch.
-      code: the number of the place in the program, where ``pred`` holds.
-      payload: the values found there.
+      code: the number of the site, where ``pred`` is true.
+      payload: the values at the site.
     """
 
     pred: ArrayLike
@@ -56,7 +56,7 @@ def no_error(effect: ErrorEffect) -> Slot:
 
 
 def slots_of(effects: Sequence[ErrorEffect], leaves: Sequence[Any]) -> dict[ErrorEffect, Slot]:
-    """The slots that a flat sequence of arrays begins with."""
+    """Read the slots at the start of a flat sequence of arrays."""
     slots, start = {}, 0
     for effect in effects:
         end = start + 2 + len(effect.shape_dtypes)
@@ -66,7 +66,7 @@ def slots_of(effects: Sequence[ErrorEffect], leaves: Sequence[Any]) -> dict[Erro
 
 
 def leaf_count(effects: Sequence[ErrorEffect]) -> int:
-    """How many arrays slots of these kinds are."""
+    """The number of arrays in slots of these kinds."""
     return sum(2 + len(effect.shape_dtypes) for effect in effects)
 
 
@@ -98,12 +98,12 @@ def earlier(first: Slot, second: Slot) -> Slot:
 
 
 def _is_never(pred: ArrayLike) -> bool:
-    """Whether it is known while tracing that there is no error."""
+    """Whether an error is ruled out at trace time."""
     return isinstance(pred, np.bool_) and not pred
 
 
 def _choose(pred: ArrayLike, one: ArrayLike, other: ArrayLike) -> Array:
-    """``one`` where ``pred`` holds, else ``other``; ``pred`` may lack trailing dimensions."""
+    """``one`` where ``pred`` is true, else ``other``; ``pred`` may lack trailing dimensions."""
     rank, shape = len(shape_of(pred)), shape_of(one)
     if rank and rank != len(shape):
         pred = broadcast_in_dim(pred, shape, tuple(range(rank)))

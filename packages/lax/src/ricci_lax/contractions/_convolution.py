@@ -230,7 +230,7 @@ def _conv_batch(
             out = _split(_split(out, out_spec[1], groups), out_spec[1] + 1, size)
             return _merge(out, out_spec[1], out_spec[1] + 1), out_spec[1]
         return _split(out, out_spec[1], size), out_spec[1]
-    # Each example is a group of its own.
+    # Each example is a separate group.
     grouped_by_batch = batch_group_count > 1
     lhs = _merge(lhs, lhs_dim, lhs_spec[0 if grouped_by_batch else 1])
     rhs = _merge(rhs, rhs_dim, rhs_spec[0])
@@ -280,7 +280,7 @@ def _conv_lower(
     preferred_element_type: np.dtype | None,
     out_sharding,
 ) -> Value:
-    if 0 in (*lhs.shape, *rhs.shape, *ctx.out.shape):  # sums of nothing, which StableHLO refuses
+    if 0 in (*lhs.shape, *rhs.shape, *ctx.out.shape):  # empty sums, which StableHLO rejects
         return ctx.constant(0, ctx.out)
     if issubdtype(lhs.dtype, np.complexfloating):
         return traced(_complex_conv)(
@@ -326,7 +326,7 @@ def _conv_lower(
 
 
 def _padded(ctx: Lowering, lhs: Value, spec: Shape, padding: Padding, dilation: Shape) -> Value:
-    """An operand with its padding, which is symbolic, and with gaps between its elements."""
+    """Pad an operand explicitly: symbolic padding, and dilation between its elements."""
     config = [(0, 0, 0)] * len(lhs.shape)
     shape = list(lhs.shape)
     for d, (low, high), gap in zip(spec[2:], padding, dilation, strict=True):
@@ -339,7 +339,7 @@ def _padded(ctx: Lowering, lhs: Value, spec: Shape, padding: Padding, dilation: 
 def _complex_conv(
     x: Array, y: Array, *, preferred_element_type: np.dtype | None, **params: object
 ) -> Array:
-    """Three real convolutions instead of four, after Gauss."""
+    """Convolve complex arrays by three real convolutions instead of four, after Gauss."""
     dtype = preferred_element_type
     if dtype is not None:
         dtype = real_part(dtype)
@@ -357,7 +357,7 @@ def _complex_conv(
 def _conv_factors(
     lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: ConvDimensionNumbers, **params: object
 ) -> FactorMap:
-    """Batches and the features of the result may be divided."""
+    """The sharding factors: batches and the result's features may be sharded."""
     numbers = dimension_numbers
     batch, features = 0, 1
     dims = range(lhs.ndim)
@@ -411,13 +411,13 @@ def conv_general_dilated(
       dimension_numbers: the order of dimensions: strings such as ``("NHWC", "HWIO", "NHWC")``,
         a ``ConvDimensionNumbers``, or ``None`` for ``("NCHW", "OIHW", "NCHW")``.
       feature_group_count, batch_group_count: the number of groups of features, or of the batch,
-        that are convolved with kernels of their own.
+        that are convolved with separate kernels.
       precision: see ``dot_general``.
       preferred_element_type: the dtype of the result, by default the operands'.
       out_sharding: the sharding of the result.
 
     Returns:
-      An array in the order of dimensions that ``dimension_numbers`` gives, by default batch,
+      An array in the order of dimensions of ``dimension_numbers``, by default batch,
       features and spatial dimensions, of dtype ``preferred_element_type`` or the operands'.
 
     Raises:

@@ -140,7 +140,7 @@ def conv_transpose(
     Args:
       lhs: the batch, of rank ``n + 2``.
       rhs: the kernels, of the same rank and dtype.
-      strides: by what factor each spatial dimension grows.
+      strides: the factor by which each spatial dimension grows.
       padding: ``"SAME"`` or ``"VALID"`` to invert the shape of a convolution with that padding,
         or low and high padding of the spread input for each spatial dimension.
       rhs_dilation: the distance of the kernels' elements.
@@ -148,7 +148,7 @@ def conv_transpose(
       transpose_kernel: whether to flip the kernels and swap their features, so that this is the
         gradient of a convolution with the same kernels.
       precision, preferred_element_type: see ``conv_general_dilated``.
-      use_consistent_padding: whether explicit padding is meant for the convolution that this
+      use_consistent_padding: whether explicit padding is that of the convolution that this
         transposes, rather than for the spread input.
 
     Returns:
@@ -156,7 +156,7 @@ def conv_transpose(
       exactly.
 
     Raises:
-      ValueError: if there is no default for the rank, or the padding's name is not known.
+      ValueError: if there is no default for the rank, or the padding's name is unknown.
 
     Example:
       >>> import numpy as np
@@ -218,7 +218,7 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The patches that a convolution's kernels see, as features of the result.
+    """The patches of an array that a convolution's kernels apply to, as features of the result.
 
     Args:
       lhs: the images.
@@ -255,7 +255,7 @@ def conv_general_dilated_patches(
     columns = broadcasted_iota(np.int32, (size, size), 1)
     unit = broadcast(convert_element_type(eq(rows, columns), dtype), (features,))
     kernels = reshape(unit, (features * size, 1, *filter_shape))
-    # The kernels are made with output features, input features and space in this order.
+    # The kernels have output features, input features and space in this order.
     order = tuple(np.argsort(numbers.rhs_spec).tolist())
     return conv_general_dilated(
         lhs,
@@ -286,7 +286,7 @@ def conv_general_dilated_local(
 
     Args:
       lhs: the images.
-      rhs: the kernels: their input features hold ``features * prod(filter_shape)``, their spatial
+      rhs: the kernels: they have ``features * prod(filter_shape)`` input features, their spatial
         dimensions have the result's sizes.
       window_strides, padding: as for ``conv_general_dilated``.
       filter_shape: the size of a kernel in each spatial dimension.

@@ -161,7 +161,7 @@ def conv_shape_tuple(
 
     Raises:
       TypeError: if there is not one padding for each spatial dimension.
-      ValueError: if negative padding takes away more than there is.
+      ValueError: if negative padding removes more elements than there are.
 
     Example:
       >>> from ricci import lax
@@ -284,7 +284,7 @@ def canonical_convolution(
     rhs_dilation: Sequence[int] | None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> dict[str, Any]:
-    """The geometry of a convolution as the primitive takes it.
+    """The geometry of a convolution in the form of the primitive's parameters.
 
     Raises:
       TypeError, ValueError: if the dimension numbers or a padding's name do not fit.

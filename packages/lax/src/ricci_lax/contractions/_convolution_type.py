@@ -1,4 +1,4 @@
-"""The type of a convolution: what its operands must be, and what dtype it may have."""
+"""The type of a convolution: checks of its operands, and the dtypes of its result."""
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def conv_aval(
 
 def _check_preferred(dtype: np.dtype, preferred: np.dtype) -> None:
     """Raise ``TypeError`` unless results of operands of ``dtype`` can have the preferred one."""
-    kinds = next((k for own, k in _RESULT_KINDS.items() if issubdtype(dtype, own)), None)
+    kinds = next((k for kind, k in _RESULT_KINDS.items() if issubdtype(dtype, kind)), None)
     if kinds is None:
         return
     if not any(issubdtype(preferred, kind) for kind in kinds):
@@ -137,7 +137,7 @@ def _check_preferred(dtype: np.dtype, preferred: np.dtype) -> None:
     if preferred.itemsize < dtype.itemsize:
         raise TypeError(
             f"{NAME}: preferred_element_type={preferred} is narrower than the operands' dtype, "
-            f"{dtype}. Ask for one as wide at least."
+            f"{dtype}. Request one at least as wide."
         )
 
 

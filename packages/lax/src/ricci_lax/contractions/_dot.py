@@ -1,4 +1,4 @@
-"""Contractions: ``dot_general``, and the functions that are made of it."""
+"""Contractions: ``dot_general``, and the functions based on it."""
 
 from collections.abc import Sequence
 from operator import index
@@ -77,8 +77,8 @@ def _check_operand(
 
 def _free(ndim: int, *used: Sequence[int]) -> tuple[int, ...]:
     """The dimensions that are not used."""
-    taken = {d for dims in used for d in dims}
-    return tuple(d for d in range(ndim) if d not in taken)
+    used_dims = {d for dims in used for d in dims}
+    return tuple(d for d in range(ndim) if d not in used_dims)
 
 
 def _dot_general_aval(
@@ -141,7 +141,7 @@ def _result_dtype(
 
 
 def _reach(dtype: DTypeLike) -> tuple[int, int, float]:
-    """The rank of a dtype: products have the greater one, by kind, bits, then range."""
+    """The promotion order of a dtype in products: by kind, bits, then range."""
     kinds = (np.bool_, np.integer, np.floating, np.complexfloating)
     kind = next(i for i, kind in enumerate(kinds) if issubdtype(dtype, kind))
     if kind == 2:
@@ -173,12 +173,12 @@ def _transpose_lhs(
     ct_y = tuple(range(first, first + len(y_free)))
     partner = dict(zip(y_contracting, x_contracting, strict=True))
     order = (*x_batch, *x_free, *(partner[d] for d in sorted(y_contracting)))
-    # The product is divided as ``x`` is, so that no more is communicated than that needs.
-    wanted = x.type_sharding
+    # The product is sharded like ``x``, to communicate no more than that needs.
+    sharding = x.type_sharding
     params["out_sharding"] = (
         None
-        if wanted is None or wanted.mesh is None
-        else wanted.cotangent().update(parts=tuple(wanted.parts[d] for d in order))
+        if sharding is None or sharding.mesh is None
+        else sharding.cotangent().update(parts=tuple(sharding.parts[d] for d in order))
     )
     product = dot_general_p.bind(
         ct, y, dimension_numbers=((ct_y, y_free), (ct_batch, y_batch)), **params
@@ -202,9 +202,9 @@ def _transpose_rhs(
 
 
 def _batch_part(x: ArrayLike, dim: int | None) -> tuple[Any, ...]:
-    """The mesh axes that divide a batch."""
-    found = array_aval(x).type_sharding
-    return () if dim is None or found is None else found.parts[dim]
+    """The mesh axes that a batch is sharded over."""
+    sharding = array_aval(x).type_sharding
+    return () if dim is None or sharding is None else sharding.parts[dim]
 
 
 def _dot_general_batch(axis, args, dims, *, dimension_numbers, **params):
@@ -290,7 +290,7 @@ def _dot_general_factors(
     dimension_numbers: DotDimensionNumbers,
     **params: object,
 ) -> FactorMap:
-    """The factors are the dimensions of ``lhs`` followed by those of ``rhs`` that it lacks."""
+    """The sharding factors: the dimensions of ``lhs``, then those only of ``rhs``."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     left = tuple(range(lhs.ndim))
     shared = dict(zip((*rhs_contracting, *rhs_batch), (*lhs_contracting, *lhs_batch), strict=True))
@@ -344,7 +344,7 @@ def dot_general(
 
     Raises:
       TypeError: if dimension numbers are out of bounds or repeated, or sizes differ.
-      ValueError: if the precision is not a known one.
+      ValueError: if the precision is unknown.
 
     Example:
       A batch of products of matrices: dimension 0 is paired, dimension 2 of the left is summed with
@@ -411,7 +411,7 @@ def dot(
     """The product of two vectors or matrices; any contraction with ``dimension_numbers``.
 
     Args:
-      lhs, rhs: arrays: vectors or matrices, unless ``dimension_numbers`` is given.
+      lhs, rhs: arrays: vectors or matrices, unless ``dimension_numbers`` is specified.
       dimension_numbers, precision, preferred_element_type, out_sharding: as for ``dot_general``.
 
     Returns:
@@ -419,7 +419,7 @@ def dot(
       ``dimension_numbers``, as ``dot_general`` returns it.
 
     Raises:
-      ValueError: if the operands are not such a pair and ``dimension_numbers`` is not given.
+      ValueError: if the operands are not such a pair and ``dimension_numbers`` is ``None``.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -432,7 +432,7 @@ def dot(
         fits = 1 <= len(lhs_shape) <= 2 and 1 <= len(rhs_shape) <= 2
         if not (fits and lhs_shape[-1] == rhs_shape[0]):
             raise ValueError(
-                f"dot: shapes {lhs_shape} and {rhs_shape} are no pair of matrices or vectors "
+                f"dot: shapes {lhs_shape} and {rhs_shape} must be of matrices or vectors "
                 "whose inner sizes agree. For other products say what is contracted, with "
                 "dimension_numbers."
             )

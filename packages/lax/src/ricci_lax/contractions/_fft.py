@@ -93,12 +93,12 @@ def _fft_aval(x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> Shape
     batch = x.shape[: x.ndim - len(fft_lengths)]
     half = last // 2 + 1
     if fft_type is not FftType.IRFFT:
-        given = last
+        size = last
     elif last:
-        given = half
+        size = half
     else:
-        given = x.shape[-1]  # the result has no elements, so any operand will do
-    expected = (*batch, *outer, given)
+        size = x.shape[-1]  # the result is empty: any operand size is valid
+    expected = (*batch, *outer, size)
     if x.shape != expected:
         raise ValueError(
             f"fft: {fft_type.name} with fft_lengths={fft_lengths} takes an operand whose last "
@@ -118,7 +118,7 @@ def _fft_aval(x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> Shape
 
 
 def _multiplicities(aval: ShapedArray, length: int) -> Array:
-    """How often each coefficient of the half occurs in the whole transform: once or twice."""
+    """The multiplicity (1 or 2) in the whole transform of each coefficient of the half."""
     count, dtype = length // 2 + 1, aval.dtype
     counts = full((count,), 2, dtype)
     counts = dynamic_update_slice(counts, full((1,), 1, dtype), (0,))
@@ -240,7 +240,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         kind = _BY_NAME.get(fft_type)
         if kind is None:
             raise ValueError(
-                f"fft: fft_type={fft_type!r} is no kind of transform; the kinds are "
+                f"fft: fft_type={fft_type!r} is not a kind of transform; the kinds are "
                 f"{', '.join(repr(k.name.lower()) for k in FftType)}."
             )
     elif isinstance(fft_type, FftType):

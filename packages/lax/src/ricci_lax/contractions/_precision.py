@@ -1,4 +1,4 @@
-"""Precisions and algorithms of contractions: how exactly products are computed."""
+"""Precisions and algorithms of contractions."""
 
 import enum
 from typing import NamedTuple
@@ -66,7 +66,7 @@ class DotAlgorithm(NamedTuple):
       accumulation_type: the dtype that products are added in.
       lhs_component_count, rhs_component_count: into how many parts the operands are decomposed.
       num_primitive_operations: how many products of parts are added.
-      allow_imprecise_accumulation: whether sums may be kept in fewer bits.
+      allow_imprecise_accumulation: whether sums may be accumulated in fewer bits.
 
     Source: StableHLO ``dot_algorithm``.
     """
@@ -81,7 +81,7 @@ class DotAlgorithm(NamedTuple):
 
 
 class _tf32:
-    """TensorFloat-32, which is no dtype of arrays."""
+    """TensorFloat-32, a precision but not a dtype."""
 
 
 _cpu_presets = frozenset(
@@ -91,7 +91,7 @@ _cpu_presets = frozenset(
 
 
 class _Preset(TupleRecord):
-    """A preset: ``None`` for a type stands for the operand's, or the result's, own.
+    """A preset; ``None`` as a type is the dtype of the operand or the result.
 
     ``operands`` are the dtypes that operands may have (float8 if empty), ``results`` those of
     the result; values of another dtype are converted from or to the first.
@@ -168,7 +168,7 @@ class DotAlgorithmPreset(enum.Enum):
 
     @property
     def accumulation_type(self) -> type | None:
-        """The dtype that products are added in; ``None`` for the result's own."""
+        """The dtype of accumulation; ``None`` for the result's."""
         preset = _presets.get(self.name)
         return preset.accumulation if preset else None
 
@@ -191,8 +191,9 @@ class DotAlgorithmPreset(enum.Enum):
         if len(preset.results) == 1:
             return preset.results
         # The first result is always possible, another one only for operands of that dtype.
-        own = lattice_result_type((np.dtype(lhs_dtype), False), (np.dtype(rhs_dtype), False))[0]
-        return tuple(t for t in preset.results if t is preset.results[0] or own == t)
+        pairs = (np.dtype(lhs_dtype), False), (np.dtype(rhs_dtype), False)
+        promoted = lattice_result_type(*pairs)[0]
+        return tuple(t for t in preset.results if t is preset.results[0] or promoted == t)
 
 
 PrecisionLike = (
@@ -238,14 +239,14 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
             lhs, rhs = (Precision.DEFAULT if p is None else Precision(p) for p in precision)
             return (lhs, rhs)
     raise ValueError(
-        f"{precision} is no precision. Give None, a lax.Precision or a name "
+        f"{precision} is not a precision. Give None, a lax.Precision or a name "
         f"({', '.join(_precision_names)}), a pair of those for lhs and rhs, or a "
         "lax.DotAlgorithm, DotAlgorithmPreset or its name."
     )
 
 
 def precision_config(precision: CanonicalPrecision) -> str:
-    """The bracketed list that StableHLO takes as ``precision``."""
+    """The bracketed list of StableHLO's ``precision``."""
     if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm):
         return f"[{precision[0].name}, {precision[1].name}]"
     return "[DEFAULT, DEFAULT]"
@@ -263,7 +264,7 @@ class ResolvedAlgorithm(TupleRecord):
 def resolve_algorithm(
     precision: CanonicalPrecision, platform: str, lhs: np.dtype, rhs: np.dtype, out: np.dtype
 ) -> ResolvedAlgorithm | None:
-    """The algorithm to contract operands of these dtypes with; ``None`` if none was asked for.
+    """The algorithm for operands of these dtypes; ``None`` if none was requested.
 
     Raises:
       ValueError: if the platform, or the operands' dtypes, do not allow it.

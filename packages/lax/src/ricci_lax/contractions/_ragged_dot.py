@@ -1,8 +1,8 @@
 """Products of groups of rows: ``ragged_dot`` and ``ragged_dot_general``.
 
-One dimension of the left operand is ragged: it is cut into groups of given sizes. If it is free,
-each group has its own right operand; if it is contracted, each group has its own sum; if it is a
-batch dimension, the groups do not change the result.
+One dimension of the left operand is ragged: it is split into groups of varying sizes. If it is
+free, each group is multiplied by another right operand; if it is contracted, each group is summed
+separately; if it is a batch dimension, the groups do not change the result.
 """
 
 from collections.abc import Sequence
@@ -59,8 +59,8 @@ __all__ = [
 def _laid_out(product: Array, order: Sequence[int], aval: ShapedArray) -> Array:
     """The cotangent of an operand, from one with the operand's dimensions in ``order``."""
     result = transpose(product, tuple(np.argsort(order).tolist()))
-    found = array_aval(product)
-    return result if found.dtype == aval.dtype else convert_element_type(result, aval.dtype)
+    actual = array_aval(product)
+    return result if actual.dtype == aval.dtype else convert_element_type(result, aval.dtype)
 
 
 def _ordered(x: Array, *groups: Sequence[int]) -> Array:
@@ -96,19 +96,19 @@ def _cotangent_of_lhs(
         )
         product = _bind(y, ct, group_sizes, new, params)
         return _laid_out(product, (*dims.lhs_batch, *dims.lhs_contracting, *x_free), x)
-    kept = (*dims.lhs_batch, *x_free)
+    free = (*dims.lhs_batch, *x_free)
     new = RaggedDims(
-        lhs_contracting=_span(len(kept), len(y_free)),
+        lhs_contracting=_span(len(free), len(y_free)),
         rhs_contracting=y_free,
         lhs_batch=_span(0, batch),
         rhs_batch=dims.rhs_batch,
-        ragged=kept.index(dims.ragged),
+        ragged=free.index(dims.ragged),
         group=dims.group,
     )
     product = _bind(ct, y, group_sizes, new, params)
     partner = dict(zip(dims.rhs_contracting, dims.lhs_contracting, strict=True))
     summed = tuple(partner[d] for d in sorted(dims.rhs_contracting))
-    return _laid_out(product, (*kept, *summed), x)
+    return _laid_out(product, (*free, *summed), x)
 
 
 def _cotangent_of_rhs(
@@ -133,8 +133,8 @@ def _cotangent_of_rhs(
         )
         product = _bind(x, ct, group_sizes, new, params)
         partner = dict(zip(dims.lhs_contracting, dims.rhs_contracting, strict=True))
-        found = tuple(partner[d] for d in sorted(dims.lhs_contracting))
-        order: Any = (dims.group, *dims.rhs_batch, *found, *y_free)
+        contracted = tuple(partner[d] for d in sorted(dims.lhs_contracting))
+        order: Any = (dims.group, *dims.rhs_batch, *contracted, *y_free)
         return _laid_out(product, order, y)
     x = _ordered(x, dims.lhs_batch, dims.lhs_contracting, x_free)
     x_dims = (*dims.lhs_batch, *dims.lhs_contracting)
@@ -190,15 +190,15 @@ def _ragged_batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
 def _batched_group_sizes(
     group_sizes: Array, lhs: Array, lhs_dim: int | None, dims: RaggedDims
 ) -> Array:
-    """A batch of group sizes, repeated along all dimensions along which sizes may differ."""
+    """Repeat a batch of group sizes along all dimensions along which sizes may differ."""
     shape = list(shape_of(lhs))
     if lhs_dim is not None:
         del shape[lhs_dim]
     prefix = tuple(shape[d] for d in dims.prefix(len(shape)))
-    found = shape_of(group_sizes)
-    if len(found) == len(prefix) + 2:
+    old_shape = shape_of(group_sizes)
+    if len(old_shape) == len(prefix) + 2:
         return group_sizes
-    new_shape = (found[0], *prefix, found[-1])
+    new_shape = (old_shape[0], *prefix, old_shape[-1])
     return broadcast_in_dim(group_sizes, new_shape, (0, len(new_shape) - 1))
 
 
@@ -206,8 +206,8 @@ def _masked(x: Array, group_sizes: Array, prefix: Sequence[int], ragged: int) ->
     """Copies of an array along a new first dimension, one for each group and zero outside of it.
 
     Args:
-      prefix: the dimensions of ``x`` that the leading ones of ``group_sizes`` stand for.
-      ragged: the dimension of ``x`` that is cut into groups.
+      prefix: the dimensions of ``x`` that correspond to the leading ones of ``group_sizes``.
+      ragged: the dimension of ``x`` that is split into groups.
     """
     shape, count = shape_of(x), shape_of(group_sizes)[-1]
     new_shape = (count, *shape)
@@ -239,7 +239,7 @@ def _as_dense(
     precision: CanonicalPrecision,
     preferred_element_type: DTypeLike | None,
 ) -> Array:
-    """The product as a dense one of masked copies, which sums over groups or batches them."""
+    """The product as a dense product of masked copies, with a contracted or batched group axis."""
     contracting: Any = (dims.lhs_contracting, dims.rhs_contracting)
     batch = (dims.lhs_batch, dims.rhs_batch)
     options = {"precision": precision, "preferred_element_type": preferred_element_type}
@@ -279,7 +279,7 @@ def _ragged_lower(
     out_sharding,
 ) -> Value:
     dims, out = ragged_dims(ragged_dot_dimension_numbers), ctx.out
-    if 0 in (*lhs.shape, *rhs.shape, *out.shape):  # no rows, terms or groups: sums of nothing
+    if 0 in (*lhs.shape, *rhs.shape, *out.shape):  # no rows, terms or groups: empty sums
         return ctx.constant(0, out)
     if ctx.platform == "cpu":
         options = {"precision": precision, "preferred_element_type": preferred_element_type}
@@ -296,7 +296,7 @@ def _ragged_lower(
         "lhs_ragged_dimensions": (dims.ragged,),
         "rhs_group_dimensions": () if dims.group is None else (dims.group,),
     }
-    fields = ", ".join(f"{name} = {int_list(found)}" for name, found in lists.items() if found)
+    fields = ", ".join(f"{role} = {int_list(dims)}" for role, dims in lists.items() if dims)
     names = precision_config(precision).strip("[]").split(", ")
     precisions = ", ".join(f"#chlo<precision {name}>" for name in names)
     attributes = (
@@ -349,7 +349,7 @@ def ragged_dot_general(
     group_offset: None = None,
     out_sharding: object = None,
 ) -> Array:
-    """Multiply arrays, one dimension of which is cut into groups.
+    """Multiply arrays, one dimension of which is split into groups.
 
     Args:
       lhs, rhs: arrays.
@@ -413,7 +413,7 @@ def ragged_dot(
     group_offset: None = None,
     out_sharding: object = None,
 ) -> Array:
-    """Multiply each group of rows of a matrix by a matrix of its own.
+    """Multiply each group of rows of a matrix by another matrix.
 
     Args:
       lhs: an array of shape ``(m, k)``.

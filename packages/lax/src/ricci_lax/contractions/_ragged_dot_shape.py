@@ -82,11 +82,11 @@ class RaggedDims(TupleRecord):
         """The dimensions of lhs along which group sizes may differ."""
         if self.mode == "batch":
             return self.lhs_batch[: self.lhs_batch.index(self.ragged)]
-        own = self.lhs_contracting if self.mode == "contracting" else self.lhs_free(ndim)
-        return (*self.lhs_batch, *own[: own.index(self.ragged)])
+        dims = self.lhs_contracting if self.mode == "contracting" else self.lhs_free(ndim)
+        return (*self.lhs_batch, *dims[: dims.index(self.ragged)])
 
     def numbers(self) -> RaggedDotDimensionNumbers:
-        """The same in the form that the primitive takes."""
+        """The dimensions in the form of the primitive's parameter."""
         contracting = (self.lhs_contracting, self.rhs_contracting)
         batch = (self.lhs_batch, self.rhs_batch)
         group = () if self.group is None else (self.group,)
@@ -132,12 +132,12 @@ def _check_ragged(lhs: ShapedArray, rhs: ShapedArray, numbers: RaggedDotDimensio
         raise TypeError(
             f"{NAME}: rhs_group_dimensions={groups} are also among the contracting "
             f"{rhs_contracting} or batch {rhs_batch} dimensions of rhs. The dimension that counts "
-            "the groups must be one of its own."
+            "the groups must be another one."
         )
-    own = ragged[0] not in (*lhs_contracting, *lhs_batch)
-    if len(groups) != own:
-        expected = "one dimension of rhs that counts the groups" if own else "none"
-        kind = "neither contracted nor a batch" if own else "contracted or a batch"
+    is_free = ragged[0] not in (*lhs_contracting, *lhs_batch)
+    if len(groups) != is_free:
+        expected = "one dimension of rhs that counts the groups" if is_free else "none"
+        kind = "neither contracted nor a batch" if is_free else "contracted or a batch"
         raise TypeError(
             f"{NAME}: the ragged dimension {ragged[0]} of lhs is {kind}, so that "
             f"rhs_group_dimensions must name {expected}, got {groups}."

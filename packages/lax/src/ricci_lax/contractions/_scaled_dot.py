@@ -21,8 +21,8 @@ from ricci_ir import (
 )
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.programs._composite import attribute_fields, lower_composite
 from ricci_lax.rules._law_examples import discrete, of_matrices
+from ricci_lax.staged_calls._composite import attribute_fields, lower_composite
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import full
 from ricci_lax.structure._operand_types import array_aval, shape_of
@@ -100,8 +100,8 @@ def _unscaled(x: Array, scale: Array, contracting: Sequence[int]) -> Array:
         sizes = shape_of(scale)
         before, count, after = sizes[:d], sizes[d], sizes[d + 1 :]
         width = shape[d] // count
-        kept = tuple(i + (i > d) for i in range(len(sizes)))
-        scale = broadcast_in_dim(scale, (*before, count, 1, *after), kept)
+        positions = tuple(i + (i > d) for i in range(len(sizes)))
+        scale = broadcast_in_dim(scale, (*before, count, 1, *after), positions)
         scale = broadcast_in_dim(
             scale, (*before, count, width, *after), tuple(range(len(sizes) + 1))
         )
@@ -153,9 +153,9 @@ def _scaled_dot_jvp(primals, tangents, *, dimension_numbers, preferred_element_t
 
 
 def _scaled_dot_batch(axis, args, dims, *, dimension_numbers, **params):
-    up = lambda found: tuple(d + 1 for d in found)
+    up = lambda positions: tuple(d + 1 for d in positions)
     contracting, batch = (tuple(map(up, pair)) for pair in dimension_numbers)
-    numbers = (contracting, tuple((0, *found) for found in batch))
+    numbers = (contracting, tuple((0, *positions) for positions in batch))
     moved = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True)]
     return scaled_dot_p.bind(*moved, dimension_numbers=numbers, **params), 0
 

@@ -1,4 +1,4 @@
-"""Fourier transforms whose lengths are known only when the program runs.
+"""Fourier transforms of symbolic lengths, known only at run time.
 
 StableHLO's operation takes its lengths as attributes. With symbolic ones each dimension is
 multiplied by the matrix of roots of unity, which takes time quadratic in the length.
@@ -48,7 +48,7 @@ def by_products(x: Array, *, kind: str, lengths: Shape) -> Array:
 
 
 def symbolic_multiplicities(length: int) -> Array:
-    """How often each coefficient of the half of a real transform occurs in the whole."""
+    """The multiplicity in the whole of each coefficient of a real transform's half."""
     places = iota(_UINT32, length // 2 + 1)
     alone = bitwise_or(
         eq(places, full(shape_of(places), 0, _UINT32)),
@@ -80,9 +80,9 @@ def _along(x: Array, axis: int, length: int, sign: int, half: bool = False) -> A
     sine = sin(angles)
     roots = complex(cos(angles), sine if sign > 0 else neg(sine))
     order = [d for d in range(len(shape_of(x))) if d != axis] + [axis]
-    found = _contracted(transpose(x, order), roots)
-    assert issubdtype(_dtype(found), np.complexfloating)
-    return transpose(found, tuple(np.argsort(order).tolist()))
+    products = _contracted(transpose(x, order), roots)
+    assert issubdtype(_dtype(products), np.complexfloating)
+    return transpose(products, tuple(np.argsort(order).tolist()))
 
 
 def _to_reals(x: Array, length: int) -> Array:

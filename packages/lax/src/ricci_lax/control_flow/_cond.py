@@ -1,4 +1,4 @@
-"""``cond`` and ``switch``: one of several programs, chosen by a value."""
+"""``cond`` and ``switch``: run one of several functions, chosen by a value."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -93,8 +93,8 @@ def _cond_jvp(primals, tangents, *, branches, **params):
     pushed, out_nonzeros = per_branch(
         ("jvp", nonzeros), branches, lambda: jvp_branches(branches, nonzeros)
     )
-    given = [t for t in tangents[1:] if type(t) is not Zero]
-    outs = cond_p.bind(index, *operands, *given, branches=pushed, **params)
+    in_tangents = [t for t in tangents[1:] if type(t) is not Zero]
+    outs = cond_p.bind(index, *operands, *in_tangents, branches=pushed, **params)
     count = len(out_nonzeros)
     return outs[:count], join_tangents(out_nonzeros, outs[count:], outs[:count])
 
@@ -108,33 +108,35 @@ def _cond_linearize(tape: Tape, primals, tangents, *, branches, **params):
     outs = cond_p.bind(*primals, branches=forward, **params)
     results = outs[: len(out_nonzeros)]
     values = (*operands, *outs)
-    given = [t for t in tangents[1:] if type(t) is not Zero]
+    in_tangents = [t for t in tangents[1:] if type(t) is not Zero]
     if not any(out_nonzeros):
         return results, [Zero.from_primal(r) for r in results]
     recorded = tape.record(
-        cond_p, (index, *(values[i] for i in places), *given), {"branches": tangent, **params}
+        cond_p, (index, *(values[i] for i in places), *in_tangents), {"branches": tangent, **params}
     )
     return results, join_tangents(out_nonzeros, recorded, results)
 
 
 def _cond_transpose(cts, index, *operands, branches, **params):
     linear = tuple(map(is_undefined_primal, operands))
-    given = tuple(type(ct) is not Zero for ct in cts)
+    ct_flags = tuple(type(ct) is not Zero for ct in cts)
     transposed, nonzeros = per_branch(
-        ("transpose", linear, given), branches, lambda: transpose_branches(branches, linear, given)
+        ("transpose", linear, ct_flags),
+        branches,
+        lambda: transpose_branches(branches, linear, ct_flags),
     )
-    known = [x for x in operands if not is_undefined_primal(x)]
+    nonlinear = [x for x in operands if not is_undefined_primal(x)]
     results = iter(
         cond_p.bind(
             index,
-            *known,
+            *nonlinear,
             *(ct for ct in cts if type(ct) is not Zero),
             branches=transposed,
             **params,
         )
     )
-    found = iter(nonzeros)
-    return [None, *(next(results) if lin and next(found) else None for lin in linear)]
+    flags = iter(nonzeros)
+    return [None, *(next(results) if lin and next(flags) else None for lin in linear)]
 
 
 # Batching
@@ -213,18 +215,18 @@ def _spread(index: Array, like: Array) -> Array:
 
 
 def index_of_platform(platform: str, platforms: Sequence[tuple[str, ...] | None]) -> int:
-    """Which of the branches is for a platform; ``None`` among the platforms stands for any.
+    """The index of a platform's branch; ``None`` among the platforms is the default.
 
     Raises:
-      NotImplementedError: if there is none.
+      NotImplementedError: if no branch is for the platform.
     """
     for i, names in enumerate(platforms):
         if names is None or platform in names:
             return i
-    known = ", ".join(name for names in platforms for name in names or ())
+    supported = ", ".join(name for names in platforms for name in names or ())
     raise NotImplementedError(
         f"platform_dependent: the program runs on {platform}, but functions are given only for "
-        f"{known}. Give one for {platform}, or a default."
+        f"{supported}. Give one for {platform}, or a default."
     )
 
 
@@ -232,7 +234,7 @@ def _cond_lower(
     ctx: Lowering, index: Value, *operands: Value, branches, branches_platforms=None
 ) -> list[Value]:
     if branches_platforms is not None:
-        # Branches for other platforms may hold operations that this platform lacks.
+        # Branches for other platforms may contain operations that this platform lacks.
         return ctx.inline(branches[index_of_platform(ctx.platform, branches_platforms)], operands)
     outs = list(ctx.outs)
     regions = [
@@ -251,10 +253,10 @@ def _cond_steps(
 
 
 def _cond_discharge(index, *args, branches, **params) -> list[Any]:
-    """The branches as functions of arrays, which all return what one of them writes."""
-    found = [discharged(branch) for branch in branches]
-    freed = {i for branch in found for i in branch.freed}
-    changed = sorted({i for branch in found for i in branch.written} - freed)
+    """The branches on arrays; each returns all references' arrays that any branch writes."""
+    bodies = [discharged(branch) for branch in branches]
+    freed = {i for branch in bodies for i in branch.freed}
+    changed = sorted({i for branch in bodies for i in branch.written} - freed)
     programs = tuple(discharged(branch, changed).jaxpr for branch in branches)
     values = as_values(args, reference_arguments(branches[0]))
     outs = cond_p.bind(index, *values, branches=programs, **params)
@@ -268,8 +270,8 @@ def _cond_memory(
     on_host: Sequence[bool], *, branches: Sequence[Jaxpr], **params: object
 ) -> tuple[bool, ...]:
     """The memory rule: a result is on the host if all branches leave it there."""
-    found = [results_on_host(branch, on_host[1:]) for branch in branches]
-    return tuple(map(all, zip(*found, strict=True)))
+    each = [results_on_host(branch, on_host[1:]) for branch in branches]
+    return tuple(map(all, zip(*each, strict=True)))
 
 
 # Operands: the index of the branch, int32 and in range, and the operands of each.
@@ -281,7 +283,7 @@ cond_p: Primitive = define(
     memo=False,
     effects=lambda params: join_effects(branch.effects for branch in params["branches"]),
     jvp=_cond_jvp,
-    jet=at_once(lambda *given, **params: cond_series(cond_p.bind, *given, **params)),
+    jet=at_once(lambda *args, **params: cond_series(cond_p.bind, *args, **params)),
     linearize=_cond_linearize,
     split=split_by_linearizing(_cond_linearize),
     transpose=_cond_transpose,
@@ -323,7 +325,7 @@ def cond[R](
       The result of the chosen function.
 
     Raises:
-      TypeError: if ``pred`` is no scalar, a branch cannot be called, or the branches return
+      TypeError: if ``pred`` is not a scalar, a branch cannot be called, or the branches return
         different structures or types.
 
     Example:
@@ -344,9 +346,9 @@ def cond[R](
       [1.0, 2.0]
 
     Notes:
-      Both branches are traced, so that both must be valid for the operands' shapes, and what they
-      print in Python is printed. Their results are not promoted: where one returns ``1`` and the
-      other a float, an error names both types.
+      Both branches are traced, so that both must be valid for the operands' shapes, and both run
+      Python's ``print``. Their results are not promoted: where one returns ``1`` and the other a
+      float, an error names both types.
 
       Under ``vmap`` with a batched predicate both run, and each example selects its result: there
       ``cond`` saves no work.
@@ -374,15 +376,15 @@ def cond[R](
 
 
 def _older_form(
-    true_operand: PyTree, true_fun: PyTree, rest: tuple[PyTree, ...]
+    true_operand: PyTree, true_fun: PyTree, others: tuple[PyTree, ...]
 ) -> tuple[Callable[..., Any], Callable[..., Any], tuple[PyTree, ...]]:
     """The arguments of ``cond(pred, true_operand, true_fun, false_operand, false_fun)``."""
-    if not (callable(true_fun) and len(rest) == 2 and callable(rest[1])):
+    if not (callable(true_fun) and len(others) == 2 and callable(others[1])):
         raise TypeError(
             "cond: true_fun and false_fun must be functions; they are called with the operands. "
             "Write cond(pred, true_fun, false_fun, *operands)."
         )
-    false_operand, false_fun = rest
+    false_operand, false_fun = others
     return (
         lambda x, _: true_fun(x),
         lambda _, y: false_fun(y),
@@ -408,7 +410,7 @@ def switch[R](
       The result of the chosen function.
 
     Raises:
-      TypeError: if ``index`` is no integer scalar, a branch cannot be called, or the branches
+      TypeError: if ``index`` is not an integer scalar, a branch cannot be called, or the branches
         return different structures or types.
       ValueError: if there are no branches.
 
@@ -438,7 +440,7 @@ def switch[R](
         raise TypeError(f"switch: the index must be an integer, got {aval.str_short()}.")
     branches = tuple(branches)
     if not branches:
-        raise ValueError("switch: there is no branch to choose; give at least one function.")
+        raise ValueError("switch: branches is empty; give at least one function.")
     last = len(branches) - 1
     concrete = None if isinstance(index, Tracer) else min(max(int(index), 0), last)
     if disable_jit_state.value and concrete is not None:
@@ -446,8 +448,8 @@ def switch[R](
     if not last:
         return branches[0](*operands)
     if concrete is None:
-        given = convert_element_type(index, _int32)
-        chosen = clamp(_int32.type(0), given, _int32.type(last))
+        converted = convert_element_type(index, _int32)
+        chosen = clamp(_int32.type(0), converted, _int32.type(last))
     else:
         chosen = _int32.type(concrete)
     names = [f"branches[{i}]" for i in range(len(branches))]
@@ -502,10 +504,10 @@ def bind_branches(
 ) -> PyTree:
     """Bind the primitive to traced branches and their operands; returns their pytree.
 
-    A result that every branch returns of the same operand is that operand.
+    A result for which every branch returns the same operand is that operand.
 
     Args:
-      backwards: the branches are given from the last to the first.
+      backwards: whether the branches are in reverse order.
     """
     consts, branches = joined_branches(bodies)
     if backwards:
@@ -514,7 +516,7 @@ def bind_branches(
     smaller = per_branch(
         "without forwarded operands", branches, lambda: without_forwarded(branches)
     )
-    computing, passed = smaller or (branches, [None] * len(branches[0].outvars))
+    computing, forwarded = smaller or (branches, [None] * len(branches[0].outvars))
     outs = iter(cond_p.bind(index, *operands, branches=computing, **params))
-    results = [next(outs) if i is None else as_result(as_array(operands[i])) for i in passed]
+    results = [next(outs) if i is None else as_result(as_array(operands[i])) for i in forwarded]
     return tree_unflatten(bodies[0].out_tree, results)

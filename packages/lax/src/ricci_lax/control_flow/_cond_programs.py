@@ -30,8 +30,8 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 from ricci_lax.checkpoint_policies import Policy
-from ricci_lax.programs._inlining import inlined
 from ricci_lax.rules._saving import Saving
+from ricci_lax.staged_calls._inlining import inlined
 from ricci_lax.structure._broadcasting import zeros_of
 
 from ._remat_policy import RematPlan, remat_plan

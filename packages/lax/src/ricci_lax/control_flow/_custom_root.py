@@ -43,9 +43,9 @@ def custom_root(
 ) -> PyTree:
     """A root of ``f``, differentiated by the implicit function theorem.
 
-    However ``solve`` finds the root, its derivative with respect to what ``f`` closes over is the
-    solution of a linear system with the derivative of ``f`` at the root. As far as derivatives
-    are concerned, the root does not depend on ``initial_guess``.
+    Whatever ``solve`` does, the root's derivative with respect to the values that ``f`` closes over
+    is the solution of a linear system with the derivative of ``f`` at the root. As far as
+    derivatives are concerned, the root does not depend on ``initial_guess``.
 
     Args:
       f: takes a pytree of arrays and returns one of the same structure.
@@ -58,7 +58,7 @@ def custom_root(
         differentiated.
 
     Returns:
-      The root, or with ``has_aux`` a pair of it and what else ``solve`` returned.
+      The root, or with ``has_aux`` a pair of it and the auxiliary output of ``solve``.
 
     Raises:
       TypeError: if ``f``, ``solve`` or ``tangent_solve`` returns another structure than
@@ -123,7 +123,7 @@ def custom_root(
 
 
 class _Traced(TupleRecord):
-    """A program with its constants in front, and their values."""
+    """A jaxpr whose leading arguments are its constants, and their values."""
 
     jaxpr: Jaxpr
     consts: list[Any]
@@ -158,7 +158,7 @@ def _leaves(
 def _tangent_program(
     tangent_solve: Callable, tree: PyTreeDef, applied: _Traced, point: Sequence[Any]
 ) -> _Traced:
-    """``tangent_solve`` as a program of what ``f`` closes over, the root, and ``y``."""
+    """Trace ``tangent_solve`` as a function of the constants of ``f``, the root, and ``y``."""
     jaxpr = applied.jaxpr
     fixed = len(jaxpr.in_avals)
     directions: list[Any] = list(map(tangent_aval, point))
@@ -168,39 +168,41 @@ def _tangent_program(
 
         def g(x: PyTree) -> PyTree:
             leaves = _leaves("the argument of g", x, tree, "have")
-            given = [_like("g", v, a) for v, a in zip(leaves, directions, strict=True)]
-            outs = tangent_map_p.bind(*at, *given, jaxpr=jaxpr, count=len(point), transposed=False)
+            y_avals = [_like("g", v, a) for v, a in zip(leaves, directions, strict=True)]
+            outs = tangent_map_p.bind(
+                *at, *y_avals, jaxpr=jaxpr, count=len(point), transposed=False
+            )
             return tree_unflatten(tree, outs)
 
         out = _leaves("tangent_solve", tangent_solve(g, tree_unflatten(tree, y)), tree)
         return [_like("tangent_solve", x, a) for x, a in zip(out, directions, strict=True)]
 
-    given = map(tangent_aval, jaxpr.out_avals)
-    return _Traced.of("tangent_solve", fun, [*jaxpr.in_avals, *given])
+    y_avals = map(tangent_aval, jaxpr.out_avals)
+    return _Traced.of("tangent_solve", fun, [*jaxpr.in_avals, *y_avals])
 
 
 def _like(what: str, x: ArrayLike, aval: ShapedArray) -> ArrayLike:
-    """A value that must have the shape of a part of the root, with its dtype."""
-    found = get_aval(x)
-    if found.shape != aval.shape:
+    """Check the shape of a value, and convert it to the dtype of ``aval``, a part of the root."""
+    actual = get_aval(x)
+    if actual.shape != aval.shape:
         verb = "takes" if what == "g" else "must return"
         raise TypeError(
             f"custom_root: {what} {verb} arrays of the shapes of the root, but found "
-            f"{found.str_short()} in place of {aval.str_short()}."
+            f"{actual.str_short()} in place of {aval.str_short()}."
         )
     return converted(x, aval.dtype, aval.weak_type)
 
 
 def _root(count: int, applied: Jaxpr, solved: Jaxpr, tangent: Jaxpr) -> custom_jvp:
-    """The root as a function of all values that it depends on, with its derivative rule."""
+    """The root as a ``custom_jvp`` function of all values that it depends on."""
 
     def custom_root(f_consts, solve_consts, tangent_consts, guess):
         return eval_jaxpr(solved, (), *solve_consts, *guess)
 
     root = custom_jvp(custom_root)
     root.made_once = True
-    # The rule belongs to the function, which so outlives it; a reference both ways would leave
-    # both, and the arrays in their programs, to the garbage collector.
+    # The function owns the rule and outlives it; a reference back would form a cycle that leaves
+    # both, and the arrays in their jaxprs, to the garbage collector.
     itself = weakref.ref(root)
 
     def root_jvp(primals, tangents):
@@ -212,13 +214,15 @@ def _root(count: int, applied: Jaxpr, solved: Jaxpr, tangent: Jaxpr) -> custom_j
             outs = function(*primals)
         x = outs[:count]
         zeros = [SymbolicZero(tangent_aval(get_aval(out))) for out in outs]
-        given = [Zero(t.aval) if isinstance(t, SymbolicZero) else t for t in tangents[0]]
-        if all(type(t) is Zero for t in given):
+        const_tangents = [Zero(t.aval) if isinstance(t, SymbolicZero) else t for t in tangents[0]]
+        if all(type(t) is Zero for t in const_tangents):
             return outs, zeros
         # From f(a, x) = 0 follows f_x dx = -f_a da.
         at = [*f_consts, *x]
         change = jvp_flat(
-            lambda *xs: eval_jaxpr(applied, (), *xs), at, [*given, *map(Zero.from_primal, x)]
+            lambda *xs: eval_jaxpr(applied, (), *xs),
+            at,
+            [*const_tangents, *map(Zero.from_primal, x)],
         )[1]
         dx = run_with_maps(tangent, [*tangent_consts, *at, *map(instantiate, change)])
         return outs, [*map(neg, dx), *zeros[count:]]

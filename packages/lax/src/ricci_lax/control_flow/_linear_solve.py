@@ -1,6 +1,7 @@
-"""``custom_linear_solve``: a linear system whose derivatives are linear systems again."""
+"""``custom_linear_solve``: linear systems, differentiated by solving linear systems."""
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from ricci_autodiff import (
@@ -56,7 +57,7 @@ __all__ = [
 
 
 class _LinearSolveTuple(TupleRecord):
-    """A value for each of the four functions; printed programs show the class's name."""
+    """A value for each of the four functions; printed jaxprs show the class's name."""
 
     matvec: Any
     vecmat: Any
@@ -69,7 +70,7 @@ class _LinearSolveTuple(TupleRecord):
 
 
 class _Traced(TupleRecord):
-    """A traced function: its program with constants in front, their values, the tree of aux."""
+    """A traced function: its jaxpr with leading constants, their values, the tree of aux."""
 
     jaxpr: Jaxpr | None
     consts: list[Any]
@@ -104,7 +105,7 @@ def custom_linear_solve(
         something else, which is not differentiated.
 
     Returns:
-      The solution, or with ``has_aux`` a pair of it and what else ``solve`` returned.
+      The solution, or with ``has_aux`` a pair of it and the auxiliary output of ``solve``.
 
     Raises:
       ValueError: if ``matvec`` or a solver returns something of another structure or of other
@@ -132,7 +133,7 @@ def custom_linear_solve(
       0.7273
 
     See also:
-      ``custom_root``; ``scipy.sparse.linalg.cg`` and kin, which stand on this function.
+      ``custom_root``; ``scipy.sparse.linalg.cg`` and kin, which are built on this function.
     """
     leaves, tree = tree_flatten(b)
     if transpose_solve is None and symmetric:
@@ -172,7 +173,7 @@ def _right_hand_side(i: int, x: object, b: PyTree) -> AbstractValue:
 def _trace(
     what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any], has_aux: bool
 ) -> tuple[_Traced, Jaxpr]:
-    """A traced function of a pytree like ``b``, and its program with the constants inside."""
+    """Trace a function of a pytree like ``b``; also its jaxpr with the constants inside."""
     aux_tree: Any = None
 
     def flat(*leaves: Array) -> list[Any]:
@@ -209,12 +210,12 @@ def _check_like_b(
         )
     numbered = tree_flatten_with_path(tree_unflatten(tree, range(len(avals))))[0]
     for (path, _), aval, result in zip(numbered, avals, results, strict=True):
-        found: Any = get_aval(result)
-        if found.shape != aval.shape:
-            where = f" at output{keystr(path)}" if path else ""
+        out_aval: Any = get_aval(result)
+        if out_aval.shape != aval.shape:
+            location = f" at output{keystr(path)}" if path else ""
             raise ValueError(
-                f"custom_linear_solve: {what} must return arrays of the shapes of b, but{where} "
-                f"it returned {found.str_short()} where b has {aval.str_short()}."
+                f"custom_linear_solve: {what} must return arrays of the shapes of b, but{location} "
+                f"it returned {out_aval.str_short()} where b has {aval.str_short()}."
             )
 
 
@@ -232,16 +233,13 @@ def _transposed(closed: Jaxpr, tree: PyTreeDef) -> Callable[[PyTree], PyTree]:
 
 def _split(values: Sequence[Any], lengths: _LinearSolveTuple) -> tuple[_LinearSolveTuple, list]:
     """The constants of each function, and the right-hand side."""
-    rest = list(values)
-    parts = []
-    for length in lengths:
-        parts.append(rest[:length])
-        rest = rest[length:]
-    return _LinearSolveTuple(*parts), rest
+    remaining = iter(values)
+    parts = [list(islice(remaining, length)) for length in lengths]
+    return _LinearSolveTuple(*parts), list(remaining)
 
 
-def _joined(consts: _LinearSolveTuple, rest: Sequence[Any]) -> list[Any]:
-    return [*(x for part in consts for x in part), *rest]
+def _joined(consts: _LinearSolveTuple, b: Sequence[Any]) -> list[Any]:
+    return [*(x for part in consts for x in part), *b]
 
 
 def _bind(
@@ -278,8 +276,8 @@ def _tangents(outs, primals, tangents, **params):
     zeros = [Zero.from_primal(a) for a in aux]
     if all(type(t) is Zero for t in rhs):
         return [*map(Zero.from_primal, x), *zeros]
-    given = [_instantiated(t, y) for t, y in zip(rhs, b, strict=True)]
-    solved = _bind(_joined(consts, given), **params)[: len(b)]
+    right = [_instantiated(t, y) for t, y in zip(rhs, b, strict=True)]
+    solved = _bind(_joined(consts, right), **params)[: len(b)]
     return [
         *(
             t if has_tangent(get_aval(y)) else Zero.from_primal(y)
@@ -290,36 +288,37 @@ def _tangents(outs, primals, tangents, **params):
 
 
 def _series(push, primals, series, *, const_lengths, jaxprs):
-    """A x = b in each order: of A x, all terms but the last are known and go to the other side."""
+    """Solve A x = b order by order, moving the terms of A x of lower orders of x to the right."""
     params = {"const_lengths": const_lengths, "jaxprs": jaxprs}
     outs = _bind(primals, **params)
     consts, b = _split(primals, const_lengths)
     const_series, b_series = _split(series, const_lengths)
     order, count = len(series[0]), len(b)
-    found: list[list[Any]] = [[None] * order for _ in outs]
+    out_series: list[list[Any]] = [[None] * order for _ in outs]
     for k in range(order):
         rhs = [
             Zero.from_primal(y) if s[k] is None else s[k] for y, s in zip(b, b_series, strict=True)
         ]
         if any(term is not None for s in const_series.matvec for term in s[: k + 1]):
-            terms = [*const_series.matvec, *found[:count]]
+            terms = [*const_series.matvec, *out_series[:count]]
             pushed, flags = push(jaxprs.matvec, term_flags(terms))
             applied = eval_jaxpr(pushed, (), *consts.matvec, *outs[:count], *given_terms(terms))
-            known = [s[k] for s in series_of(flags, applied[count:])]
+            applied_terms = [s[k] for s in series_of(flags, applied[count:])]
             rhs = [
-                t if n is None else add_tangents(t, neg(n)) for t, n in zip(rhs, known, strict=True)
+                t if n is None else add_tangents(t, neg(n))
+                for t, n in zip(rhs, applied_terms, strict=True)
             ]
         if all(type(t) is Zero for t in rhs):
             continue
         right = [_instantiated(t, y) for t, y in zip(rhs, b, strict=True)]
         solved = _bind(_joined(consts, right), **params)[:count]
-        for terms, x in zip(found, solved, strict=False):
+        for terms, x in zip(out_series, solved, strict=False):
             terms[k] = x if has_tangent(get_aval(x)) else None
-    return outs, found
+    return outs, out_series
 
 
 def _instantiated(tangent: ArrayLike | Zero, x: ArrayLike) -> Array:
-    """A tangent as an array that the same program takes in place of ``x``."""
+    """A tangent as an array that the same jaxpr accepts in place of ``x``."""
     if type(tangent) is Zero and not has_tangent(get_aval(x)):
         return vector_space.zeros(get_aval(x))
     return instantiate(tangent)
@@ -335,28 +334,28 @@ def _linearize(tape: Tape, primals, tangents, **params):
 def _transpose(cts, *args, const_lengths, jaxprs):
     if jaxprs.transpose_solve is None:
         raise TypeError(
-            "custom_linear_solve: reverse-mode differentiation solves the transposed system, for "
-            "which there is no solver. Pass transpose_solve, or symmetric=True if the system is "
-            "its own transpose."
+            "custom_linear_solve: reverse-mode differentiation solves the transposed system, which "
+            "needs a solver. Pass transpose_solve, or symmetric=True if the system is its own "
+            "transpose."
         )
     consts, b = _split(args, const_lengths)
     if any(is_undefined_primal(x) for x in _joined(consts, ())):
         raise NotImplementedError(
             "custom_linear_solve: the solution is linear in b alone, and the transpose was asked "
-            "for with respect to what matvec or a solver closes over."
+            "for with respect to constants of matvec or of a solver."
         )
     count = len(b)
     skipped: list[Any] = [None] * (len(args) - count)
-    given = cts[:count]
-    if all(type(ct) is Zero for ct in given):
+    x_cts = cts[:count]
+    if all(type(ct) is Zero for ct in x_cts):
         return [*skipped, *(None for _ in b)]
     outs = _bind(
-        _joined(consts.transpose(), list(map(instantiate, given))),
+        _joined(consts.transpose(), list(map(instantiate, x_cts))),
         const_lengths=const_lengths.transpose(),
         jaxprs=jaxprs.transpose(),
     )
-    found = zip(outs[:count], b, strict=True)
-    return [*skipped, *(out if is_undefined_primal(y) else None for out, y in found)]
+    b_cts = zip(outs[:count], b, strict=True)
+    return [*skipped, *(out if is_undefined_primal(y) else None for out, y in b_cts)]
 
 
 def _batch(axis, args, dims, *, const_lengths, jaxprs):
@@ -390,7 +389,7 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
         jaxpr = getattr(jaxprs, name)
         if jaxpr is None:
             return None
-        # What a solver returns beside the solution (aux) is always batched.
+        # The auxiliary output of a solver is always batched.
         aux = [0] * (len(jaxpr.outvars) - count)
         return batched(name, operands, [*(0 if flag else None for flag in results), *aux])[0]
 
@@ -416,7 +415,7 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
 
 
 def _program(*, const_lengths: _LinearSolveTuple, jaxprs: _LinearSolveTuple) -> tuple[Jaxpr, str]:
-    """The program of ``solve``, as one of all operands."""
+    """The jaxpr of ``solve``, as a function of all operands."""
     name = "custom_linear_solve"
     avals = _LinearSolveTuple(
         *(
@@ -441,7 +440,7 @@ def _lower(ctx: Lowering, *operands: Value, const_lengths, jaxprs) -> list[Value
 
 
 def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
-    """Without what the solvers return beside the solution, if nothing needs that."""
+    """The dead-code rule: drop the solvers' auxiliary outputs if all of them are unused."""
     jaxprs = params["jaxprs"]
     count = len(jaxprs.matvec.outvars)
     if len(needed) == count or any(needed[count:]):
@@ -460,7 +459,7 @@ def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) ->
     return LiveCall({**params, "jaxprs": smaller}, operands, results)
 
 
-# Operands: what matvec, its transpose and the two solvers close over, then the leaves of b.
+# Operands: the constants of matvec, of its transpose and of the solvers, then the leaves of b.
 linear_solve_p: Primitive = define(
     "custom_linear_solve",
     abstract_eval=lambda *avals, const_lengths, jaxprs: jaxprs.solve.out_avals,

@@ -1,4 +1,4 @@
-"""The loops of known length that users write: ``scan``, ``fori_loop`` and ``map``."""
+"""The public loops of static length: ``scan``, ``fori_loop`` and ``map``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -82,9 +82,9 @@ def scan[C, X, Y](
 ) -> tuple[C, Y]:
     """Thread a carry through a function applied along the leading axis of arrays.
 
-    Each call hands its carry to the next, which gets the next slice; what the calls return beside
-    the carry is stacked. All of them are one compiled loop, whose program does not grow with the
-    number of iterations. It computes what this Python loop does::
+    Each call returns the carry of the next call, which takes the next slice; the other results of
+    the calls are stacked. All of them are one compiled loop, whose size does not grow with the
+    number of iterations. It computes the same as this Python loop::
 
         ys = []
         for x in xs:
@@ -98,12 +98,12 @@ def scan[C, X, Y](
       init: the carry to start from, a pytree of arrays.
       xs: a pytree of arrays of shape ``(length, ...)``; ``None`` if there is nothing to slice.
       length: how many iterations; needed only where ``xs`` has no arrays.
-      reverse: go from the last slice to the first; what is collected keeps the order of ``xs``.
+      reverse: go from the last slice to the first; the collected results have the order of ``xs``.
       unroll: how many iterations make one step of the compiled loop; ``True`` for all.
 
     Returns:
       The last carry, with the structure and types of ``init``, and the collected results: a pytree
-      of what ``f`` collects, each array of shape ``(length, ...)``.
+      like the second result of ``f``, each array of shape ``(length, ...)``.
 
     Raises:
       TypeError: if ``f`` returns no pair, or changes the structure or a type of the carry.
@@ -178,7 +178,7 @@ def _unroll(what: str, unroll: object) -> int | bool:
 
 
 def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) -> int:
-    found: dict[int, int] = {}
+    lengths: dict[int, int] = {}
     for i, leaf in enumerate(leaves):
         try:
             shape = shape_of(leaf)
@@ -195,26 +195,26 @@ def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) 
         if sharding is not None and sharding.parts[0]:
             raise ValueError(
                 f"{what}: the leading axis of {names()[i]}, of type "
-                f"{array_aval(leaf).str_short(True)}, is divided over the mesh, and the 0th "
+                f"{array_aval(leaf).str_short(True)}, is sharded over the mesh, and the 0th "
                 "dimension of all xs should be replicated: its slices are taken one after another. "
                 "Move it with jax.sharding.reshard."
             )
-        found.setdefault(shape[0], i)
-    if len(found) > 1:
-        sizes = ", ".join(f"{names()[i]} has {size}" for size, i in found.items())
+        lengths.setdefault(shape[0], i)
+    if len(lengths) > 1:
+        sizes = ", ".join(f"{names()[i]} has {size}" for size, i in lengths.items())
         raise ValueError(
             f"{what}: all arrays of xs must have leading axes of one size, but {sizes}."
         )
     if length is None:
-        if not found:
+        if not lengths:
             raise ValueError(
                 f"{what}: xs holds no arrays, so that the number of iterations is not known. Pass "
                 "length=."
             )
-        return next(iter(found))
+        return next(iter(lengths))
     length = as_size(length)
-    if found and length not in found:
-        size, i = next(iter(found.items()))
+    if lengths and length not in lengths:
+        size, i = next(iter(lengths.items()))
         raise ValueError(
             f"{what}: length={length}, but the leading axis of {names()[i]} has size {size}. Leave "
             "length out, or slice the arrays."
@@ -229,7 +229,7 @@ def _check_pair(
     names: Names,
     avals: Sequence[ShapedArray],
 ) -> PyTreeDef:
-    """Check that a scan's body returns the carry and what to collect; the latter's structure."""
+    """Check that a scan's body returns a pair like the carry; return the other's structure."""
     out = body.out_tree
     node = out.node_data()
     children = treedef_children(out) if node is not None and node[0] in (tuple, list) else ()
@@ -238,9 +238,9 @@ def _check_pair(
             f"scan: {function_name(f)} must return a pair, the next carry and what to collect "
             f"(None for nothing), but it returned {out}."
         )
-    found, collected = children
-    outs = body.out_avals[: found.num_leaves]
-    check_carry("scan", f, names, carry_tree, found, avals, outs)
+    carried, collected = children
+    outs = body.out_avals[: carried.num_leaves]
+    check_carry("scan", f, names, carry_tree, carried, avals, outs)
     return collected
 
 
@@ -252,7 +252,7 @@ def _run(
     length: int,
     reverse: bool,
 ) -> tuple[PyTree, PyTree]:
-    """The loop in Python, for debugging."""
+    """Run the loop in Python, for debugging."""
     ys = [None] * length
     for i in reversed(range(length)) if reverse else range(length):
         slices = [index_in_dim(x, i, keepdims=False) for x in leaves]
@@ -269,17 +269,17 @@ def _run(
 def bind_scan(
     body: Body, carry: Sequence[Any], xs: Sequence[Any], params: dict[str, Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Bind the primitive; returns the last carry and what was collected.
+    """Bind the primitive; returns the last carry and the collected results.
 
-    Results that the body only passes on need no room in the loop: a part of the carry that never
+    Results that the body only forwards are left out of the loop: a part of the carry that never
     changes becomes a constant, and a collected result that is a scanned slice is that array.
     """
-    jaxpr, kept, forwarded = body.jaxpr.derived(
+    jaxpr, fixed, forwarded = body.jaxpr.derived(
         ("without forwarding", len(body.consts), len(carry)),
         lambda: _without_forwarding(body.jaxpr, len(body.consts), len(carry)),
     )
-    moving = [x for i, x in enumerate(carry) if i not in kept]
-    consts = [*body.consts, *(x for i, x in enumerate(carry) if i in kept)]
+    moving = [x for i, x in enumerate(carry) if i not in fixed]
+    consts = [*body.consts, *(x for i, x in enumerate(carry) if i in fixed)]
     outs = iter(
         scan_p.bind(
             *consts,
@@ -291,14 +291,14 @@ def bind_scan(
             **params,
         )
     )
-    last = [x if i in kept else next(outs) for i, x in enumerate(carry)]
+    last = [x if i in fixed else next(outs) for i, x in enumerate(carry)]
     return last, [next(outs) if i is None else as_result(as_array(xs[i])) for i in forwarded]
 
 
 def _without_forwarding(
     jaxpr: Jaxpr, num_consts: int, num_carry: int
 ) -> tuple[Jaxpr, frozenset[int], tuple[int | None, ...]]:
-    """A body without the results that it only passes on.
+    """A body without the results that it only forwards.
 
     Returns:
       The body; which parts of the carry never change, now its constants; and for each collected
@@ -311,24 +311,24 @@ def _without_forwarding(
         jaxpr.invars[start:],
     )
     carry_out, ys = jaxpr.outvars[:num_carry], jaxpr.outvars[num_carry:]
-    kept = frozenset(i for i in range(num_carry) if carry_out[i] is carry[i])
+    fixed = frozenset(i for i in range(num_carry) if carry_out[i] is carry[i])
     scanned = {id(v): i for i, v in enumerate(xs)}
     forwarded = tuple(scanned.get(id(v)) for v in ys)
-    rest = [i for i in range(num_carry) if i not in kept]
+    moving = [i for i in range(num_carry) if i not in fixed]
     return (
         jaxpr.replace(
             invars=[
                 *consts,
-                *(carry[i] for i in sorted(kept)),
-                *(carry[i] for i in rest),
+                *(carry[i] for i in sorted(fixed)),
+                *(carry[i] for i in moving),
                 *xs,
             ],
             outvars=[
-                *(carry_out[i] for i in rest),
+                *(carry_out[i] for i in moving),
                 *(v for v, i in zip(ys, forwarded, strict=True) if i is None),
             ],
         ),
-        kept,
+        fixed,
         forwarded,
     )
 
@@ -346,7 +346,7 @@ def fori_loop[T](
 ) -> T:
     """Apply ``body_fun(i, carry)`` for ``i`` from ``lower`` up to, not including, ``upper``.
 
-    With bounds known while tracing the loop is a ``scan``, which reverse mode can differentiate;
+    With bounds known at trace time the loop is a ``scan``, which reverse mode can differentiate;
     otherwise it is a ``while_loop``.
 
     Args:
@@ -363,7 +363,7 @@ def fori_loop[T](
       The carry at the end, a pytree like ``init_val``; ``init_val`` itself if ``upper <= lower``.
 
     Raises:
-      TypeError: if a bound is no real scalar, their dtypes differ, or ``body_fun`` changes the
+      TypeError: if a bound is not a real scalar, their dtypes differ, or ``body_fun`` changes the
         structure or a type of the carry.
       ValueError: if ``unroll`` is given and a bound is traced.
 
@@ -382,26 +382,26 @@ def fori_loop[T](
       ``carry.at[i].set(...)``; the index is traced, so that Python lists cannot be indexed with it.
 
       In a jitted function a bound that is an argument is traced: the loop is a ``while_loop``, and
-      ``grad`` raises an error. Make the bound static, or use ``scan`` and mask what is too much.
+      ``grad`` raises an error. Make the bound static, or use ``scan`` and mask excess iterations.
 
     See also:
       ``scan``, which slices arrays and collects results.
     """
     if not callable(body_fun):
         raise TypeError("fori_loop: body_fun must be a function of the index and the carry.")
-    known = not (isinstance(lower, Tracer) or isinstance(upper, Tracer))
+    static = not (isinstance(lower, Tracer) or isinstance(upper, Tracer))
     kinds = _kinds_of_bounds(lower, upper)
-    if known:
+    if static:
         lower, upper = (x if is_symbolic_dim(x) else int(x) for x in (lower, upper))
         kinds = [(python_scalar_dtype(int), True)] * 2
     elif kinds[0][0] == BOOL:
         raise TypeError("fori_loop: booleans as bounds must be known while tracing.")
     if unroll is not None:
         _unroll("fori_loop", unroll)
-        if not known:
+        if not static:
             raise ValueError("fori_loop: unroll needs bounds that are known while tracing.")
     leaves, tree = tree_flatten(init_val)
-    if disable_jit_state.value and known and not any(isinstance(x, Tracer) for x in leaves):
+    if disable_jit_state.value and static and not any(isinstance(x, Tracer) for x in leaves):
         for i in range(int(lower), int(upper)):
             init_val = body_fun(i, init_val)
         return init_val
@@ -415,7 +415,7 @@ def fori_loop[T](
     )
     check_carry("fori_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
     carry = initial_carry(leaves, avals)
-    if known:
+    if static:
         length = max_dim(as_size(upper) - as_size(lower), 0)
         params = {
             "length": length,
@@ -448,7 +448,7 @@ def _bound(x: IntegerScalar | float, dtype: np.dtype, weak: bool) -> ArrayLike:
 def _kinds_of_bounds(
     lower: IntegerScalar | float, upper: IntegerScalar | float
 ) -> list[tuple[np.dtype, bool]]:
-    """The dtype of each bound in a loop, and whether it is weak: their own, if the dtype is one."""
+    """The dtype and weak type of each bound in a loop; promoted unless the dtypes are equal."""
     pairs = []
     for name, bound in (("lower", lower), ("upper", upper)):
         try:
@@ -508,19 +508,19 @@ def _until(body: Body, counter: AbstractValue, limit: AbstractValue) -> tuple[Ja
 def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> R:
     """Apply a function to each slice along the leading axis of arrays, one after another.
 
-    It gives what ``vmap(f)(xs)`` gives, with the memory of one slice, or of ``batch_size`` slices.
+    It returns the same as ``vmap(f)(xs)``, with the memory of one, or of ``batch_size`` slices.
 
     Args:
       f: from a slice of ``xs`` to a pytree of arrays. It is traced in each call, so that changes of
-        what it closes over are seen.
+        variables that it closes over are seen.
       xs: a pytree of arrays of shape ``(length, ...)``.
       batch_size: how many slices to work on at once, with ``vmap``; one at a time by default.
 
     Returns:
-      A pytree like what ``f`` returns, of arrays of shape ``(length, ...)``.
+      A pytree like the result of ``f``, of arrays of shape ``(length, ...)``.
 
     Raises:
-      TypeError: if ``f`` is not callable or ``batch_size`` is no integer.
+      TypeError: if ``f`` is not callable or ``batch_size`` is not an integer.
       ValueError: if the arrays of ``xs`` differ in length, or there are none.
 
     Example:
@@ -564,17 +564,17 @@ def _map_scan(body: Body, xs: Sequence[Any], length: int) -> list[Any]:
 
 def _map_batches(body: Body, xs: Sequence[Any], length: int, size: int) -> list[Any]:
     """Map over batches of ``size`` slices in a loop, then over the remaining slices at once."""
-    batches, rest = divmod(length, size)
-    whole = length - rest
+    batches, remaining = divmod(length, size)
+    whole = length - remaining
     blocks = [reshape(_rows(x, 0, whole), (batches, size, *shape_of(x)[1:])) for x in xs]
-    left = [_rows(x, whole, length) for x in xs] if rest != 0 else []
+    left = [_rows(x, whole, length) for x in xs] if remaining != 0 else []
     results = _map_scan(body._replace(jaxpr=_batched(body, size)), blocks, batches)
     last = []
-    if rest:
-        jaxpr = _batched(body, rest)
+    if remaining:
+        jaxpr = _batched(body, remaining)
         last = eval_jaxpr(jaxpr, jaxpr.consts, *body.consts, *left)
     results = [reshape(y, (whole, *shape_of(y)[2:])) for y in results]
-    return [concatenate(pair, 0) for pair in zip(results, last, strict=True)] if rest else results
+    return [concatenate(pair, 0) for pair in zip(results, last, strict=True)] if last else results
 
 
 def _rows(x: Array, start: int, stop: int) -> Array:

@@ -1,4 +1,4 @@
-"""``platform_dependent``: a program for each platform."""
+"""``platform_dependent``: choose a function by the platform."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ platform_index_p: Primitive = define(
 def platform_dependent(
     *args: PyTree, default: Callable | None = None, **per_platform: Callable
 ) -> PyTree:
-    """The result of the function given for the platform that the program is lowered for.
+    """Apply the function for the platform that the computation is lowered for.
 
     Args:
       args: the functions' arguments, pytrees of arrays.
@@ -52,8 +52,8 @@ def platform_dependent(
       The result of the function of the platform.
 
     Raises:
-      ValueError: for ``gpu``, which is no platform: name ``cuda`` or ``rocm``.
-      NotImplementedError: if the program is lowered for a platform that has no function.
+      ValueError: for ``gpu``, which is not a platform: name ``cuda`` or ``rocm``.
+      NotImplementedError: if the computation is lowered for a platform that has no function.
       TypeError: if the functions return different structures or types.
 
     Example:
@@ -70,7 +70,7 @@ def platform_dependent(
     """
     if "gpu" in per_platform:
         raise ValueError(
-            "platform_dependent: 'gpu' is no platform; give functions for 'cuda' and 'rocm'."
+            "platform_dependent: 'gpu' is not a platform; give functions for 'cuda' and 'rocm'."
         )
     names, branches = list(per_platform), list(per_platform.values())
     platforms: tuple[tuple[str, ...] | None, ...] = tuple((name,) for name in names)
@@ -79,7 +79,7 @@ def platform_dependent(
     for name, branch in zip(names, branches, strict=True):
         if not callable(branch):
             raise TypeError(
-                f"platform_dependent: what is given for {name} must be a function, got {branch!r}."
+                f"platform_dependent: the value for {name} must be a function, got {branch!r}."
             )
     if not branches:
         raise NotImplementedError("platform_dependent: no function is given for any platform.")

@@ -8,7 +8,7 @@ and storing one number at a time. Packing rewrites the body of a scan:
 2. The equations are sorted into levels: those of one level do not depend on each other.
 3. Equations of one level that apply the same primitive to lanes of the same vectors become one,
    by the primitive's batching rule. A batching rule gives each lane the result of the scalar
-   equation, so that the packed body computes what the original does.
+   equation, so that the packed body computes the same results as the original.
 4. The body stays as it is if no equations are joined, or if more scalar equations are left alone
    than are joined: each of them would have to take its operands out of a vector.
 
@@ -32,9 +32,9 @@ from ricci_ir import (
     trace_to_jaxpr,
     unsupported,
 )
-from ricci_lax.programs._inlining import inlined
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import index_in_dim, slice_in_dim
+from ricci_lax.staged_calls._inlining import inlined
 from ricci_lax.structure._broadcasting import expand_dims
 
 from ._scan_programs import sections
@@ -233,7 +233,7 @@ def _vectorized(
 
 
 def _kind(eqn: JaxprEqn, places: dict[int, tuple[int, int]]) -> tuple[Any, ...] | None:
-    """A key that equations to be joined have in common; ``None`` for one that stays alone."""
+    """The key by which equations are joined; ``None`` for one that is not joined."""
     if (
         eqn.primitive.multiple_results
         or eqn.settings is not None
@@ -251,7 +251,7 @@ def _kind(eqn: JaxprEqn, places: dict[int, tuple[int, int]]) -> tuple[Any, ...] 
 
 
 def _source(atom: Atom, places: dict[int, tuple[int, int]]) -> tuple[Any, ...]:
-    """Where an operand comes from: a literal, a value shared by all lanes, or a vector."""
+    """The source of an operand: a literal, a value shared by all lanes, or a vector."""
     if type(atom) is Literal:
         return "literal", atom.aval, str(atom.val)
     place = places.get(id(atom))

@@ -45,11 +45,11 @@ from ricci_ir import (
 )
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.elementwise._comparison import compare
-from ricci_lax.programs._inlining import inlined
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._saving import Saving
 from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
 from ricci_lax.shapes._joining import concatenate
+from ricci_lax.staged_calls._inlining import inlined
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._writing import write
 from ricci_stablehlo import (
@@ -217,12 +217,12 @@ def _bind_halves(bind, body, fixed, sums, cts, scanned):
 
 
 def _transpose_split(split, linear, cts, args, num_consts, num_carry, params):
-    """Run the known part of the body forward, then transpose the scan of its linear part."""
+    """Run the nonlinear part of the body forward, then transpose the scan of its linear part."""
     flags = (*linear[:num_consts], *split.carry, *linear[num_consts + num_carry :])
     nonlinear = [not flag for flag in flags]
     outs = scan_p.bind(
         *compress(args, nonlinear),
-        jaxpr=split.known,
+        jaxpr=split.nonlinear,
         num_consts=sum(nonlinear[:num_consts]),
         num_carry=num_carry - sum(split.carry),
         **params,

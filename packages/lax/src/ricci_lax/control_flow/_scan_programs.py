@@ -267,9 +267,9 @@ def _read_of(jaxpr: Jaxpr, available: Iterable[Var], outvars: Sequence[Atom]) ->
 class TransposedBody(TupleRecord):
     """A body on cotangents, for the scan that runs backwards.
 
-    It closes over the known constants. It carries the nonzero cotangents of the linear constants
-    (sums over the iterations) and of the carry. It scans the cotangents of the collected results,
-    then the known scanned arrays.
+    It closes over the nonlinear constants. It carries the nonzero cotangents of the linear
+    constants (sums over the iterations) and of the carry. It scans the cotangents of the collected
+    results, then the nonlinear scanned arrays.
 
     Attributes:
       jaxpr: the body.
@@ -389,18 +389,18 @@ def _halves(body: TransposedBody, num_consts: int) -> tuple[Jaxpr, Jaxpr, int]:
 
 
 class SplitBody(TupleRecord):
-    """A body with a carry that is partly linear: the known part, and the linear part.
+    """A body with a carry that is partly linear: the nonlinear part, and the linear part.
 
     Attributes:
-      known: from the known arguments to the known results, followed by the values that ``linear``
-        needs.
-      linear: from the linear arguments, followed by those values (which it scans), to the linear
+      nonlinear: from the nonlinear arguments to the nonlinear results, followed by the residuals:
+        the values that ``linear`` reads.
+      linear: from the linear arguments, followed by the residuals (which it scans), to the linear
         results.
       carry: for each part of the carry, whether it is linear.
       results: for each result, whether it is linear.
     """
 
-    known: Jaxpr
+    nonlinear: Jaxpr
     linear: Jaxpr
     carry: Flags
     results: Flags

@@ -1,4 +1,4 @@
-"""``sequential_vmap``: a function whose batched form is a loop over the examples."""
+"""``sequential_vmap``: batch a function by a loop over the examples."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -53,8 +53,8 @@ def sequential_vmap[**P, R](f: Callable[P, R]) -> custom_vmap[P, R]:
         flags = tree_leaves(in_batched)
 
         def one(mapped: list[Any]) -> PyTree:
-            given = iter(mapped)
-            full = [next(given) if flag else x for x, flag in zip(leaves, flags, strict=True)]
+            slices = iter(mapped)
+            full = [next(slices) if flag else x for x, flag in zip(leaves, flags, strict=True)]
             return again(*tree_unflatten(tree, full))
 
         batches = [x for x, flag in zip(leaves, flags, strict=True) if flag]

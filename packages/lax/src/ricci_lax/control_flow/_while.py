@@ -1,4 +1,4 @@
-"""``while_loop``: a program repeated as long as a condition holds."""
+"""``while_loop``: repeat a function as long as a condition is true."""
 
 from collections.abc import Callable, Sequence
 from itertools import compress, count
@@ -79,7 +79,7 @@ def _while_jvp(primals, tangents, **params):
 
 
 def _while_linearize(tape: Tape, primals, tangents, **params):
-    """The loop runs once for its results, and once more where its tangents are wanted."""
+    """Run the loop for its results, and record a second loop for the tangents."""
     results = while_p.bind(*primals, **params)
     operands, pushed, nonzeros = pushed_operands(primals, tangents, **params)
     if not any(nonzeros):
@@ -92,11 +92,11 @@ def _while_transpose(cts, *args, **params):
     source = current_source()
     if is_observed():
         notify(NotReversible(source, "while_loop"))
-    where = "" if source.code is None else f"\nThe loop is at {source}."
+    at = "." if source.code is None else f".\nThe loop is at {source}."
     raise ValueError(
         explained(
             "while_loop cannot be differentiated in reverse mode (grad, vjp): the number of its "
-            f"iterations is not known before it runs, so that residuals cannot be stored.{where}\n"
+            f"iterations is not known before it runs, so that residuals cannot be stored{at}\n"
             "Use scan, or fori_loop with bounds that are known while tracing; forward mode (jvp, "
             "jacfwd) works. For the solution of an equation use custom_root or custom_vjp.",
             "derivatives",
@@ -149,10 +149,9 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body
 
 
 def _batch_with_fixed(axis, args, dims, fixed, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
-    """Batch a loop of which some of the carry is passed on unchanged, and not batched.
+    """Batch a loop some parts of whose carry are unchanged and not batched.
 
-    That becomes constants, so that it stays the same for all examples when the others end at
-    different times.
+    They become constants: a carry is batched when the examples' loops end at different times.
     """
     moved = sum(fixed)
     changing = [not f for f in fixed]
@@ -181,8 +180,8 @@ def _batch_with_fixed(axis, args, dims, fixed, cond_jaxpr, cond_nconsts, body_ja
         body_jaxpr=program(body_jaxpr, body_nconsts, list(compress(body_jaxpr.outvars, changing))),
         body_nconsts=body_nconsts + moved,
     )
-    found, carry = iter(zip(outs, out_dims, strict=True)), args[cond_nconsts + body_nconsts :]
-    pairs = [(x, None) if f else next(found) for x, f in zip(carry, fixed, strict=True)]
+    batched, carry = iter(zip(outs, out_dims, strict=True)), args[cond_nconsts + body_nconsts :]
+    pairs = [(x, None) if f else next(batched) for x, f in zip(carry, fixed, strict=True)]
     return [x for x, _ in pairs], [d for _, d in pairs]
 
 
@@ -215,16 +214,16 @@ def _while_lower(
         if not cond_jaxpr.out_avals[0].shape:
             return results
         (predicate,) = inner.inline(cond_jaxpr, [*cond_consts, *values])
-        return _going_on(inner, predicate, results, values)
+        return _next_carry(inner, predicate, results, values)
 
     regions = [ctx.region(outs, condition), ctx.region(outs, body)]
     return ctx.generic("stablehlo.while", carry, outs, "", regions)
 
 
-def _going_on(
+def _next_carry(
     ctx: Lowering, predicate: Value, new: Sequence[Value], old: Sequence[Value]
 ) -> list[Value]:
-    """The next carry; examples whose loop has ended keep the old one. Tokens are always new."""
+    """Select the next carry: the old one where an example's loop has ended. Tokens are new."""
     return [
         n if n.aval is abstract_token else traced(_where)(ctx, predicate, n, o)
         for n, o in zip(new, old, strict=True)
@@ -234,10 +233,10 @@ def _going_on(
 def _lower_once(
     ctx: Lowering, cond_jaxpr, body_jaxpr, cond_consts, consts, carry: Sequence[Value]
 ) -> list[Value]:
-    """The loop for a condition with effects: its predicate is carried, so that it is run once."""
+    """Lower a loop whose condition has effects: its predicate is carried, to run it once."""
 
     def evaluate(inner: Lowering, values: Sequence[Value]) -> list[Value]:
-        """The condition, and the carry with the tokens that the condition gives."""
+        """The predicate, and the carry with the tokens that the condition returns."""
         *tokens, predicate = inner.inline(cond_jaxpr, [*cond_consts, *values])
         return [predicate, *tokens, *values[len(tokens) :]]
 
@@ -248,7 +247,7 @@ def _lower_once(
         results = inner.inline(body_jaxpr, [*consts, *values])
         if not predicate.shape:
             return evaluate(inner, results)
-        going, *results = evaluate(inner, _going_on(inner, predicate, results, values))
+        going, *results = evaluate(inner, _next_carry(inner, predicate, results, values))
         still = inner.emit("stablehlo.and", [predicate, going], predicate.aval)
         return [still, *results]
 
@@ -263,8 +262,8 @@ def _while_steps(
 ) -> list[Any]:
     cond_consts, consts, carry = sections(operands, cond_nconsts, body_nconsts)
     for i in count():
-        where = f"the condition of while_loop before iteration {i}"
-        (predicate,) = steps.run(cond_jaxpr, [*cond_consts, *carry], where)
+        label = f"the condition of while_loop before iteration {i}"
+        (predicate,) = steps.run(cond_jaxpr, [*cond_consts, *carry], label)
         going = np.asarray(predicate)
         if not going.any():
             return list(carry)
@@ -280,9 +279,9 @@ def _while_steps(
 
 
 def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) -> list[Any]:
-    """The loop with the references that it writes in its carry.
+    """The loop with the references that it writes as part of its carry.
 
-    If the condition writes some, its value is carried as well, so that it is run once.
+    If the condition writes some, its predicate is carried as well, so that it is run once.
     """
     start = cond_nconsts + body_nconsts
     condition, writes, freed_by_condition = discharged(cond_jaxpr)
@@ -296,29 +295,29 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
     at_cond, at_body = places(args[:cond_nconsts]), places(args[cond_nconsts:start])
     count = len(body_jaxpr.outvars)
 
-    def evaluate(consts: Sequence[Any], held: list[Any], carry: Sequence[Any]) -> tuple:
-        """The condition, and what the references hold after it."""
-        given = _with_held(consts, at_cond, held)
-        predicate, *new = eval_jaxpr(condition, condition.consts, *given, *carry)
-        return predicate, _replaced(held, [at_cond[i] for i in writes], new)
+    def evaluate(consts: Sequence[Any], arrays: list[Any], carry: Sequence[Any]) -> tuple:
+        """The predicate, and the references' arrays after the condition."""
+        operands = _with_held(consts, at_cond, arrays)
+        predicate, *new = eval_jaxpr(condition, condition.consts, *operands, *carry)
+        return predicate, _replaced(arrays, [at_cond[i] for i in writes], new)
 
-    def step(consts: Sequence[Any], held: list[Any], carry: Sequence[Any]) -> tuple:
-        """The next carry, and what the references hold after the body."""
-        outs = eval_jaxpr(body, body.consts, *_with_held(consts, at_body, held), *carry)
-        return outs[:count], _replaced(held, [at_body[i] for i in also], outs[count:])
+    def step(consts: Sequence[Any], arrays: list[Any], carry: Sequence[Any]) -> tuple:
+        """The next carry, and the references' arrays after the body."""
+        outs = eval_jaxpr(body, body.consts, *_with_held(consts, at_body, arrays), *carry)
+        return outs[:count], _replaced(arrays, [at_body[i] for i in also], outs[count:])
 
     cond_consts = [
         x for x, place in zip(args[:cond_nconsts], at_cond, strict=True) if place is None
     ]
     consts = [x for x, p in zip(args[cond_nconsts:start], at_body, strict=True) if p is None]
-    cond_consts, consts, held = (
+    cond_consts, consts, arrays = (
         [x.read() if is_reference(x) else x for x in values]
         for values in (cond_consts, consts, refs)
     )
     carry, k, n = list(args[start:]), len(cond_consts), len(refs)
     once = bool(writes)
     if once:
-        first, held = evaluate(cond_consts, held, carry)
+        first, arrays = evaluate(cond_consts, arrays, carry)
         carry = [first, *carry]
 
     def run_condition(*values: Any) -> list[Any]:
@@ -328,15 +327,15 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
 
     def run_body(*values: Any) -> list[Any]:
         m = len(consts) + (k if once else 0)
-        inner, held, carry = values[:m], list(values[m : m + n]), values[m + n :]
+        inner, arrays, carry = values[:m], list(values[m : m + n]), values[m + n :]
         if not once:
-            outs, held = step(inner, held, carry)
-            return [*held, *outs]
-        outs, held = step(inner[k:], held, carry[1:])
-        predicate, held = evaluate(inner[:k], held, outs)
-        return [*held, predicate, *outs]
+            outs, arrays = step(inner, arrays, carry)
+            return [*arrays, *outs]
+        outs, arrays = step(inner[k:], arrays, carry[1:])
+        predicate, arrays = evaluate(inner[:k], arrays, outs)
+        return [*arrays, predicate, *outs]
 
-    moving = [*held, *carry]
+    moving = [*arrays, *carry]
     fixed = [] if once else cond_consts
     inner = [*cond_consts, *consts] if once else consts
     avals = lambda values: [get_aval(x) for x in values]
@@ -364,17 +363,17 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
     return results
 
 
-def _with_held(consts: Sequence[Any], places: Sequence[int | None], held: list[Any]) -> list[Any]:
-    """The constants of a program, with what references hold at their places."""
+def _with_held(consts: Sequence[Any], places: Sequence[int | None], arrays: list[Any]) -> list[Any]:
+    """The constants of a jaxpr, with the references' arrays at their places."""
     others = iter(consts)
-    return [next(others) if place is None else held[place] for place in places]
+    return [next(others) if place is None else arrays[place] for place in places]
 
 
-def _replaced(held: list[Any], places: Sequence[int | None], new: Sequence[Any]) -> list[Any]:
-    found = list(held)
+def _replaced(arrays: list[Any], places: Sequence[int | None], new: Sequence[Any]) -> list[Any]:
+    replaced = list(arrays)
     for place, value in zip(places, new, strict=True):
-        found[place] = value  # pyright: ignore[reportArgumentType, reportCallIssue]
-    return found
+        replaced[place] = value  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return replaced
 
 
 def _while_memory(
@@ -389,9 +388,8 @@ def _while_memory(
     return carry_on_host(body_jaxpr, on_host[cond_nconsts:start], on_host[start:])
 
 
-# Operands: what the condition closes over, what the body closes over, and the carry. The
-# condition may be an array, of dimensions that lead all of the carry: each example then ends by
-# itself.
+# Operands: the constants of the condition, those of the body, and the carry. The predicate may be
+# an array whose dimensions lead all of the carry: each example's loop then ends separately.
 while_p: Primitive = define(
     "while",
     abstract_eval=lambda *avals, body_jaxpr, **_: body_jaxpr.out_avals,
@@ -402,7 +400,7 @@ while_p: Primitive = define(
         [params["cond_jaxpr"].effects, params["body_jaxpr"].effects]
     ),
     jvp=_while_jvp,
-    jet=at_once(lambda *given, **params: while_series(while_p.bind, *given, **params)),
+    jet=at_once(lambda *args, **params: while_series(while_p.bind, *args, **params)),
     linearize=_while_linearize,
     split=split_by_linearizing(_while_linearize),
     transpose=_while_transpose,
@@ -417,7 +415,7 @@ while_p: Primitive = define(
 
 
 def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T], init_val: T) -> T:
-    """Apply ``body_fun`` to a carry again and again, as long as ``cond_fun`` of it holds.
+    """Apply ``body_fun`` to a carry repeatedly, as long as ``cond_fun`` of it is true.
 
     Args:
       cond_fun: from the carry to a boolean scalar.
@@ -425,7 +423,7 @@ def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T]
       init_val: the carry to start from, a pytree of arrays.
 
     Returns:
-      The first carry of which ``cond_fun`` does not hold, a pytree like ``init_val``.
+      The first carry for which ``cond_fun`` is false, a pytree like ``init_val``.
 
     Raises:
       TypeError: if ``body_fun`` changes the structure or a type of the carry, or ``cond_fun``
@@ -450,9 +448,10 @@ def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T]
       0.739
 
     Notes:
-      Forward-mode differentiation works. Reverse mode raises an error for what changes in the loop,
-      since the number of residuals is not known: use ``scan`` or ``fori_loop`` with known bounds,
-      or ``custom_root`` and ``custom_linear_solve`` for what is iterated until it converges.
+      Forward-mode differentiation works. Reverse mode with respect to values that change in the
+      loop raises an error, since the number of residuals is not known: use ``scan`` or
+      ``fori_loop`` with static bounds, or ``custom_root`` and ``custom_linear_solve`` for
+      iterations until convergence.
 
       Under ``vmap`` with a condition that differs between examples, the loop runs until the last
       has ended; the others keep their values.
@@ -489,8 +488,8 @@ def bind_while(
 ) -> list[Any]:
     """Bind the primitive; returns the last carry.
 
-    What never changes, and the condition does not read, is not carried: the body closes over it,
-    so that it has a derivative in reverse mode, too.
+    Parts of the carry that never change and that the condition does not read become constants of
+    the body, which have a derivative in reverse mode, too.
     """
     smaller = body.derived(
         ("without the unchanged", condition, len(cond_consts), len(consts)),
@@ -517,10 +516,10 @@ def _check_condition(fun: Callable, condition: Body) -> None:
     avals = condition.out_avals
     if len(avals) == 1 and avals[0].shape == () and avals[0].dtype == np.bool_:
         return
-    found = ", ".join(a.str_short() for a in avals) or "nothing"
+    result = ", ".join(a.str_short() for a in avals) or "nothing"
     if condition.out_tree.num_leaves != 1 or condition.out_tree.num_nodes != 1:
-        found = f"{condition.out_tree}"
+        result = f"{condition.out_tree}"
     raise TypeError(
-        f"while_loop: {function_name(fun)} must return a boolean scalar, which says whether to go "
-        f"on, but it returned {found}. Compare, and reduce with .any() or .all()."
+        f"while_loop: {function_name(fun)} must return a boolean scalar, whether to continue, but "
+        f"it returned {result}. Compare, and reduce with .any() or .all()."
     )

@@ -8,7 +8,7 @@ from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
 from ricci_ir import Jaxpr, ShapedArray, TupleRecord, float0, get_aval
 from ricci_lax.structure._broadcasting import reduce_sum
 
-from ._open_call import BatchedOpenCall
+from ._eager_call import BatchedEagerCall
 
 
 def joint_batch(
@@ -17,28 +17,28 @@ def joint_batch(
     dims: Sequence[int | None],
     dims_of_rule: Callable[[Sequence[Any]], Sequence[int | None]],
 ) -> tuple[Jaxpr, Sequence[int | None]]:
-    """A function's program for batches, whose results are batched at axis 0 or not at all.
+    """The batched jaxpr of a function, whose results are batched at axis 0 or not at all.
 
     A result is not batched if neither the function nor its rule makes it depend on the batch.
 
     Args:
       dims_of_rule: the batch dimensions of the results of the rule, given the operands' types.
     """
-    batched, found = batch_jaxpr(call_jaxpr, axis, dims)
-    if all(d == 0 for d in found):
-        return batched, found
-    wanted = [None if d is None else 0 for d in found]
-    if None in wanted:
+    batched, natural = batch_jaxpr(call_jaxpr, axis, dims)
+    if all(d == 0 for d in natural):
+        return batched, natural
+    out_dims = [None if d is None else 0 for d in natural]
+    if None in out_dims:
         try:
             others = dims_of_rule(batched.in_avals)
-        except Exception:  # noqa: BLE001 (the rule fails; it will say so if it is used)
-            others = wanted
-        wanted = [
-            None if d is other is None else 0 for d, other in zip(wanted, others, strict=True)
+        except Exception:  # noqa: BLE001 (the rule fails; it raises this again when it is used)
+            others = out_dims
+        out_dims = [
+            None if d is other is None else 0 for d, other in zip(out_dims, others, strict=True)
         ]
-    if wanted == found:
-        return batched, found
-    return batch_jaxpr(call_jaxpr, axis, dims, wanted)[0], wanted
+    if out_dims == natural:
+        return batched, natural
+    return batch_jaxpr(call_jaxpr, axis, dims, out_dims)[0], out_dims
 
 
 class BatchedRule:
@@ -46,11 +46,11 @@ class BatchedRule:
 
     Attributes:
       out_dims: the batch dimension that each result has, and its tangent with it: 0, or ``None``
-        for one that is the same for all examples. Set when the rule runs, if not given.
-      opened: the open call whose ``out_dims`` the rule finds, if it belongs to one.
+        for one that is the same for all examples. Set when the rule runs, if ``None``.
+      eager: the eager call whose ``out_dims`` the rule finds, if it belongs to one.
     """
 
-    __slots__ = ("axis", "dims", "opened", "out_dims", "rule")
+    __slots__ = ("axis", "dims", "eager", "out_dims", "rule")
 
     def __init__(
         self,
@@ -58,13 +58,13 @@ class BatchedRule:
         axis: Axis,
         dims: Sequence[int | None],
         out_dims: Sequence[int | None] | None,
-        opened: BatchedOpenCall | None = None,
+        eager: BatchedEagerCall | None = None,
     ):
         self.rule = rule
         self.axis = axis
         self.dims = tuple(dims)
         self.out_dims = out_dims
-        self.opened = opened
+        self.eager = eager
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
         count = len(primals)
@@ -72,28 +72,28 @@ class BatchedRule:
 
         def flat(*args):
             inner = iter(args[count:])
-            given = [
+            example_tangents = [
                 _one_example(t, d) if z else next(inner)
                 for t, z, d in zip(tangents, zeros, self.dims, strict=True)
             ]
-            outs, out_tangents = self.rule(args[:count], given)
+            outs, out_tangents = self.rule(args[:count], example_tangents)
             return [*outs, *map(instantiate, out_tangents)]
 
         args = [*primals, *(t for t, z in zip(tangents, zeros, strict=True) if not z)]
         dims = [*self.dims, *(d for d, z in zip(self.dims, zeros, strict=True) if not z)]
-        earlier = None if self.opened is None else self.opened.earlier()
-        values, found = batch_flat(flat, self.axis, args, dims, earlier)
+        earlier = None if self.eager is None else self.eager.earlier()
+        values, flat_dims = batch_flat(flat, self.axis, args, dims, earlier)
         half = len(values) // 2
         out_dims = self.out_dims
         if out_dims is None:
-            pairs = zip(found[:half], found[half:], strict=True)
+            pairs = zip(flat_dims[:half], flat_dims[half:], strict=True)
             out_dims = [None if d is t is None else 0 for d, t in pairs]
             self.out_dims = out_dims
-        if self.opened is not None:
-            self.opened.out_dims = list(out_dims)
+        if self.eager is not None:
+            self.eager.out_dims = list(out_dims)
         values = [
             v if target is None else batched_at(v, d, self.axis, target)
-            for v, d, target in zip(values, found, [*out_dims, *out_dims], strict=True)
+            for v, d, target in zip(values, flat_dims, [*out_dims, *out_dims], strict=True)
         ]
         out_tangents = [
             Zero(aval) if type(aval := get_aval(t)) is ShapedArray and aval.dtype == float0 else t
@@ -131,11 +131,11 @@ class BatchedRules:
 
     Attributes:
       out_dims: the batch dimension of each output: 0, or ``None`` for one that is the same for all
-        examples. Set when the forward rule runs, if not given.
-      opened: the open call whose ``out_dims`` the rule finds, if it belongs to one.
+        examples. Set when the forward rule runs, if ``None``.
+      eager: the eager call whose ``out_dims`` the rule finds, if it belongs to one.
     """
 
-    __slots__ = ("axis", "dims", "fwd", "inner_bwd", "opened", "out_dims")
+    __slots__ = ("axis", "dims", "fwd", "inner_bwd", "eager", "out_dims")
 
     def __init__(
         self,
@@ -144,17 +144,17 @@ class BatchedRules:
         axis: Axis,
         dims: Sequence[int | None],
         out_dims: Sequence[int | None] | None,
-        opened: BatchedOpenCall | None = None,
+        eager: BatchedEagerCall | None = None,
     ):
         self.fwd = fwd
         self.inner_bwd = bwd
         self.axis = axis
         self.dims = tuple(dims)
         self.out_dims = out_dims
-        self.opened = opened
+        self.eager = eager
 
     def forward(self, primals, perturbed):
-        """The outputs, the residuals and their structure; batches as ``BatchedResiduals`` says."""
+        """The outputs, the residuals, and their structure as ``BatchedResiduals``."""
         counts: list[int] = []
         tree = None
 
@@ -168,21 +168,21 @@ class BatchedRules:
         count = counts[0]
         if self.out_dims is None:
             self.out_dims = [None if d is None else 0 for d in dims[:count]]
-        if self.opened is not None:
-            self.opened.out_dims = list(self.out_dims)
+        if self.eager is not None:
+            self.eager.out_dims = list(self.out_dims)
         outs = [
             v if target is None else batched_at(v, d, self.axis, target)
             for v, d, target in zip(values, dims, self.out_dims, strict=False)
         ]
-        found = BatchedResiduals(tree, tuple(dims[count:]), tuple(self.out_dims))
-        return outs, values[count:], found
+        structure = BatchedResiduals(tree, tuple(dims[count:]), tuple(self.out_dims))
+        return outs, values[count:], structure
 
     @property
     def _earlier(self) -> BatchTrace | None:
-        return None if self.opened is None else self.opened.earlier()
+        return None if self.eager is None else self.eager.earlier()
 
     def backward(self, tree, residuals, cts, avals):
-        """The cotangents; those of operands without a batch are summed over it."""
+        """The cotangents; those of unbatched operands are summed over the batch."""
         one = [
             aval if d is None else aval.remove_dimension(d)
             for aval, d in zip(avals, self.dims, strict=True)
@@ -192,24 +192,24 @@ class BatchedRules:
 
         def flat(*args):
             inner = iter(args[len(residuals) :])
-            given = [
+            example_cts = [
                 Zero(c.aval if d is None else c.aval.remove_dimension(0)) if z else next(inner)
                 for c, z, d in zip(cts, zeros, tree.out_dims, strict=True)
             ]
-            outs = self.inner_bwd(tree.tree, args[: len(residuals)], given, one)
+            outs = self.inner_bwd(tree.tree, args[: len(residuals)], example_cts, one)
             nonzero.extend(type(o) is not Zero for o in outs)
             return [o for o in outs if type(o) is not Zero]
 
         args = [*residuals, *(c for c, z in zip(cts, zeros, strict=True) if not z)]
         ct_dims = (d for d, z in zip(tree.out_dims, zeros, strict=True) if not z)
         values, dims = batch_flat(flat, self.axis, args, [*tree.dims, *ct_dims], self._earlier)
-        found = iter(zip(values, dims, strict=True))
+        pairs = iter(zip(values, dims, strict=True))
         results = []
         for aval, target, present in zip(avals, self.dims, nonzero, strict=True):
             if not present:
                 results.append(Zero(tangent_aval(aval)))
                 continue
-            value, dim = next(found)
+            value, dim = next(pairs)
             if target is not None:
                 value = batched_at(value, dim, self.axis, target)
             elif dim is not None:

@@ -1,4 +1,4 @@
-"""What ``custom_jvp``, ``custom_vjp`` and ``custom_vmap`` share: resolving and tracing a call."""
+"""Resolving and tracing calls of ``custom_jvp``, ``custom_vjp`` and ``custom_vmap`` functions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature
@@ -39,7 +39,7 @@ from ricci_pytree import (
 )
 from ricci_stablehlo import Lowering, Value
 
-from ._open_call import OpenCall, is_open
+from ._eager_call import EagerCall, is_eager
 
 
 class Call(TupleRecord):
@@ -48,7 +48,7 @@ class Call(TupleRecord):
     Attributes:
       leaves, tree: the differentiable arguments, flattened.
       static: the other arguments, as ``(position, value)`` pairs.
-      paths: gives the leaves' names, for error messages.
+      paths: returns the leaves' names, for error messages.
     """
 
     leaves: list[Any]
@@ -57,7 +57,7 @@ class Call(TupleRecord):
     paths: Callable[[], list[str]]
 
     def form(self) -> "Call":
-        """The call without its arguments, for what outlives it."""
+        """The call without its arguments, for objects that outlive it."""
         return self._replace(leaves=[], paths=list)
 
     def arguments(self, flat: Sequence[Any]) -> tuple[Any, ...]:
@@ -70,12 +70,12 @@ class Call(TupleRecord):
 
 @without_boundaries  # calls of its objects have their own
 class CustomFunction[**P, R]:
-    """A function with a rule of its own; each subclass is for one kind of rule.
+    """A function with a custom rule; each subclass is for one kind of rule.
 
     Attributes:
       fun: the function.
-      is_shared: whether its program is kept for later calls with the same types. That of a user's
-        function with derivative rules is not: what it closes over may change between calls.
+      is_shared: whether its jaxpr is cached for later calls with the same types. That of a user's
+        function with derivative rules is not: variables that it closes over may change.
     """
 
     is_shared: bool = True
@@ -108,11 +108,11 @@ class CustomFunction[**P, R]:
 
     @property
     def name(self) -> str:
-        """What the function is called in messages and programs."""
+        """The function's name in messages and jaxprs."""
         return getattr(self.fun, "__name__", type(self.fun).__name__)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function; each kind of rule binds a primitive of its own."""
+        """Call the function; each kind of rule binds another primitive."""
         raise NotImplementedError
 
     if TYPE_CHECKING:
@@ -166,26 +166,26 @@ class CustomFunction[**P, R]:
     ) -> PyTree:
         """Call the function: plainly, or through its primitive where something is traced.
 
-        ``bind(call, operands, program, const_count, out_tree)`` binds the primitive. Its program is
-        an ``OpenCall`` where the function is to run as it is; ``out_tree`` is not known then.
+        ``bind(call, operands, callee, const_count, out_tree)`` binds the primitive. The callee is a
+        jaxpr, or an ``EagerCall`` where Python runs the function; ``out_tree`` is ``None`` then.
         """
         call = self.resolve(args, kwargs)
         if self.is_plain(call):
             return self.fun(*call.arguments(call.leaves))
-        if not self.is_shared and is_open():
+        if not self.is_shared and is_eager():
             arguments = call.form().arguments
             run = lambda *flat: self.fun(*arguments(flat))
-            opened = OpenCall(self.name, run, context.trace)
-            outs = bind(call, call.leaves, opened, 0, None)
-            assert opened.out_tree is not None
-            return tree_unflatten(opened.out_tree, outs)
+            eager = EagerCall(self.name, run, context.trace)
+            outs = bind(call, call.leaves, eager, 0, None)
+            assert eager.out_tree is not None
+            return tree_unflatten(eager.out_tree, outs)
         jaxpr, out_tree = self.traced(call)
         operands = (*jaxpr.consts, *call.leaves)
         outs = bind(call, operands, convert_constvars(jaxpr), len(jaxpr.consts), out_tree)
         return tree_unflatten(out_tree, outs)
 
     def is_plain(self, call: Call) -> bool:
-        """Whether nothing is being traced, so that the function can simply be called."""
+        """Whether nothing is being traced, so that the function is called without a primitive."""
         return context.trace is eval_trace and not any(isinstance(x, Tracer) for x in call.leaves)
 
     def traced(self, call: Call) -> tuple[Jaxpr, PyTreeDef]:
@@ -194,16 +194,16 @@ class CustomFunction[**P, R]:
         if not self.is_shared:
             return self._trace(call, avals)
         key = (call.tree, avals, _static_key(call.static), trace_context())
-        kept = kept_programs(self._jaxprs)
+        cache = kept_programs(self._jaxprs)
         try:
-            found = kept.recall(key)
+            traced = cache.recall(key)
         except TypeError:
-            found = key = None
-        if found is None:
-            found = self._trace(call, avals)
-            if key is not None and not closes_over_tracers(found[0]):
-                found = kept.add(key, found)
-        return found
+            traced = key = None
+        if traced is None:
+            traced = self._trace(call, avals)
+            if key is not None and not closes_over_tracers(traced[0]):
+                traced = cache.add(key, traced)
+        return traced
 
     def _aval(self, x: object, i: int, call: Call) -> AbstractValue:
         try:
@@ -233,7 +233,7 @@ def is_ours(*functions: Callable[..., Any] | None) -> bool:
 
 
 def is_replayed() -> bool:
-    """Whether the operation that is being bound comes from a recorded program."""
+    """Whether the operation that is being bound comes from a recorded jaxpr."""
     return context.origin is not None
 
 
@@ -249,10 +249,10 @@ def array_operand(x: ArrayLike) -> ArrayLike:
 
 
 def check_logs(name: str, result: object) -> PyTree:
-    """The cotangents of a rule that returns logs as well."""
+    """Check the result of a rule that returns logs as well; return the cotangents."""
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
-            f"the rule of {name} must return a pair (cotangents, logs), since it is one with logs, "
+            f"the rule of {name}, which returns logs, must return a pair (cotangents, logs), "
             f"but it returned {type(result).__name__}."
         )
     cts, logs = result
@@ -265,9 +265,9 @@ def check_logs(name: str, result: object) -> PyTree:
 
 
 def split_inline(tape: Tape, args: Sequence[ArrayLike], *, call_jaxpr: Jaxpr, **_: object) -> list:
-    """The split rule: a function that is applied to tangents is linear, and needs no rule.
+    """The split rule: a function that is applied to tangents is linear, and is inlined.
 
-    A rule may apply its own function to the tangents. Following the rule once more would never end.
+    A rule may apply the function itself to the tangents. Applying the rule again would not end.
     """
     with set_trace(tape):
         return eval_jaxpr(call_jaxpr, call_jaxpr.consts, *args)
@@ -279,10 +279,10 @@ def transpose_inline(
     call_jaxpr: Jaxpr,
     **_: object,
 ) -> list[ArrayLike | Zero | None]:
-    """The transpose of a function that is linear: that of its operations."""
+    """The transpose rule of a linear function: transpose its operations."""
     linear = list(map(is_undefined_primal, args))
-    found = iter(transpose_flat(call_jaxpr, linear, args, cts))
-    return [next(found) if lin else None for lin in linear]
+    arg_cts = iter(transpose_flat(call_jaxpr, linear, args, cts))
+    return [next(arg_cts) if lin else None for lin in linear]
 
 
 def lower_inline(
@@ -304,16 +304,16 @@ def call_rule[**P, R](rule: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -
 
 
 def runs_at_once(operands: Sequence[Any]) -> bool:
-    """Whether what is bound to these operands now would be evaluated, not recorded."""
+    """Whether a primitive bound to these operands now is evaluated, rather than recorded."""
     trace = context.trace.parent if isinstance(context.trace, Tape) else context.trace
     return trace is eval_trace and not any(isinstance(x, Tracer) for x in operands)
 
 
 def bind_once(primitive: Primitive, operands: Sequence[Any], params: dict, run: Callable) -> list:
-    """Bind a primitive whose program was made for this call; run it at once on concrete values.
+    """Bind a primitive whose jaxpr was traced for this call; evaluate it on concrete values.
 
-    The programs are made anew by every call, so that compiling one would take longer than running
-    its operations one by one, as ``run()`` does.
+    Every call traces a new jaxpr, so that compiling it would take longer than running its
+    operations one by one, as ``run()`` does.
     """
     if runs_at_once(operands):
         return list(map(as_array, run()))

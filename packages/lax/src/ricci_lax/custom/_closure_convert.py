@@ -81,22 +81,22 @@ def closure_convert(fun: Callable, *example_args: PyTree) -> tuple[Callable, lis
     name = getattr(fun, "__name__", type(fun).__name__)
     jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("closure_convert", name))
     moved = [may_be_differentiated(const) for const in jaxpr.consts]
-    kept = [None if m else const for const, m in zip(jaxpr.consts, moved, strict=True)]
+    fixed = [None if m else const for const, m in zip(jaxpr.consts, moved, strict=True)]
     hoisted = [const for const, m in zip(jaxpr.consts, moved, strict=True) if m]
 
     @api_boundary
     def converted_fun(*args_and_consts: PyTree) -> PyTree:
         count = len(args_and_consts) - len(hoisted)
         args = args_and_consts[: max(count, 0)]
-        flat_args, given = tree_flatten(args)
-        if given != tree:
+        flat_args, args_tree = tree_flatten(args)
+        if args_tree != tree:
             raise TypeError(
                 "the function that closure_convert made takes arguments of the structure of the "
                 f"examples, followed by {len(hoisted)} arrays:\n  expected {tree}\n  got      "
-                f"{given}"
+                f"{args_tree}"
             )
         consts = iter(args_and_consts[count:])
-        values = [next(consts) if m else const for const, m in zip(kept, moved, strict=True)]
+        values = [next(consts) if m else const for const, m in zip(fixed, moved, strict=True)]
         return tree_unflatten(out_tree, eval_jaxpr(jaxpr, values, *flat_args))
 
     return converted_fun, hoisted

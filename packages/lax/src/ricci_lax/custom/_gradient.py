@@ -1,4 +1,4 @@
-"""``custom_gradient``: a function that returns its value along with its reverse-mode rule."""
+"""``custom_gradient``: functions that return their value and their reverse-mode rule."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class _Pullback(TupleRecord):
-    """A traced rule: its program, the structure of its result, and its constants."""
+    """A traced rule: its jaxpr, the structure of its result, and its constants."""
 
     jaxpr: Jaxpr
     tree: PyTreeDef
@@ -49,7 +49,7 @@ register_pytree_node(
 if TYPE_CHECKING:
 
     class CustomGradientDecorator(Protocol):
-        """What ``custom_gradient`` with keywords alone returns."""
+        """The decorator that ``custom_gradient`` with only keywords returns."""
 
         def __call__[**P, R](
             self, fun: Callable[P, tuple[R, Callable[..., Any]]], /
@@ -71,7 +71,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
     Args:
       fun: returns a pair ``(value, rule)``. ``rule(ct)`` takes a cotangent of the structure of
         ``value`` and returns a tuple of cotangents, one for each argument; for one argument that
-        is an array it may return the cotangent alone. It may close over what ``fun`` computed.
+        is an array it may return only the cotangent. It may close over values of ``fun``.
       with_logs: whether ``rule`` returns a pair of that and a dict (or ``None``) of entries for a
         log of the backward pass. They are checked and dropped.
 
@@ -95,7 +95,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
       (0.25, 0.0)
 
     See also:
-      ``custom_vjp``, whose rules are functions of their own.
+      ``custom_vjp``, whose rules are separate functions.
     """
     if fun is None:
         return partial(custom_gradient, with_logs=with_logs)

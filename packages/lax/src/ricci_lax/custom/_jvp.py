@@ -1,4 +1,4 @@
-"""``custom_jvp``: a function with a forward-mode derivative rule of its own."""
+"""``custom_jvp``: functions with a custom forward-mode derivative rule."""
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -50,8 +50,8 @@ from ._call import (
     split_inline,
     transpose_inline,
 )
-from ._narrowed_rules import NarrowedRule
-from ._open_call import BatchedOpenCall, OpenCall, define_open
+from ._dce_rules import LiveRule
+from ._eager_call import BatchedEagerCall, EagerCall, define_eager
 from ._references import discharge_custom
 
 __all__ = [
@@ -61,7 +61,7 @@ __all__ = [
 
 
 class custom_jvp[**P, R](CustomFunction[P, R]):
-    """A function whose jvp is given rather than derived.
+    """A function whose jvp is specified rather than derived.
 
     From the rule follow forward mode, reverse mode (if the rule is linear in the tangents, and made
     of operations that can be transposed), ``vmap`` and higher derivatives.
@@ -127,7 +127,7 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., tuple[Any, Any]] | None = None
         self.symbolic_zeros: bool = False
-        # Whether this object is called only once, so that nothing is compiled for later calls.
+        # Whether this object is called only once, so that compiling would not pay off.
         self.made_once = False
 
     def defjvp[F: Callable[..., tuple[Any, Any]]](self, jvp: F, symbolic_zeros: bool = False) -> F:
@@ -192,14 +192,14 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
         return self.apply(args, kwargs, self._bind)
 
     def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """As for any custom function; what is not differentiated carries no tangents."""
+        """As for any custom function; ``nondiff_argnums`` carry no tangents."""
         call = super().resolve(args, kwargs)
         if not call.static:
             return call
         return call._replace(static=tuple((i, tree_map(_constant, x)) for i, x in call.static))
 
     def _bind(self, call, operands, program, const_count, out_tree) -> list[Any]:
-        if isinstance(program, OpenCall):
+        if isinstance(program, EagerCall):
             return custom_jvp_open_p.bind(
                 *operands,
                 call=program,
@@ -216,7 +216,7 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
 
 
 def _constant(x: object) -> object:
-    """An argument that is not differentiated: a traced array without its tangents."""
+    """A ``nondiff`` argument: a traced array without its tangents."""
     return stop_gradient(x) if isinstance(x, Tracer) else x
 
 
@@ -230,7 +230,7 @@ class Rule:
         custom: custom_jvp[..., Any],
         call: Call,
         const_count: int,
-        out_tree: PyTreeDef | OpenCall,
+        out_tree: PyTreeDef | EagerCall,
     ):
         self.custom = custom
         self.call = call.form()
@@ -259,7 +259,7 @@ class Rule:
             pair[1], is_leaf=lambda x: isinstance(x, SymbolicZero)
         )
         expected_tree = self.out_tree
-        if isinstance(expected_tree, OpenCall):  # the function itself is not called
+        if isinstance(expected_tree, EagerCall):  # the function itself is not called
             expected_tree.out_tree = expected_tree = out_tree
         for what, tree in (("output", out_tree), ("output tangent", tangent_tree)):
             if tree != expected_tree:
@@ -273,16 +273,16 @@ class Rule:
             if isinstance(tangent, SymbolicZero):
                 checked.append(Zero(expected))
                 continue
-            found: Any = get_aval(tangent)
-            if found.shape != expected.shape or found.dtype != expected.dtype:
+            actual: Any = get_aval(tangent)
+            if actual.shape != expected.shape or actual.dtype != expected.dtype:
                 raise TypeError(
                     f"the custom JVP rule of {name} must return tangents of the shape and tangent "
                     f"dtype of the outputs: output {i} needs {expected.str_short()}, got "
-                    f"{found.str_short()}."
+                    f"{actual.str_short()}."
                 )
             if expected.dtype == float0:
                 checked.append(Zero(expected))
-            elif found.type_sharding is expected.type_sharding:
+            elif actual.type_sharding is expected.type_sharding:
                 checked.append(tangent)
             else:
                 checked.append(as_typed(tangent, expected))
@@ -296,17 +296,17 @@ def _jvp(primals, tangents, *, jvp, symbolic_zeros, **_):
     if is_replayed():
         primals = list(map(array_operand, primals))
     if symbolic_zeros:
-        given = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
+        dense = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
     else:
-        given = [array_operand(instantiate(t)) if type(t) is Zero else t for t in tangents]
-    return jvp(primals, given)
+        dense = [array_operand(instantiate(t)) if type(t) is Zero else t for t in tangents]
+    return jvp(primals, dense)
 
 
 def _linearize(tape, primals, tangents, **params):
     call_jaxpr = params["call_jaxpr"]
     custom = params["jvp"].custom
     if tape.parent is eval_trace and custom.is_shared and not custom.made_once:
-        # One compiled step: linearize a program of this one equation, kept with the function.
+        # One compiled step: linearize a jaxpr of this one equation, cached with the function.
         single = call_jaxpr.derived(
             ("single", params["name"]),
             lambda: trace_to_jaxpr(
@@ -327,10 +327,10 @@ def _dims_of_rule(rule: BatchedRule, avals: Sequence[ShapedArray]) -> Sequence[i
     types: Any = [*avals, *map(tangent_aval, filter(has_tangent, avals))]
 
     def run(*args: Array) -> list[Any]:
-        given = iter(args[len(avals) :])
+        tangents = iter(args[len(avals) :])
         rule(
             args[: len(avals)],
-            [next(given) if has_tangent(a) else Zero(tangent_aval(a)) for a in avals],
+            [next(tangents) if has_tangent(a) else Zero(tangent_aval(a)) for a in avals],
         )
         return []
 
@@ -355,7 +355,7 @@ def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) ->
         return None
     # The rule is the user's, and takes all operands.
     smaller = live_program(params["call_jaxpr"], needed).jaxpr
-    changed = {"call_jaxpr": smaller, "jvp": NarrowedRule(params["jvp"], needed)}
+    changed = {"call_jaxpr": smaller, "jvp": LiveRule(params["jvp"], needed)}
     return LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
 
 
@@ -395,7 +395,7 @@ def _open_split(tape: Tape, args, *, call, **_):
 
 
 def _open_batch(axis, args, dims, *, call, jvp, symbolic_zeros):
-    batched = BatchedOpenCall(call, axis, dims)
+    batched = BatchedEagerCall(call, axis, dims)
     outs = custom_jvp_open_p.bind(
         *args,
         call=batched,
@@ -405,9 +405,9 @@ def _open_batch(axis, args, dims, *, call, jvp, symbolic_zeros):
     return outs, batched.out_dims
 
 
-# A call of a user's function where no program is recorded.
-custom_jvp_open_p: Primitive = define_open(
-    "custom_jvp_open_call",
+# An eager call of a user's function, where no jaxpr is recorded.
+custom_jvp_open_p: Primitive = define_eager(
+    "custom_jvp_eager_call",
     jvp=_open_jvp,
     linearize=_open_linearize,
     split=_open_split,

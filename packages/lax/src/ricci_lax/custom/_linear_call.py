@@ -1,4 +1,4 @@
-"""``linear_call``: a linear function whose transpose is given rather than derived."""
+"""``linear_call``: linear functions whose transpose is specified rather than derived."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -47,17 +47,17 @@ def linear_call(
     residual_args: PyTree,
     linear_args: PyTree,
 ) -> PyTree:
-    """``fun(residual_args, linear_args)``, with the transpose of ``fun`` given.
+    """Call ``fun(residual_args, linear_args)``, with a user-defined transpose of ``fun``.
 
     Args:
       fun: ``fun(residuals, x)``, linear in ``x``: a function of pytrees of arrays.
       fun_transpose: ``fun_transpose(residuals, ct)`` takes a cotangent like the result of ``fun``
-        and returns one like ``linear_args``. It is called when the transpose is asked for.
+        and returns one like ``linear_args``. It is called on transposition.
       residual_args: arguments in which ``fun`` need not be linear; not to be differentiated.
       linear_args: the arguments in which ``fun`` is linear.
 
     Returns:
-      What ``fun`` returns.
+      The result of ``fun``.
 
     Raises:
       TypeError: if ``fun_transpose`` returns another structure than ``linear_args``.
@@ -143,17 +143,17 @@ def _check_transpose(
         )
     numbered = tree_flatten_with_path(tree_unflatten(tree, range(len(avals))))[0]
     for (path, _), aval, result in zip(numbered, avals, results, strict=True):
-        found: Any = get_aval(result)
-        if found.shape != aval.shape:
+        actual: Any = get_aval(result)
+        if actual.shape != aval.shape:
             raise ValueError(
                 "linear_call: fun_transpose must return arrays of the shapes of linear_args, but "
-                f"output{keystr(path)} is {found.str_short()} where linear_args{keystr(path)} is "
+                f"output{keystr(path)} is {actual.str_short()} where linear_args{keystr(path)} is "
                 f"{aval.str_short()}."
             )
 
 
 class Callee:
-    """A program linear in its last arguments, and what it closed over.
+    """A jaxpr that is linear in its last arguments, and the values of its constants.
 
     Attributes:
       jaxpr: takes its constants, the residuals, the linear arguments.
@@ -170,12 +170,12 @@ class Callee:
 
     def avals(self) -> tuple[list[Any], list[Any]]:
         """The types of the residuals and of the linear arguments."""
-        rest = self.jaxpr.in_avals[len(self.consts) :]
-        return rest[: self.num_res], rest[self.num_res :]
+        avals = self.jaxpr.in_avals[len(self.consts) :]
+        return avals[: self.num_res], avals[self.num_res :]
 
 
 class TransposeThunk:
-    """Traces the transpose of a callee when it is first asked for."""
+    """The transpose of a callee, traced at the first call."""
 
     __slots__ = ("callee", "found", "flat", "function")
 
@@ -198,7 +198,7 @@ class TransposeThunk:
         return getattr(self.function, "__name__", repr(self.function))
 
 
-class Known:
+class KnownTranspose:
     """The transpose of a transpose: the callee itself."""
 
     __slots__ = ("callee",)
@@ -216,7 +216,7 @@ class Known:
 class BatchedThunk:
     """The transpose of a callee, for batches along axis 0 of all but the residuals and constants.
 
-    A residual is a batch along axis 0, or none, as ``dims`` says; constants are none.
+    A residual is batched along axis 0 where ``dims`` is 0; constants are not batched.
     """
 
     __slots__ = ("axis", "dims", "thunk")
@@ -233,9 +233,9 @@ class BatchedThunk:
         dims = [*(None,) * fixed, *self.dims, *(0 for _ in cts)]
         results = [0] * len(callee.jaxpr.outvars)
         batched, _ = batch_jaxpr(callee.jaxpr, self.axis, dims, results)
-        found = Callee(batched, callee.num_res)
-        found.consts = callee.consts
-        return found
+        transposed = Callee(batched, callee.num_res)
+        transposed.consts = callee.consts
+        return transposed
 
     def __repr__(self) -> str:
         return repr(self.thunk)
@@ -256,16 +256,16 @@ def _jvp(primals, tangents, **params):
     outs = _bind(primals, **params)
     if all(type(t) is Zero for t in tangents):
         return outs, list(map(Zero.from_primal, outs))
-    given = [_instantiated(t, x) for t, x in zip(tangents[fixed:], primals[fixed:], strict=True)]
-    found = _bind([*primals[:fixed], *given], **params)
+    dense = [_instantiated(t, x) for t, x in zip(tangents[fixed:], primals[fixed:], strict=True)]
+    out_tangents = _bind([*primals[:fixed], *dense], **params)
     return outs, [
         t if has_tangent(get_aval(out)) else Zero.from_primal(out)
-        for out, t in zip(outs, found, strict=True)
+        for out, t in zip(outs, out_tangents, strict=True)
     ]
 
 
 def _instantiated(tangent: ArrayLike | Zero, x: ArrayLike) -> Array:
-    """A tangent as an array that the callee takes in place of ``x``."""
+    """A tangent as an array that the callee accepts in place of ``x``."""
     if type(tangent) is Zero and not has_tangent(get_aval(x)):
         return vector_space.zeros(get_aval(x))
     return instantiate(tangent)
@@ -291,10 +291,10 @@ def _transpose(cts, *args, callee, num_callee_consts, num_res, transpose_thunk):
         callee=transposed.jaxpr,
         num_callee_consts=len(transposed.consts),
         num_res=num_res,
-        transpose_thunk=Known(original),
+        transpose_thunk=KnownTranspose(original),
     )
-    found = zip(results, args[fixed:], strict=True)
-    return [*(None,) * fixed, *(r if is_undefined_primal(x) else None for r, x in found)]
+    pairs = zip(results, args[fixed:], strict=True)
+    return [*(None,) * fixed, *(r if is_undefined_primal(x) else None for r, x in pairs)]
 
 
 def _batch(axis, args, dims, *, callee, num_callee_consts, num_res, transpose_thunk):
@@ -316,7 +316,7 @@ def _lower(ctx: Lowering, *operands: Value, callee: Jaxpr, **params: object) -> 
     return lower_inline(ctx, *operands, call_jaxpr=callee)
 
 
-# Operands: what the callee closes over, the residuals, the linear arguments.
+# Operands: the callee's constants, the residuals, the linear arguments.
 linear_call_p: Primitive = define(
     "linear_call",
     abstract_eval=lambda *avals, callee, **_: callee.out_avals,

@@ -1,4 +1,4 @@
-"""Forward rules of ``custom_vjp`` functions whose values a ``checkpoint`` does not store."""
+"""Forward rules of ``custom_vjp`` functions for rematerialisation by ``checkpoint``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from ricci_ir import Jaxpr, eval_jaxpr
 
 
 class RecomputedRules:
-    """A forward rule that takes the value from the function, and only the residuals from the rule.
+    """A forward rule that evaluates the function, and takes only residuals from the user's rule.
 
     Inside of ``checkpoint`` the forward pass then runs the function alone: it stores no residuals,
     so that the rule is dead code there.

@@ -1,4 +1,4 @@
-"""References in functions that have derivative rules of their own."""
+"""References in functions with custom derivative rules."""
 
 from typing import Any, NoReturn
 
@@ -14,33 +14,33 @@ from ricci_ir import (
 
 
 def _discharge_custom(primitive: Primitive) -> Any:
-    """The discharge rule of a call of a function with rules.
+    """The discharge rule of a call of a custom function.
 
     The rules take the array that a reference holds in its place. They say nothing of what the
     function writes, so that one that writes references is not differentiated.
     """
 
     def rule(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
-        found = discharged(call_jaxpr)
+        body = discharged(call_jaxpr)
         values = as_values(args, reference_arguments(call_jaxpr))
-        if not found.written:
-            outs = primitive.bind(*values, call_jaxpr=found.jaxpr, **params)
-            free_references(args, found.freed)
+        if not body.written:
+            outs = primitive.bind(*values, call_jaxpr=body.jaxpr, **params)
+            free_references(args, body.freed)
             return outs
         for name in ("jvp", "fwd", "bwd"):
             if name in params:
                 params[name] = _Refusal(params[name]).rule
-        outs = primitive.bind(*values, call_jaxpr=found.jaxpr, **params)
+        outs = primitive.bind(*values, call_jaxpr=body.jaxpr, **params)
         count = len(call_jaxpr.outvars)
-        write_back([args[i] for i in found.written], outs[count:], outs[:count])
-        free_references(args, found.freed)
+        write_back([args[i] for i in body.written], outs[count:], outs[:count])
+        free_references(args, body.freed)
         return outs[:count]
 
     return rule
 
 
 class _Refusal:
-    """The rule of a function that writes references."""
+    """The derivative rule of a function that writes references: it raises."""
 
     __slots__ = ("custom",)
 

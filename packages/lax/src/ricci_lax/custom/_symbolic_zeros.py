@@ -29,14 +29,14 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
     """
 
     def zero(x: ArrayLike) -> Array | SymbolicZero:
-        found = Zero.from_primal(x)
-        return SymbolicZero(found.aval) if symbolic_zeros else as_array(instantiate(found))
+        tangent = Zero.from_primal(x)
+        return SymbolicZero(tangent.aval) if symbolic_zeros else as_array(instantiate(tangent))
 
     return tree_map(zero, val)
 
 
 def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
-    """The values in a pytree of ``CustomVJPPrimal``, as forward rules with symbolic zeros get it.
+    """The values in a pytree of ``CustomVJPPrimal``, the arguments of symbolic-zero forward rules.
 
     Args:
       tree: the pytree.

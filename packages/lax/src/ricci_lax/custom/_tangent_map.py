@@ -1,4 +1,4 @@
-"""``tangent_map``: the derivative of a program as one linear operation, with its transpose."""
+"""``tangent_map``: the derivative of a jaxpr as one linear operation, with its transpose."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def _map_program(jaxpr: Jaxpr, count: int, transposed: bool) -> Jaxpr:
-    """The derivative (or its transpose) as a program of all operands of ``tangent_map_p``."""
+    """The derivative (or its transpose) as a jaxpr of all operands of ``tangent_map_p``."""
     key = ("tangent_map", count, transposed)
     return jaxpr.derived(key, lambda: _make_program(jaxpr, count, transposed))
 
@@ -55,19 +55,19 @@ def _make_program(jaxpr: Jaxpr, count: int, transposed: bool) -> Jaxpr:
         return [instantiate(t) for t in jvp_flat(run, primals, [*zeros, *direction])[1]]
 
     def backward(*args: Array) -> list[Any]:
-        known, cts = args[: len(avals)], args[len(avals) :]
+        primals, cts = args[: len(avals)], args[len(avals) :]
         program = _map_program(jaxpr, count, False)
         linear = [False] * len(avals) + [True] * count
-        results = transpose_flat(program, linear, [*known, *(None,) * count], cts)
+        results = transpose_flat(program, linear, [*primals, *(None,) * count], cts)
         return [instantiate(ct) for ct in results]
 
-    given = jaxpr.out_avals if transposed else avals[fixed:]
+    last = jaxpr.out_avals if transposed else avals[fixed:]
     fun = backward if transposed else forward
-    return trace_to_jaxpr(fun, [*avals, *map(tangent_aval, given)], jaxpr.debug_info)
+    return trace_to_jaxpr(fun, [*avals, *map(tangent_aval, last)], jaxpr.debug_info)
 
 
 def tangent_map(operands: Sequence[Any], **params: Any) -> list[Any]:
-    """Apply the derivative of a program; see ``tangent_map_p``."""
+    """Apply the derivative of a jaxpr; see ``tangent_map_p``."""
     run = lambda: jaxpr_as_fun(_map_program(**params), *operands)
     return bind_once(tangent_map_p, operands, params, run)
 
@@ -106,10 +106,11 @@ def _jvp(primals, tangents, **params):
         program, out_nonzeros = jvp_jaxpr(
             _map_program(**params), [*nonzeros, *(False for _ in tangents[fixed:])]
         )
-        given = [t for t in tangents[:fixed] if type(t) is not Zero]
-        found = iter(eval_jaxpr(program, program.consts, *primals, *given)[len(outs) :])
+        fixed_tangents = [t for t in tangents[:fixed] if type(t) is not Zero]
+        pushed_outs = eval_jaxpr(program, program.consts, *primals, *fixed_tangents)
+        out_tangents = iter(pushed_outs[len(outs) :])
         moved = [
-            next(found) if nonzero else zero
+            next(out_tangents) if nonzero else zero
             for nonzero, zero in zip(out_nonzeros, map(Zero.from_primal, outs), strict=True)
         ]
         results = list(map(add_tangents, results, moved))
@@ -134,8 +135,8 @@ def _transpose(cts, *args, jaxpr, count, transposed):
         count=count,
         transposed=not transposed,
     )
-    found = zip(results, args[fixed:], strict=True)
-    return [*(None,) * fixed, *(r if is_undefined_primal(x) else None for r, x in found)]
+    pairs = zip(results, args[fixed:], strict=True)
+    return [*(None,) * fixed, *(r if is_undefined_primal(x) else None for r, x in pairs)]
 
 
 def _batch(axis, args, dims, *, jaxpr, count, transposed):
@@ -144,7 +145,7 @@ def _batch(axis, args, dims, *, jaxpr, count, transposed):
     def moved(xs: Sequence[Any], ds: Sequence[int | None]) -> list[Any]:
         return [batched_at(x, d, axis, 0) for x, d in zip(xs, ds, strict=True)]
 
-    # The primal and the tangent are both batched: each example has a linear map of its own.
+    # The primal and the tangent are both batched: the linear map differs between examples.
     in_dims = [*dims[:fixed], *[0] * count]
     batched, _ = batch_jaxpr(jaxpr, axis, in_dims, [0] * len(jaxpr.outvars))
     outs = tangent_map(

@@ -1,4 +1,4 @@
-"""``custom_vjp``: a function with a reverse-mode derivative rule of its own."""
+"""``custom_vjp``: functions with a custom reverse-mode derivative rule."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -8,7 +8,7 @@ from ricci_ir import PyTree, Tracer, UnexpectedTracerError, api_boundary, check_
 from ricci_pytree import tree_leaves
 
 from ._call import Call, CustomFunction, check_logs, is_ours
-from ._open_call import OpenCall
+from ._eager_call import EagerCall
 from ._vjp_primitives import custom_vjp_call_p, custom_vjp_open_p
 from ._vjp_rules import Rules
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class custom_vjp[**P, R](CustomFunction[P, R]):
-    """A function whose vjp is given rather than derived.
+    """A function whose vjp is specified rather than derived.
 
     The function is then differentiated in reverse mode alone. Without differentiation ``fun`` runs
     as it is.
@@ -95,7 +95,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         Args:
           fwd: takes the function's arguments, returns ``(output, residuals)``.
           bwd: ``bwd(*nondiff_args, residuals, ct)`` returns a tuple with a cotangent for each
-            differentiable argument; ``None`` stands for zero.
+            differentiable argument; ``None`` is zero.
           symbolic_zeros: ``fwd`` gets ``CustomVJPPrimal`` and ``bwd`` ``SymbolicZero``.
           optimize_remat: whether the forward pass of a ``checkpoint`` runs the function itself in
             place of ``fwd``, whose residuals it does not store; its value is then that of the
@@ -152,7 +152,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         return call
 
     def _bind(self, call, operands, program, const_count, out_tree) -> list[Any]:
-        if isinstance(program, OpenCall):
+        if isinstance(program, EagerCall):
             rules = Rules(self, call, 0, program)
             return custom_vjp_open_p.bind(
                 *operands,

@@ -1,4 +1,4 @@
-"""The primitives of ``custom_vjp``: a call, the tangents of one, and a call outside of programs."""
+"""The primitives of ``custom_vjp``: a call, the tangents of a call, and an eager call."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -34,8 +34,8 @@ from ricci_stablehlo import Lowering, Value
 
 from ._batched_rules import BatchedRules, joint_batch
 from ._call import array_operand, is_replayed, lower_inline
-from ._narrowed_rules import NarrowedRules
-from ._open_call import BatchedOpenCall, define_open
+from ._dce_rules import LiveRules
+from ._eager_call import BatchedEagerCall, define_eager
 from ._recomputed_rules import RecomputedRules
 from ._references import discharge_custom
 from ._vjp_rules import VJPFunction
@@ -52,7 +52,7 @@ def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) ->
     # The rules are the user's, and take all operands.
     whole = params["call_jaxpr"]
     smaller = live_program(whole, needed).jaxpr
-    rules = NarrowedRules(params["fwd"], params["bwd"], needed, whole.out_avals)
+    rules = LiveRules(params["fwd"], params["bwd"], needed, whole.out_avals)
     changed = {"bwd": rules.backward, "call_jaxpr": smaller, "fwd": rules.forward}
     return LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
 
@@ -122,8 +122,8 @@ def _dims_of_rule(rules: BatchedRules, avals: Sequence[ShapedArray]) -> Sequence
 
 
 def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
-    found = partial(_dims_of_rule, BatchedRules(fwd, bwd, axis, dims, None))
-    batched, out_dims = joint_batch(call_jaxpr, axis, dims, found)
+    dims_of_rule = partial(_dims_of_rule, BatchedRules(fwd, bwd, axis, dims, None))
+    batched, out_dims = joint_batch(call_jaxpr, axis, dims, dims_of_rule)
     rules = BatchedRules(fwd, bwd, axis, dims, out_dims)
     outs = custom_vjp_call_p.bind(
         *args,
@@ -136,11 +136,11 @@ def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
     return outs, out_dims
 
 
-_WRAPPED: tuple[type, ...] = (BatchedRules, NarrowedRules, RecomputedRules)
+_WRAPPED: tuple[type, ...] = (BatchedRules, LiveRules, RecomputedRules)
 
 
 def with_values_of_functions(eqn: JaxprEqn) -> JaxprEqn:
-    """A call, whose forward rule gives residuals alone if the user said ``optimize_remat``."""
+    """A call whose forward rule returns only residuals if the user set ``optimize_remat``."""
     fwd = eqn.params["fwd"]
     rules = fwd.__self__
     if isinstance(rules, RecomputedRules) or not _custom_of(fwd).optimize_remat:
@@ -192,19 +192,19 @@ custom_vjp_call_p: Primitive = define(
 def _tangent_transpose(cts, *args, avals, bwd, in_zeros, num_res, residual_tree, **_):
     residuals, operands = args[:num_res], args[num_res:]
     results = bwd(residual_tree, residuals, cts, avals)
-    given = [r for r, zero in zip(results, in_zeros, strict=True) if not zero]
+    nonzeros = [r for r, zero in zip(results, in_zeros, strict=True) if not zero]
     return [
         *(None for _ in residuals),
         *(
             r if is_undefined_primal(x) and type(r) is not Zero else None
-            for x, r in zip(operands, given, strict=True)
+            for x, r in zip(operands, nonzeros, strict=True)
         ),
     ]
 
 
 def _reverse_only(bwd: Any) -> TypeError:
     rules: Any = bwd.__self__
-    wraps = isinstance(rules, BatchedRules | NarrowedRules)
+    wraps = isinstance(rules, BatchedRules | LiveRules)
     custom = _custom_of(rules.fwd) if wraps else rules.custom
     return TypeError(
         f"{custom.name} is a custom_vjp function, which has a rule for reverse mode only, "
@@ -264,7 +264,7 @@ def _open_linearize(tape: Tape, primals, tangents, *, call, **params):
 
 
 def _open_batch(axis, args, dims, *, bwd, call, fwd, symbolic_zeros):
-    batched = BatchedOpenCall(call, axis, dims)
+    batched = BatchedEagerCall(call, axis, dims)
     rules = BatchedRules(fwd, bwd, axis, dims, None, batched)
     outs = custom_vjp_open_p.bind(
         *args,
@@ -276,9 +276,9 @@ def _open_batch(axis, args, dims, *, bwd, call, fwd, symbolic_zeros):
     return outs, batched.out_dims
 
 
-# A call of a user's function where no program is recorded.
-custom_vjp_open_p: Primitive = define_open(
-    "custom_vjp_open_call",
+# An eager call of a user's function, where no jaxpr is recorded.
+custom_vjp_open_p: Primitive = define_eager(
+    "custom_vjp_eager_call",
     jvp=_open_jvp,
     linearize=_open_linearize,
     split=split_by_linearizing(_open_linearize),

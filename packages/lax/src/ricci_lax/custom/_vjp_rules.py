@@ -14,7 +14,7 @@ from ricci_pytree import (
 )
 
 from ._call import Call, array_operand, call_rule
-from ._open_call import OpenCall
+from ._eager_call import EagerCall
 
 __all__ = [
     "CustomVJPPrimal",
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class CustomVJPPrimal(Record):
-    """An argument as a forward rule with ``symbolic_zeros`` sees it: a leaf of its pytree.
+    """An argument of a forward rule with ``symbolic_zeros``: a leaf of its pytree.
 
     Attributes:
       value: the array.
@@ -48,7 +48,7 @@ class CustomVJPPrimal(Record):
 
 
 class VJPFunction(Protocol):
-    """What its rules, and the primitives that apply them, read of a ``custom_vjp`` function."""
+    """The interface of a ``custom_vjp`` function to its rules and primitives."""
 
     fun: Callable[..., Any]
     fwd: Callable[..., tuple[Any, Any]] | None
@@ -71,7 +71,7 @@ class Rules:
         custom: VJPFunction,
         call: Call,
         const_count: int,
-        out_tree: PyTreeDef | OpenCall,
+        out_tree: PyTreeDef | EagerCall,
     ):
         self.custom = custom
         self.call = call.form()
@@ -95,7 +95,7 @@ class Rules:
                 f"but it returned {type(pair).__name__}."
             )
         outs, out_tree = tree_flatten(pair[0])
-        if isinstance(self.out_tree, OpenCall):  # the function itself is not called
+        if isinstance(self.out_tree, EagerCall):  # the function itself is not called
             self.out_tree.out_tree = self.out_tree = out_tree
         if out_tree != self.out_tree:
             raise TypeError(
@@ -120,7 +120,7 @@ class Rules:
             cts = [array_operand(instantiate(c)) for c in cts]
         static = [value for _, value in self.call.static]
         assert self.custom.bwd is not None
-        assert not isinstance(self.out_tree, OpenCall)
+        assert not isinstance(self.out_tree, EagerCall)
         result = call_rule(
             self.custom.bwd,
             *static,
@@ -129,10 +129,10 @@ class Rules:
         )
         entries = self.call.tree.children()
         if not isinstance(result, tuple | list) or len(result) != len(entries):
-            found = f"{len(result)} entries" if isinstance(result, tuple | list) else type(result)
+            got = f"{len(result)} entries" if isinstance(result, tuple | list) else type(result)
             raise TypeError(
                 f"the custom VJP backward rule of {name} must return a tuple with one cotangent "
-                f"for each of its {len(entries)} arguments, but it returned {found}."
+                f"for each of its {len(entries)} arguments, but it returned {got}."
             )
         flat: list[Any] = [Zero(tangent_aval(aval)) for aval in avals[: self.const_count]]
         for i, (entry, value) in enumerate(zip(entries, result, strict=True)):
@@ -141,7 +141,7 @@ class Rules:
         return flat
 
     def _argument(self, i: int) -> str:
-        """The name of the argument that is the ``i``-th without the static ones."""
+        """The name of the ``i``-th argument that is not static."""
         signature = read_signature(self.custom.fun)
         fixed = {position for position, _ in self.call.static}
         names = [] if signature is None else list(signature.parameters)
@@ -169,22 +169,22 @@ class Rules:
             if leaf is None or isinstance(leaf, SymbolicZero) or expected.dtype == float0:
                 result.append(Zero(expected))
                 continue
-            found: Any = get_aval(leaf)
-            fits = found.shape == expected.shape and found.dtype == expected.dtype
+            actual: Any = get_aval(leaf)
+            fits = actual.shape == expected.shape and actual.dtype == expected.dtype
             if not fits and not _disable_bwd_checks.value:
                 raise ValueError(
                     f"the custom VJP backward rule of {name} must return cotangents of the shape "
                     f"and dtype of the arguments: argument {self._argument(i)} needs "
-                    f"{expected.str_short()}, got {found.str_short()}."
+                    f"{expected.str_short()}, got {actual.str_short()}."
                 )
-            further = varying(found) - varying(expected)
+            further = varying(actual) - varying(expected)
             if further and not _disable_bwd_checks.value:
                 names = ", ".join(map(repr, sorted(map(str, further))))
                 raise ValueError(
                     f"the custom VJP backward rule of {name} must return cotangents of the types "
                     f"of the arguments: argument {i} has type {expected.str_short(True)}, the same "
                     f"along the mesh axis {names}, but its cotangent has type "
-                    f"{found.str_short(True)}. Each device has a term of it: return "
+                    f"{actual.str_short(True)}. Each device has a term of it: return "
                     f"jax.lax.psum(ct, {names})."
                 )
             result.append(leaf)
@@ -195,9 +195,9 @@ _disable_bwd_checks = config.state("jax_disable_bwd_checks")
 
 
 def _leaves_of_prefix(tree: PyTreeDef, value: PyTree) -> list[Any] | None:
-    """For each leaf of ``tree`` what stands there in a prefix; ``None`` if ``value`` is none.
+    """The entry of a prefix for each leaf of ``tree``; ``None`` if ``value`` is not a prefix.
 
-    A ``None`` in the prefix stands for zeros.
+    A ``None`` in the prefix represents zeros.
     """
     whole = tree_unflatten(tree, [object() for _ in range(tree.num_leaves)])
     is_leaf = lambda x: x is None or isinstance(x, SymbolicZero)

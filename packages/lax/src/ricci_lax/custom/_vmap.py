@@ -1,4 +1,4 @@
-"""``custom_vmap``: a function with a batching rule of its own."""
+"""``custom_vmap``: functions with a custom batching rule."""
 
 from collections.abc import Callable, Sequence
 from itertools import compress
@@ -48,7 +48,7 @@ FlatRule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[
 
 
 class custom_vmap[**P, R](CustomFunction[P, R]):
-    """A function whose batched form is given rather than derived.
+    """A function whose batching rule is specified rather than derived.
 
     Args:
       fun: a function of pytrees of arrays. An array that is mapped over must be an argument: the
@@ -91,7 +91,7 @@ class custom_vmap[**P, R](CustomFunction[P, R]):
 
         Args:
           vmap_rule: the rule. ``in_batched`` is a list with, for each argument, a pytree like it of
-            whether each array is a batch, along its first axis; ``out_batched`` says the same of
+            whether each array is a batch, along its first axis; ``out_batched`` is the same for
             ``out``. Derivatives of the batched function are those of the rule.
 
         Returns:
@@ -119,7 +119,7 @@ class custom_vmap[**P, R](CustomFunction[P, R]):
 
 
 class UserRule:
-    """The user's rule as one of flat arrays."""
+    """The user's rule as a function of flat arrays."""
 
     __slots__ = ("const_count", "in_tree", "name", "out_tree", "rule")
 
@@ -200,13 +200,13 @@ class TangentRule:
 
     def __call__(self, size: int, flags: Sequence[bool], args: Sequence[Any]) -> tuple[list, list]:
         count = len(self.carried)
-        given = iter(zip(args[count:], flags[count:], strict=True))
+        tangent_args = iter(zip(args[count:], flags[count:], strict=True))
         primals, tangents, batched = [], [], []
         for x, flag, carried in zip(args[:count], flags[:count], self.carried, strict=True):
             tangent: Any = Zero.from_primal(x)
             if carried:
                 # A primal and its tangent are batches together.
-                tangent, also = next(given)
+                tangent, also = next(tangent_args)
                 if also and not flag:
                     x = add_dim(x, Axis(size), 0)
                 elif flag and not also:
@@ -245,12 +245,12 @@ class TransposedRule:
 
     def __call__(self, size: int, flags: Sequence[bool], args: Sequence[Any]) -> tuple[list, list]:
         count = self.linear.count(False)
-        known = list(zip(args[:count], flags[:count], strict=True))
+        fixed_args = list(zip(args[:count], flags[:count], strict=True))
         out_flags: list[bool] = []
 
         def run(*xs: Array) -> list[Any]:
             nonlocal out_flags
-            fixed, inputs = iter(known), ((x, True) for x in xs)
+            fixed, inputs = iter(fixed_args), ((x, True) for x in xs)
             pairs = [next(inputs if linear else fixed) for linear in self.linear]
             outs, out_flags = self.rule(size, [f for _, f in pairs], [x for x, _ in pairs])
             return outs
@@ -270,8 +270,8 @@ class TransposedRule:
         return f"transpose of {self.rule!r}"
 
 
-class NarrowedRule:
-    """A rule for some of a function's results."""
+class LiveRule:
+    """A rule for a function's live results."""
 
     __slots__ = ("needed", "rule")
 
@@ -295,7 +295,7 @@ def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) ->
     changed = {
         "call": smaller,
         "out_tree": _subtree(params["out_tree"], needed),
-        "rule": NarrowedRule(params["rule"], needed),
+        "rule": LiveRule(params["rule"], needed),
     }
     return LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
 
@@ -308,7 +308,7 @@ def _subtree(tree: PyTreeDef, kept: Sequence[bool]) -> PyTreeDef:
 def _pushed(
     call: Jaxpr, carried: Sequence[bool], primals_too: bool
 ) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """The program of the results' tangents, and which results have one."""
+    """The jaxpr of the results' tangents, and flags of the results that have one."""
     out_carried = tuple(map(has_tangent, call.out_avals))
     both, _ = jvp_jaxpr(call, carried, out_carried)
     if primals_too:
@@ -330,16 +330,16 @@ def _jvp(primals, tangents, *, call, in_tree, out_tree, rule):
         rule=TangentRule(rule, carried, out_carried, True),
     )
     count = len(call.outvars)
-    results, found = outs[:count], outs[count:]
-    return results, join_tangents(out_carried, found, results)
+    results, out_tangents = outs[:count], outs[count:]
+    return results, join_tangents(out_carried, out_tangents, results)
 
 
 def _linearize(tape: Tape, primals, tangents, *, call, in_tree, out_tree, rule):
-    # The results on their own, so that they are known now; their tangents go on the tape.
+    # Evaluate the results now; record their tangents on the tape.
     results = custom_vmap_p.bind(*primals, call=call, in_tree=in_tree, out_tree=out_tree, rule=rule)
     carried = [type(t) is not Zero for t in tangents]
     program, out_carried = _pushed(call, carried, False)
-    found = ()
+    out_tangents = ()
     if any(out_carried):
         with set_trace(tape):
             outs = custom_vmap_p.bind(
@@ -350,24 +350,24 @@ def _linearize(tape: Tape, primals, tangents, *, call, in_tree, out_tree, rule):
                 out_tree=_subtree(out_tree, out_carried),
                 rule=TangentRule(rule, carried, out_carried, False),
             )
-        found = outs
-    return results, join_tangents(out_carried, found, results)
+        out_tangents = outs
+    return results, join_tangents(out_carried, out_tangents, results)
 
 
 def _transpose(cts, *args, call, in_tree, out_tree, rule):
     linear = tuple(map(is_undefined_primal, args))
-    known = [x for x in args if not is_undefined_primal(x)]
+    fixed = [x for x in args if not is_undefined_primal(x)]
     linear_avals = [tangent_aval(x.aval) for x in args if is_undefined_primal(x)]
     results = custom_vmap_p.bind(
-        *known,
+        *fixed,
         *map(instantiate, cts),
         call=_transposed(call, linear),
-        in_tree=tree_structure(([0] * len(known), [0] * len(cts))),
+        in_tree=tree_structure(([0] * len(fixed), [0] * len(cts))),
         out_tree=tree_structure([0] * len(linear_avals)),
         rule=TransposedRule(rule, linear, linear_avals),  # pyright: ignore[reportArgumentType]
     )
-    found = iter(results)
-    return [next(found) if lin else None for lin in linear]
+    arg_cts = iter(results)
+    return [next(arg_cts) if lin else None for lin in linear]
 
 
 def _transposed(call: Jaxpr, linear: tuple[bool, ...]) -> Jaxpr:
@@ -379,8 +379,8 @@ def _transpose_call(call: Jaxpr, linear: tuple[bool, ...]) -> Jaxpr:
     ct_avals = [tangent_aval(a) for a in call.out_avals]
 
     def run(*args: Array) -> list[Any]:
-        known = iter(args[: len(avals)])
-        values = [None if lin else next(known) for lin in linear]
+        fixed = iter(args[: len(avals)])
+        values = [None if lin else next(fixed) for lin in linear]
         return [instantiate(ct) for ct in transpose_flat(call, linear, values, args[len(avals) :])]
 
     return trace_to_jaxpr(run, [*avals, *ct_avals], call.debug_info)
@@ -396,7 +396,7 @@ def _lower(ctx: Lowering, *operands: Value, call: Jaxpr, **params: object) -> li
     return lower_inline(ctx, *operands, call_jaxpr=call)
 
 
-# Operands: what the function closes over, then its arguments.
+# Operands: the function's constants, then its arguments.
 custom_vmap_p: Primitive = define(
     "custom_vmap_call",
     abstract_eval=lambda *avals, call, **_: call.out_avals,

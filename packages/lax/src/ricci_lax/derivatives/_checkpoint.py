@@ -53,7 +53,7 @@ from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_lax.control_flow._remat_policy import remat_plan
 from ricci_lax.custom._vjp_primitives import custom_vjp_call_p, with_values_of_functions
 from ricci_lax.effects._kinds import io_effects
-from ricci_lax.programs._inlining import inlined
+from ricci_lax.staged_calls._inlining import inlined
 from ricci_lax.structure._identity import lower_barrier
 from ricci_pytree import (
     argument_paths,

@@ -1,4 +1,4 @@
-"""How to keep an operation from making a NaN or an infinity: a row for each way to do so."""
+"""Advice on operations that returned a NaN or an infinity: a table of fixes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +11,12 @@ from ._trail import Event
 
 
 class Row(TupleRecord):
-    """Operations, when the row is about them, and what to do.
+    """A fix for some operations, and the condition under which it applies.
 
     Attributes:
       operations: the names of primitives.
-      when: whether the row is about an event, by the operands at its element.
-      text: what to do; ``{kind}`` and ``{limit}`` are the dtype and its largest number.
+      when: whether the fix applies to an event, by the operands at its element.
+      text: the fix; ``{kind}`` and ``{limit}`` are the dtype and its largest number.
     """
 
     operations: frozenset[str]
@@ -39,7 +39,7 @@ _divisor = (
 )
 _scale = "scale the values down, or compute in a wider dtype"
 
-# The first row that is about an event counts.
+# The first row that applies to an event is used.
 _ROWS = (
     Row(_names("log"), lambda x: x == 0, "keep 0 out: jnp.log(jnp.where(x > 0, x, 1.0)); for "
         "x * log(x) there is jax.scipy.special.xlogy(x, x)"),
@@ -65,8 +65,8 @@ _ROWS = (
         "exponents first, as jax.nn.softmax and jax.nn.logsumexp do"),
     Row(_names("reduce_prod cumprod prod"), _always,
         _overflow + "sum logarithms instead of multiplying, or compute in a wider dtype"),
-    Row(_names("scatter_mul scatter-mul"), _always, _overflow + "scale what is scattered down"),
-    Row(_names("scatter_add scatter-add"), _always, _overflow + "scale what is scattered down"),
+    Row(_names("scatter_mul scatter-mul"), _always, _overflow + "scale the updates down"),
+    Row(_names("scatter_add scatter-add"), _always, _overflow + "scale the updates down"),
     Row(_names("convert_element_type"), _always,
         _overflow + "scale the values down before they are converted, or keep the wider dtype"),
     Row(_names("gather"), _always, "an index is out of bounds, where nan is filled in: check the "
@@ -78,7 +78,7 @@ _ROWS = (
     Row(_names("eigh svd qr lu eig"), _always, "scale the matrix, or add a small multiple of the "
         "identity to it"),
     Row(_names("lgamma digamma polygamma zeta igamma igammac"), _always,
-        "keep poles and what is outside of the domain out of the argument"),
+        "keep the argument inside of the domain, and away from poles"),
     Row(_names("mul integer_pow square pow add sub add_any dot_general reduce_sum cumsum "
                "conv_general_dilated reduce_window_sum cumlogsumexp fft psum psum_invariant"),
         _always, _overflow + _scale),
@@ -86,18 +86,18 @@ _ROWS = (
 
 
 def advice(event: Event) -> tuple[str, ...]:
-    """Lines of advice on what made an event, or the infinity behind it; empty if there is none."""
-    made = event.cause or event
-    if made.primitive is None:
+    """Lines of advice on an event, or on the infinity that caused it; empty if there is none."""
+    cause = event.cause or event
+    if cause.primitive is None:
         return ()
-    dtype = made.result.dtype
+    dtype = cause.result.dtype
     limit = _limit(dtype)
-    if made.came_in:
-        if made.kind == "nan" or not _is_masked(event, made):
+    if cause.came_in:
+        if cause.kind == "nan" or not _is_masked(event, cause):
             return ()
         return _lines(_masked.format(kind=dtype, limit=limit))
-    operands = _operands_at(made)
-    names = {made.operation, *made.place.parts}
+    operands = _operands_at(cause)
+    names = {cause.operation, *cause.place.parts}
     for row in _ROWS:
         if not names & row.operations:
             continue
@@ -106,13 +106,13 @@ def advice(event: Event) -> tuple[str, ...]:
     return ()
 
 
-def _is_masked(event: Event, made: Event) -> bool:
-    """Whether a NaN is the difference of infinities that the program wrote, as in a softmax."""
-    return event.operation == "sub" and bool(np.isneginf(made.result[made.index]))
+def _is_masked(event: Event, cause: Event) -> bool:
+    """Whether a NaN is the difference of infinities from the user's code, as in a softmax."""
+    return event.operation == "sub" and bool(np.isneginf(cause.result[cause.index]))
 
 
 def _operands_at(event: Event) -> list[Any] | None:
-    """The numbers that an elementwise operation made an element of."""
+    """The operands' numbers at an event's element, if the operation is elementwise."""
     if not event.matched or any(x is None for x in event.operands):
         return None
     return [np.broadcast_to(x, event.result.shape)[event.index] for x in event.operands]

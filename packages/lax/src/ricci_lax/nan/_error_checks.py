@@ -1,4 +1,4 @@
-"""Checks of every program (``jax_error_checking_behavior_*``), imported on their first use."""
+"""Checks of every execution (``jax_error_checking_behavior_*``), imported on first use."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -8,7 +8,7 @@ from ricci_ir import Jaxpr, error_checks
 
 
 def find_error(jaxpr: Jaxpr, args: Sequence[Any], **kinds: bool) -> Exception | None:
-    """The first error in a program; see ``checkify.find_error``."""
+    """The first error in a jaxpr; see ``checkify.find_error``."""
     return import_module("ricci_lax.checkify").find_error(jaxpr, args, **kinds)
 
 

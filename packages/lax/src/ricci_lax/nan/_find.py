@@ -25,7 +25,7 @@ from ricci_pytree import argument_paths, tree_flatten, tree_leaves
 
 from ._report import NonFinite, report
 from ._trail import Event, follow
-from ._watch import Endless, Place, Watch, WatchTrace, host
+from ._watch import Endless, Location, Watch, WatchTrace, host
 
 __all__ = [
     "find_nan",
@@ -36,7 +36,7 @@ _FOLLOWED = 16  # elements, the first and the last of each result
 
 
 def _first(watch: Watch, results: Sequence[Any], inf: bool) -> Event | None:
-    """The earliest event that results with a NaN (or, with ``inf``, an infinity) come from."""
+    """Find the earliest event that caused a NaN (or, with ``inf``, an infinity) in results."""
     events: list[Event] = []
     for result in results:
         values = host(result)
@@ -54,7 +54,7 @@ def _first(watch: Watch, results: Sequence[Any], inf: bool) -> Event | None:
 
 
 def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFinite | None:
-    """Run a program, and report the first event that reaches its results."""
+    """Run a function, and report the first event that reaches its results."""
     with ExitStack() as stack:
         for option in (debug_nans, debug_infs):  # off, since they would raise their own errors
             if option.value:
@@ -64,7 +64,7 @@ def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFi
         except Endless as loop:
             event = _first(watch, loop.arrays, inf=False)
             if event is not None:
-                event.doubt = event.doubt or "a loop goes on and on with it, and was stopped"
+                event.doubt = event.doubt or "a loop did not end with it, and was stopped"
         return None if event is None else report(event, watch)
 
 
@@ -72,19 +72,19 @@ def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFi
 def find_nan(
     fun: Callable[..., Any], *args: PyTree, inf: bool = False, **kwargs: object
 ) -> NonFinite | None:
-    """Run a function operation by operation, and find the one that made its NaN.
+    """Run a function operation by operation, and find the operation that caused its NaN.
 
     Args:
       fun: any function of pytrees of arrays, also jitted, differentiated or mapped.
       args, kwargs: its arguments.
-      inf: whether to look for infinities as well; a NaN in the results is found in any case, with
+      inf: whether to search for infinities as well; a NaN in the results is always found, with
         the infinity that caused it.
 
     Returns:
-      ``None`` if no result of ``fun`` holds a NaN; otherwise a ``NonFinite``, to print: the first
-      operation that made a NaN which reaches a result, where it was called, its operands, and its
+      ``None`` if no result of ``fun`` contains a NaN; otherwise a ``NonFinite``, to print: the
+      first operation whose NaN reaches a result, its source location, its operands, and its
       iteration, example and device. If it belongs to the backward pass of a gradient, also the
-      forward operation responsible, and what to write instead.
+      forward operation responsible, and a suggested fix.
 
     Example:
       >>> from ricci import debug, lax
@@ -120,10 +120,10 @@ def _is_array(x: object) -> bool:
 
 
 def explain(jaxpr: Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
-    """Run a program step by step, and report the operation that made the NaN in its results.
+    """Evaluate a jaxpr step by step, and report the operation that caused NaNs in its results.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       args: a value for each of its arguments.
       inf: whether to look for infinities as well.
     """
@@ -135,7 +135,7 @@ def explain(jaxpr: Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
     origin = context.origin or (None, 0)
     if origin[0] is None:
         origin = caller_source(2)[:2]
-    place = Place(origin, context.name_stack, (), path)
+    place = Location(origin, context.name_stack, (), path)
     offset = len(args) - len(names)
     for i, arg in enumerate(args):
         watch.given(arg, names[i - offset] if i >= offset >= 0 else "that the function closes over")

@@ -1,4 +1,4 @@
-"""Reports on the operation that made a NaN or an infinity."""
+"""Reports on the operation that caused a NaN or an infinity."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,9 +8,9 @@ import numpy as np
 from ricci_ir import Record, ShapedArray, Source, Transformation, is_transposed, shown_file
 
 from ._advice import advice
-from ._remedy import remedy, source_text
+from ._double_where import remedy, source_text
 from ._trail import Event
-from ._watch import Hit, Place, Watch
+from ._watch import Hit, Location, Watch
 
 __all__ = [
     "NonFinite",
@@ -24,11 +24,11 @@ class ForwardValue(Record):
 
     Attributes:
       operation: the primitive.
-      source: where the user called it.
-      index: the element, of its result.
+      source: its location in the user's code.
+      index: the element of its result.
       operands: NumPy arrays or scalars; ``None`` for those of other types.
-      masked_at: where a ``where`` leaves the value out of the result, if one does.
-      remedy: what to do, in lines of text.
+      masked_at: the location of a ``where`` that leaves the value out of the result, if any.
+      remedy: a suggested fix, in lines of text.
     """
 
     operation: str
@@ -43,23 +43,23 @@ class ForwardValue(Record):
 
 
 class NonFinite(Record):
-    """The first operation that made a NaN (or an infinity) which reaches a result.
+    """The first operation whose NaN (or infinity) reaches a result.
 
     Attributes:
       kind: ``"nan"`` or ``"inf"``.
-      operation: the primitive; ``"argument"`` if an argument of the function holds it.
-      source: where the user called it: its ``file``, ``line`` and ``function``.
+      operation: the primitive; ``"argument"`` if an argument of the function has it.
+      source: its location in the user's code: ``file``, ``line`` and ``function``.
       operands: NumPy arrays or scalars; ``None`` for those of other types.
       result: the operation's result.
       index: the first element of the result that is not finite.
-      path: the jitted functions, iterations of loops, branches and devices it is inside of.
-      examples: which example it is, and of how many, for each ``vmap`` around it.
+      path: the enclosing jitted functions, iterations of loops, branches and devices.
+      examples: for each enclosing ``vmap`` the example's index, and the number of examples.
       backward: whether it is part of the backward pass of a gradient.
-      came_in: whether an operand held it already, and no operation made it.
+      came_in: whether it is a constant or closed over, rather than the result of an operation.
       forward: for one in the derivative of a function, the forward operation responsible.
-      cause: for a NaN made of an infinity, where that came from.
-      remedy: what to do, in lines of text; empty where nothing general is known.
-      doubt: why the operation is perhaps another one; empty where the values could be followed.
+      cause: for a NaN computed from an infinity, the event of that infinity.
+      remedy: a suggested fix, in lines of text; empty if there is no general one.
+      doubt: the reason why it may be another operation; empty if the values could be followed.
     """
 
     kind: str
@@ -119,7 +119,7 @@ class NonFinite(Record):
         return f"{_element(self.index, self.result)} of " if self.index else ""
 
     def _head(self, besides: Source | None = None) -> list[str]:
-        """The operation, its place and its operands; a place like ``besides`` is not repeated."""
+        """The operation, its location and its operands; a location like ``besides`` is left out."""
         if self.operation == "argument":  # the cause of a NaN that was made of an infinity
             name = self.operands[0]
             value = "a value that no operation made" if name is None else f"argument {name}"
@@ -128,20 +128,20 @@ class NonFinite(Record):
         verb = "goes into" if self.came_in else "from"
         text = self.source_text
         values = _values(self.operands, self.result, self.index, self._matched)
-        known = besides is not None and _line(besides) == _line(self.source)
-        where = ", at the same line" if known else ""
-        if self.source.code is not None and not known:
-            where = f", at {_position(self.source)}"
+        same_line = besides is not None and _line(besides) == _line(self.source)
+        location = ", at the same line" if same_line else ""
+        if self.source.code is not None and not same_line:
+            location = f", at {_position(self.source)}"
         start = self.kind if besides is None else f"the {self.kind} there"
         verb = verb if besides is None or self.came_in else "comes from"
         start += ", perhaps," if self.doubt else ""
-        lines = [f"{start} {verb} {self._called()}{which}{where}"]
-        if text and not known:
+        lines = [f"{start} {verb} {self._called()}{which}{location}"]
+        if text and not same_line:
             lines.append(f"  {text}")
         lines.append(f"{self.operation} of {values}")
         if self.came_in:
             lines.append(
-                "no operation made it: it is in the program, closed over or computed elsewhere"
+                "no operation made it: it is a constant, closed over or computed elsewhere"
             )
         return lines
 
@@ -158,7 +158,7 @@ class NonFinite(Record):
 
 
 def _in_part(operation: str, parts: Sequence[str]) -> str:
-    """An operation, and the function of Ricci's that it is part of."""
+    """An operation, and the function of Ricci's that it is part of, for messages."""
     return f"{operation} (in {parts[-1]})" if parts and parts[-1] != operation else operation
 
 
@@ -182,17 +182,17 @@ def _element(index: Sequence[int], array: np.ndarray | np.generic) -> str:
 def _values(
     operands: Sequence[Any], result: np.ndarray, index: tuple[int, ...], matched: bool
 ) -> str:
-    """The operands as text, and which element of the result they give."""
-    where = f", {_element(index, result)}" if result.shape else ""
+    """The operands as text, and the element of the result."""
+    element = f", {_element(index, result)}" if result.shape else ""
     if matched and result.size > _PRINTED:
         texts = [_at(x, result.shape, index) for x in operands]
     else:
         texts = list(map(_whole, operands))
-    return (" and ".join(texts) or "nothing") + where
+    return (" and ".join(texts) or "nothing") + element
 
 
 def _at(x: np.ndarray | None, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
-    """The element of an operand that belongs to one of the result."""
+    """The element of an operand at an index of the result, as text."""
     return "?" if x is None else _number(np.broadcast_to(x, shape)[index])
 
 
@@ -222,30 +222,30 @@ def _forward_lines(forward: ForwardValue, finding: NonFinite) -> list[str]:
         for x in forward.operands
     )
     same = _line(forward.source) == _line(finding.source)
-    where = "the same line" if same else _position(forward.source)
+    location = "the same line" if same else _position(forward.source)
     element = f" (element [{', '.join(map(str, forward.index))}])" if forward.index else ""
     lines = [
-        f"forward: {_in_part(forward.operation, forward._parts)} of {values}{element}, at {where}, "
-        "has no finite derivative there"
+        f"forward: {_in_part(forward.operation, forward._parts)} of {values}{element}, "
+        f"at {location}, has no finite derivative there"
     ]
     if not same:
         lines.append(f"  {source_text(forward.source)}")
     if forward.masked_at is not None:
         masked = forward.masked_at
-        here = masked.file == finding.source.file
-        where = f"in line {masked.line}" if here else f"at {_position(masked)}"
+        same_file = masked.file == finding.source.file
+        location = f"in line {masked.line}" if same_file else f"at {_position(masked)}"
         lines.append(
-            f"the where {where} leaves that value out, but its derivative is taken: "
+            f"the where {location} leaves that value out, but its derivative is taken: "
             "0 times it is nan"
         )
     return [*lines, *forward.remedy]
 
 
-# Making a report of what a run has found
+# Making a report of an event
 
 
 def report(event: Event, watch: Watch) -> NonFinite:
-    """Report an event: its operation, its operands and its place."""
+    """Report an event: its operation, its operands and its location."""
     place = event.place
     index = event.index
     examples, unsure = _examples(place, event.result.shape, index)
@@ -278,47 +278,47 @@ def report(event: Event, watch: Watch) -> NonFinite:
 
 
 def _examples(
-    place: Place, shape: tuple[int, ...], index: tuple[int, ...]
+    place: Location, shape: tuple[int, ...], index: tuple[int, ...]
 ) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
-    """Which example of each vmap an element belongs to, by the dimensions of the vmaps' sizes."""
+    """The example of each vmap that an element belongs to, guessed by the sizes of dimensions."""
     free = list(range(len(shape)))
-    found, unsure = [], []
-    for name in place.own:
+    examples, unsure = [], []
+    for name in place.inner_names:
         if type(name) is not Transformation or name.size is None:
             continue
         dims = [d for d in free if shape[d] == name.size]
         if not dims:
             continue
         free.remove(dims[0])
-        found.append((index[dims[0]], name.size))
+        examples.append((index[dims[0]], name.size))
         others = sorted({index[d] for d in dims[1:]} - {index[dims[0]]})
         unsure.append(f", or {' or '.join(map(str, others))}: sizes are alike" if others else "")
-    return tuple(found), tuple(unsure)
+    return tuple(examples), tuple(unsure)
 
 
 def _hit_for(event: Event, watch: Watch) -> Hit | None:
     """The forward operation whose derivative an event belongs to, if that is not finite.
 
-    A derivative has the place of the operation that it belongs to. In the backward pass that may be
-    the operation with the infinite value; outside of it, where an infinite value makes a NaN, no
-    derivative is to blame.
+    The operations of a derivative have the location of the forward operation. In the backward pass
+    that may be the operation with the infinite value; outside of it, where an infinite value makes
+    a NaN, no derivative is the cause.
     """
     if event.came_in and event.cause is None:
         return None
-    made = event.cause or event
-    hits = watch.hits.get(made.place.origin, [])
+    cause = event.cause or event
+    hits = watch.hits.get(cause.place.origin, [])
     if event.cause is None and not is_transposed(event.place.names):
         hits = [hit for hit in hits if not hit.place.parts]
     if not hits:
         return None
-    # Take the hits of the same run of the program, or else of the last one. The first of these is
-    # the user's operation.
+    # Take the hits of the same execution of the jaxpr, or else of the last one. The first of these
+    # is the user's operation.
     paths = [hit.place.path for hit in hits]
-    path = made.place.path if made.place.path in paths else paths[-1]
+    path = cause.place.path if cause.place.path in paths else paths[-1]
     hits = [hit for hit in hits if hit.place.path == path]
-    if hits[0].operation == made.operation and not is_transposed(event.place.names):
+    if hits[0].operation == cause.operation and not is_transposed(event.place.names):
         return None
-    return next((hit for hit in hits if _meets(hit, made)), hits[0])
+    return next((hit for hit in hits if _meets(hit, cause)), hits[0])
 
 
 def _meets(hit: Hit, event: Event) -> bool:

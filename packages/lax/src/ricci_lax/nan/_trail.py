@@ -1,11 +1,10 @@
-"""Following a NaN back, element by element, to the operation that made it.
+"""Follow a NaN back, element by element, to the operation that caused it.
 
 From a bad element of a result the trail goes to an element of an operand that made it bad, and so
-on, until an operation has no such operand. Operands of elementwise operations are looked at. Other
-operations are run again on operands of ones, with what is not finite put in: an element on which
-the result depends shows there, and halving what is put in finds one. That needs no rule of the
-operation; where it does not tell, as with factorizations of matrices that are NaN in any case, the
-event says so.
+on, until an operation has no such operand. For elementwise operations that is the element at the
+same index. Other operations are run again on operands of ones with the bad elements put in: if the
+result is bad, it depends on one of these, and bisection finds it. That needs no rule of the
+operation. Where it fails, as for factorizations that return NaN in any case, the event has a doubt.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,29 +24,29 @@ from ricci_ir import (
 )
 from ricci_lax.elementwise._comparison import select_n_p
 
-from ._watch import Moved, Origin, Place, Step, Watch, host, shown
+from ._watch import Location, Moved, Origin, Step, Watch, host, shown
 
 type Index = tuple[int, ...]
 
-# What a value goes through before an operation that computes something.
+# Operations that are skipped in reports in favour of the operation that uses their result.
 _CONVERSIONS = frozenset({"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"})
 _SIGNS: dict[str, Callable[[Any], Any]] = {"nan": np.isnan, "inf": np.isinf}
 
 
 class Event:
-    """An operation that made a NaN (or an infinity) of operands that had none.
+    """An operation whose result has a NaN (or an infinity) and whose operands have none.
 
     Attributes:
       kind: ``"nan"`` or ``"inf"``.
-      order: the earlier of two events has the smaller one.
+      order: the order of its step; -1 without one.
       primitive: the operation; ``None`` for an argument of the function.
       params: its parameters.
       operands, result: NumPy arrays or scalars.
       index: the element of the result.
-      place: where it stands.
-      cause: for a NaN made of an infinity, where that came from.
-      came_in: whether an operand had it already, and no operation made it.
-      doubt: why the values could not be followed with certainty; empty if they could.
+      place: its location.
+      cause: for a NaN computed from an infinity, the event of that infinity.
+      came_in: whether it is a constant or closed over, rather than the result of an operation.
+      doubt: the reason why the values could not be followed with certainty; empty if they could.
     """
 
     __slots__ = (
@@ -81,7 +80,7 @@ class Event:
         self.order = -1 if step is None else step.order
         self.primitive: Primitive | None = None if step is None else step.primitive
         self.params: dict[str, Any] = {} if step is None else step.params
-        self.place: Place = Place((None, 0), (), ()) if step is None else step.place
+        self.place: Location = Location((None, 0), (), ()) if step is None else step.place
         self.operands = operands
         self.came_in = came_in
         self.cause = cause
@@ -94,12 +93,12 @@ class Event:
 
     @property
     def matched(self) -> bool:
-        """Whether elements of the operands belong to those of the result, one to one."""
+        """Whether the operation is elementwise."""
         return self.primitive in elementwise_primitives
 
 
 class _Source(TupleRecord):
-    """An element of an operand, and why it is perhaps not the one; empty if it is."""
+    """An element of an operand, and the reason for doubt about it; empty if there is none."""
 
     operand: int
     element: Index
@@ -107,9 +106,9 @@ class _Source(TupleRecord):
 
 
 def follow(watch: Watch, array: Any, index: Index, kind: str) -> Event:
-    """The event that an element of an array comes from."""
+    """Follow an element of an array back to its event."""
     doubts: list[str] = []
-    user: Step | None = None  # what used the array, apart from conversions
+    user: Step | None = None  # the step that used the array, apart from conversions
     user_index: Index = ()
     user_result: Any = None
     while True:
@@ -156,27 +155,27 @@ def _came_in(
     result_index: Index,
     doubts: Sequence[str],
 ) -> Event:
-    """The event of an element that no operation made."""
+    """The event of an element that is not the result of any operation."""
     doubt = "; ".join(dict.fromkeys(doubts))
     name = watch.argument(array)
     if name is not None or user is None:
         return Event(kind, index, np.asarray(array), None, [name], True, None, doubt)
     if kind == "nan" and user.primitive is select_n_p:
         doubt = (
-            doubt or "a condition chooses a nan here, and what made the condition is not followed"
+            doubt or "a condition selects a nan here, and the condition's origin is not followed"
         )
     operands = list(map(shown, user.operands))
     return Event(kind, result_index, np.asarray(result), user, operands, True, None, doubt)
 
 
 def _source(origin: Origin, index: Index, kind: str, of_nan: bool = False) -> _Source | None:
-    """The element of an operand that made an element NaN (or infinite); ``None`` if none did.
+    """Find the operand's element that made an element NaN (or infinite); ``None`` if none did.
 
     Args:
       origin: the step.
       index: the element of its result.
-      kind: what is looked for in the operands.
-      of_nan: whether the result is NaN, although infinities are looked for.
+      kind: the kind of elements to search for in the operands.
+      of_nan: whether the result is NaN, although infinities are searched for.
     """
     step: Any = origin.maker
     find = _SIGNS[kind]
@@ -190,7 +189,7 @@ def _source(origin: Origin, index: Index, kind: str, of_nan: bool = False) -> _S
         return _distant_source(step, values, bad, index, find)
     if step.primitive.name.endswith("callback") or any(map(is_reference, step.operands)):
         first = tuple(map(int, np.argwhere(find(values[bad[0]]))[0]))
-        return _Source(bad[0], first, f"what {step.primitive.name} computes is not known")
+        return _Source(bad[0], first, f"the dependencies of {step.primitive.name} are unknown")
     try:
         return _Probe(origin, values, bad, index, kind, of_nan).source()
     except Exception as error:  # noqa: BLE001  # a primitive of users may not take other operands
@@ -200,8 +199,8 @@ def _source(origin: Origin, index: Index, kind: str, of_nan: bool = False) -> _S
 
 def _at(values: np.ndarray, index: Index) -> Index:
     """The index of an elementwise operation's operand, which may be broadcast."""
-    own = index[len(index) - values.ndim :]
-    return tuple(0 if size == 1 else i for i, size in zip(own, values.shape, strict=True))
+    tail = index[len(index) - values.ndim :]
+    return tuple(0 if size == 1 else i for i, size in zip(tail, values.shape, strict=True))
 
 
 def _elementwise_source(
@@ -218,7 +217,7 @@ def _elementwise_source(
 def _distant_source(
     step: Step, values: Sequence[Any], bad: Sequence[int], index: Index, find: Callable[[Any], Any]
 ) -> _Source:
-    """The source of an element that a collective computed from the shards of all devices."""
+    """Find the source of a collective's element, without the shards of other devices."""
     aligned = [
         i for i in bad if len(values[i].shape) == len(index) and _has(values[i], index)
         and find(values[i][index])
@@ -238,7 +237,7 @@ def _has(values: np.ndarray, index: Index) -> bool:
 
 
 class _Probe:
-    """Runs of one step on other operands, to find on which elements an element depends."""
+    """Runs of one step on modified operands, to find the elements that an element depends on."""
 
     def __init__(
         self,
@@ -255,14 +254,14 @@ class _Probe:
         self.bad = bad
         self.index = index
         self.find = _SIGNS[kind]
-        # An infinity is put in with its sign, and an infinite result asked for. A NaN is made of
-        # several infinities, and what it depends on is asked for.
+        # For an infinite result infinities are put in, with their signs. A NaN may need several
+        # infinities: to find one that it depends on, NaNs are put in.
         self.keeps = kind == "inf" and not of_nan
-        self.calm: list[Any] = []  # operands without what is looked for
+        self.calm: list[Any] = []  # operands without bad elements
 
     def source(self) -> _Source | None:
-        """The element that the result's element depends on; the first, if there are several."""
-        # Each row is an element: the operand's number, and the place in its flattened values.
+        """Find the (first) element that the result's element depends on."""
+        # Each row is an element: the operand's number, and the position in its flattened values.
         places = np.concatenate(
             [_rows(i, np.flatnonzero(self.find(self.values[i]))) for i in self.bad]
         )
@@ -272,7 +271,7 @@ class _Probe:
             calm = not self._shows(places[:0])
             if calm and self._shows(places):
                 return self._named(self._halved(places)[0])
-        # The last filling is the operation's own values, where they are finite.
+        # The last filling is the original values, where they are finite.
         name = self.step.primitive.name
         if not calm:
             doubt = f"{name} may have made it" if name in _FACTORIZATIONS else ""
@@ -282,7 +281,7 @@ class _Probe:
         )
 
     def _halved(self, places: np.ndarray) -> np.ndarray:
-        """As few elements as show."""
+        """Bisect to as few elements as make the result bad."""
         while len(places) > 1:
             half = len(places) // 2
             if self._shows(places[:half]):
@@ -302,7 +301,7 @@ class _Probe:
         return zip(self.step.operands, self.values, strict=True)
 
     def _shows(self, places: np.ndarray) -> bool:
-        """Whether the result's element is bad if these elements of the operands are."""
+        """Run the step with these elements bad; return whether the result's element is bad."""
         operands = list(self.calm)
         for i in set(places[:, 0].tolist()):
             flat = places[places[:, 0] == i, 1]
@@ -324,14 +323,14 @@ def _rows(operand: int, flat: np.ndarray) -> np.ndarray:
     return np.stack([np.full_like(flat, operand), flat], axis=1)
 
 
-# They give NaN for matrices that they cannot factor, whatever else is in them.
+# They return NaN for matrices that they cannot factor, whatever their elements are.
 _FACTORIZATIONS = frozenset(
     "cholesky eig eigh householder_product lu qr schur svd triangular_solve tridiagonal".split()
 )
 
 
 def _finite(values: np.ndarray) -> np.ndarray:
-    """The values that the operation had, without what is not finite."""
+    """The operand's values, with ones in place of those that are not finite."""
     return np.where(np.isfinite(values), values, np.ones_like(values))
 
 

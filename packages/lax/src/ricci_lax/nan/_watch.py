@@ -1,8 +1,8 @@
-"""Running operations one by one, and tracking where NaN and infinities come from.
+"""Run operations one by one, and record the origins of NaNs and infinities.
 
-An operation with a result that is not finite is a *step*, which holds its operands. From a bad
-element of the program's result ``_trail`` goes back over the steps to the one that made it. A *hit*
-is an operation of the forward pass at a point where its derivative is not finite.
+An operation with a result that is not finite is a *step*, recorded with its operands. From a bad
+element of a result ``_trail`` follows the steps back to the first. A *hit* is an operation of the
+forward pass at a point where its derivative is not finite.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,20 +41,20 @@ from ricci_lax.elementwise._comparison import select_n_p
 from ricci_lax.rules._singular import singular_points
 
 
-class Place(TupleRecord):
-    """Where an operation stands.
+class Location(TupleRecord):
+    """The location of an operation.
 
     Attributes:
       origin: the user's code object and the instruction in it.
-      names: the name stack that it was traced with, preceded by those of the programs around it.
-      own: the part of ``names`` that belongs to its own program.
-      path: the programs around it, and which of their runs it is: ``("jit(f)", "iteration 3 …")``.
-      parts: the names of Ricci's own programs around it, such as ``norm``.
+      names: the name stack that it was traced with, preceded by those of the enclosing jaxprs.
+      inner_names: the part of ``names`` in the innermost jaxpr.
+      path: the enclosing jaxprs, with iterations: ``("jit(f)", "iteration 3 …")``.
+      parts: the names of the enclosing functions of Ricci's, such as ``norm``.
     """
 
     origin: tuple[Any, int]
     names: tuple[str, ...]
-    own: tuple[str, ...]
+    inner_names: tuple[str, ...]
     path: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
 
@@ -65,10 +65,10 @@ class Step:
     Attributes:
       primitive, operands, params: the operation.
       settings: the settings that it ran under.
-      place: where it stands.
-      order: the earlier of two steps has the smaller one.
-      whole: whether all its operands are known, so that it can be run again by itself. Those of a
-        collective are on other devices.
+      place: its location.
+      order: a counter that increases with each step.
+      whole: whether all its operands are available, so that it can be run again. Some of a
+        collective's are on other devices.
     """
 
     __slots__ = ("operands", "order", "params", "place", "primitive", "settings", "whole")
@@ -78,7 +78,7 @@ class Step:
         primitive: Primitive,
         operands: Sequence[Any],
         params: dict[str, Any],
-        place: Place,
+        place: Location,
         order: int,
         whole: bool,
     ):
@@ -92,11 +92,11 @@ class Step:
 
 
 class Moved(TupleRecord):
-    """Elements that an interpreter of loops or devices moved from other arrays.
+    """Elements that the interpreter of a loop or of devices copied from other arrays.
 
     Attributes:
       sources: the arrays.
-      element: of an element's index, the source that it comes from and its index there.
+      element: from an element's index to the number of its source and its index there.
     """
 
     sources: tuple[Any, ...]
@@ -104,33 +104,33 @@ class Moved(TupleRecord):
 
 
 class Origin(TupleRecord):
-    """What made an array that is not finite: a step, and which of its results it is, or a move."""
+    """The origin of an array that is not finite: the number of a result of a step, or a copy."""
 
-    array: Any  # kept alive, so that its id stays its own
+    array: Any  # referenced, so that its id stays unique
     maker: Step | Moved
     number: int = 0
 
 
 class Argument(TupleRecord):
-    """An argument of the program that is not finite: the object, its values and its name."""
+    """An argument of the function that is not finite: the object, its values and its name."""
 
-    array: Any  # kept alive, so that its id stays its own
+    array: Any  # referenced, so that its id stays unique
     values: np.ndarray
     name: str
 
 
 class Mask(TupleRecord):
-    """A ``select_n`` that does not choose a value: the value's case, and the selection's place."""
+    """A ``select_n`` that does not select a value: the value's case, and the location."""
 
     case: int
-    place: Place
+    place: Location
 
 
 class Hit:
     """An operation of a differentiated function at a point where its derivative is not finite.
 
     Attributes:
-      mask: for which elements of its result.
+      mask: the elements of its result.
       masks: the selections that leave the value out.
     """
 
@@ -142,7 +142,7 @@ class Hit:
         operands: Sequence[Any],
         result: np.ndarray,
         mask: np.ndarray,
-        place: Place,
+        place: Location,
     ):
         self.primitive = primitive
         self.operands = operands
@@ -159,7 +159,7 @@ class Hit:
 
 
 class Endless(BaseException):
-    """Ends the run of a loop that goes on with a NaN in its carry.
+    """Raised to stop a loop that does not end because of a NaN in its carry.
 
     User code may catch any ``Exception``.
     """
@@ -168,7 +168,7 @@ class Endless(BaseException):
         self.arrays = arrays
 
 
-_LONGEST = 2000  # runs of a loop's programs with a NaN in the carry
+_LONGEST = 2000  # iterations of a loop with a NaN in the carry
 
 
 def host(x: ArrayLike) -> np.ndarray | None:
@@ -186,7 +186,7 @@ def shown(x: ArrayLike) -> np.ndarray | None:
 
 
 class Watch:
-    """Runs operations, and remembers which made the arrays that are not finite."""
+    """An interpreter that records the origins of arrays that are not finite."""
 
     def __init__(self):
         # By the identity of arrays.
@@ -196,14 +196,14 @@ class Watch:
         self.hits: dict[tuple[Any, int], list[Hit]] = {}
         self.count = 0
 
-    # What is known of arrays
+    # Origins of arrays
 
     def origin_of(self, array: Any) -> Origin | None:
-        """What made an array; ``None`` for one that the program started with."""
+        """The origin of an array; ``None`` for arguments and constants."""
         return self._origins.get(id(array))
 
     def argument(self, array: Any) -> str | None:
-        """The name of the argument that an array is, or that it has the elements of."""
+        """The name of the argument that is equal to an array, if any."""
         if id(array) in self._arguments:
             return self._arguments[id(array)].name
         values: Any = host(array)
@@ -213,13 +213,13 @@ class Watch:
         return None
 
     def _hits_of(self, arrays: Sequence[Any]) -> tuple[Hit, ...]:
-        found: dict[int, Hit] = {}
+        hits: dict[int, Hit] = {}
         for x in arrays:
-            found.update((id(h), h) for h in self._derived.get(id(x), (None, ()))[1])
-        return tuple(found.values())
+            hits.update((id(h), h) for h in self._derived.get(id(x), (None, ()))[1])
+        return tuple(hits.values())
 
     def given(self, array: ArrayLike, name: str) -> None:
-        """Take note of an argument of the program."""
+        """Record an argument of the function."""
         if is_reference(array):
             array = array.read(shared=True)  # pyright: ignore[reportAttributeAccessIssue]
         values = host(array)
@@ -240,16 +240,16 @@ class Watch:
     def _remember(
         self, array: ArrayLike, maker: Step | Moved, number: int, operands: Sequence[Any]
     ) -> None:
-        # The id of a Python scalar says nothing; an operand that is returned has its origin.
+        # Python scalars have no unique id; an operand that is returned has an origin already.
         if hasattr(type(array), "aval") and all(x is not array for x in operands):
             self._origins[id(array)] = Origin(array, maker, number)
 
     # Running
 
     def apply(
-        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any], place: Place
+        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any], place: Location
     ) -> list[Any]:
-        """The results of an operation, run step by step where it holds programs."""
+        """Run an operation, stepping into its jaxprs."""
         if any(map(is_reference, operands)) and primitive in discharge_rules:
             return self._discharge(primitive, operands, params)
         rule = step_rules.get(primitive)
@@ -273,15 +273,15 @@ class Watch:
     def _discharge(
         self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        """The results of an operation on references, by the operations on what they hold."""
+        """Run an operation on references by its discharge rule, on the referenced arrays."""
         with set_trace(WatchTrace(self)):
             results = discharge_rules[primitive](*operands, **params)
         return list(results) if primitive.multiple_results else [results]
 
     def run(
-        self, jaxpr: Jaxpr, operands: Sequence[Any], place: Place, label: str | None = None
+        self, jaxpr: Jaxpr, operands: Sequence[Any], place: Location, label: str | None = None
     ) -> list[Any]:
-        """The results of a program that the operation at ``place`` holds."""
+        """Evaluate a jaxpr of the operation at ``place``."""
         env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
         env.update((id(v), x) for v, x in zip(jaxpr.invars, operands, strict=True))
         with SettingsSwitch() as switch:
@@ -297,11 +297,11 @@ class Watch:
         primitive: Primitive,
         operands: Sequence[Any],
         results: Sequence[Any],
-        place: Place,
+        place: Location,
         params: dict[str, Any],
         whole: bool = True,
     ) -> None:
-        """Take note of the results of an operation."""
+        """Record the results of an operation."""
         if primitive is select_n_p:
             self._select(operands, place)
         forward = is_differentiated(place.names)
@@ -319,12 +319,12 @@ class Watch:
                 self._remember(result, step, number, operands)
                 fresh = _fresh(primitive, operands, values) if forward else None
             if forward:
-                found = []
-                # What is at the place of a hit is part of its derivative.
+                new_hits = []
+                # An operation at the location of a hit is part of the hit's derivative.
                 if fresh is None or not any(hit.place.origin == place.origin for hit in hits):
-                    found = self._hit(primitive, operands, values, place, fresh)
-                if hits or found:
-                    self._derived[id(result)] = result, (*hits, *found)
+                    new_hits = self._hit(primitive, operands, values, place, fresh)
+                if hits or new_hits:
+                    self._derived[id(result)] = result, (*hits, *new_hits)
 
     def _hit(self, primitive, operands, values, place, fresh) -> list[Hit]:
         mask = singular_points(primitive, operands, values.shape)
@@ -336,7 +336,7 @@ class Watch:
         self.hits.setdefault(place.origin, []).append(hit)
         return [hit]
 
-    def _select(self, operands: Sequence[Any], place: Place) -> None:
+    def _select(self, operands: Sequence[Any], place: Location) -> None:
         for case, x in enumerate(operands[1:]):
             for hit in self._hits_of([x]):
                 left_out = np.asarray(operands[0]) != case
@@ -347,7 +347,7 @@ class Watch:
 
 
 class WatchTrace(Trace):
-    """A trace that runs each operation at once, through a ``Watch``; values are plain arrays."""
+    """A trace that evaluates each operation by a ``Watch``; values are concrete arrays."""
 
     __slots__ = ("watch",)
 
@@ -357,22 +357,22 @@ class WatchTrace(Trace):
 
     @property
     def main(self) -> Trace:
-        """The trace of evaluation, since all values are known: nothing is being traced."""
+        """The trace of evaluation, since all values are concrete: nothing is being traced."""
         return eval_trace
 
     def process(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        """Run an operation, and remember where it stands."""
+        """Run an operation at its location."""
         names, origin = context.name_stack, context.origin
-        place = Place(origin or caller_source(3)[:2], names, names)
+        place = Location(origin or caller_source(3)[:2], names, names)
         with ensure_compile_time_eval():
             results = self.watch.apply(primitive, args, params, place)
         return results if primitive.multiple_results else results[0]
 
 
-def inside(place: Place, eqn: JaxprEqn, label: str | None) -> Place:
-    """Where an equation stands, in the program of an operation at ``place``."""
+def inside(place: Location, eqn: JaxprEqn, label: str | None) -> Location:
+    """The location of an equation in the jaxpr of an operation at ``place``."""
     code, offset, names = eqn.raw_source
-    return Place(
+    return Location(
         (code, offset) if code is not None else place.origin,
         place.names + names,
         names,
@@ -382,7 +382,7 @@ def inside(place: Place, eqn: JaxprEqn, label: str | None) -> Place:
 
 
 def _is_users(jaxpr: Jaxpr) -> bool:
-    """Whether a program is made of user code, rather than that of a function of Ricci's."""
+    """Whether a jaxpr has equations from user code, not only from a function of Ricci's."""
     return jaxpr.derived("holds user code", lambda: (_holds_user_code(jaxpr),))[0]
 
 
@@ -394,7 +394,7 @@ def _holds_user_code(jaxpr: Jaxpr) -> bool:
 
 
 def _fresh(primitive: Primitive, operands: Sequence[Any], values: np.ndarray) -> np.ndarray | None:
-    """Where a result became NaN or infinite, as its operands were not; ``None`` if nowhere."""
+    """The mask of NaNs and infinities in a result that its operands do not have, or ``None``."""
     fresh = np.zeros(values.shape, bool)
     matched = primitive in elementwise_primitives
     for finder in (np.isnan, np.isinf):
@@ -415,32 +415,32 @@ def _fresh(primitive: Primitive, operands: Sequence[Any], values: np.ndarray) ->
 
 
 class Runs:
-    """The ``Steps`` of one operation that holds programs."""
+    """The ``Steps`` of one operation with inner jaxprs."""
 
     __slots__ = ("_place", "_primitive", "_runs", "_since", "_watch")
 
-    def __init__(self, watch: Watch, place: Place, primitive: Primitive, since: int):
+    def __init__(self, watch: Watch, place: Location, primitive: Primitive, since: int):
         self._watch = watch
         self._place = place
         self._primitive = primitive
         self._since = since
-        self._runs = 0  # of a while loop's programs, with a NaN in its carry
+        self._runs = 0  # of a while loop's jaxprs, with a NaN in its carry
 
     def run(self, jaxpr: Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
-        """The results of a program that the operation holds."""
+        """Evaluate an inner jaxpr of the operation."""
         if self._primitive is while_p:
             self._check_end(operands)
         return self._watch.run(jaxpr, operands, self._place, place)
 
     def _check_end(self, operands: Sequence[Any]) -> None:
-        """Stop a loop that a NaN in its carry may keep from ending."""
+        """Stop a loop that may not end because of a NaN in its carry."""
         bad = [x for x in operands if self._is_new(x)]
         self._runs = self._runs + 1 if bad else 0
         if self._runs > _LONGEST:
             raise Endless(bad)
 
     def _is_new(self, operand: Any) -> bool:
-        """Whether an operand has a NaN that the loop made."""
+        """Whether an operand has a NaN from inside of the loop."""
         origin = self._watch.origin_of(operand)
         if origin is None or (isinstance(origin.maker, Step) and origin.maker.order <= self._since):
             return False
@@ -448,11 +448,11 @@ class Runs:
         return values is not None and bool(np.isnan(values).any())
 
     def step(self, eqn: JaxprEqn, operands: Sequence[Any], place: str | None = None) -> list[Any]:
-        """The results of one equation."""
-        where = inside(self._place, eqn, place)
+        """Run one equation."""
+        location = inside(self._place, eqn, place)
         with SettingsSwitch() as switch:
             switch.to(eqn.settings)
-            return self._watch.apply(eqn.primitive, operands, eqn.params, where)
+            return self._watch.apply(eqn.primitive, operands, eqn.params, location)
 
     def computed(
         self,
@@ -461,9 +461,9 @@ class Runs:
         results: Sequence[Any],
         place: str | None = None,
     ) -> None:
-        """Take note of the results of an equation that the caller computed itself."""
-        where = inside(self._place, eqn, place)
-        self._watch.computed(eqn.primitive, operands, results, where, eqn.params, whole=False)
+        """Record the results of an equation that the caller computed itself."""
+        location = inside(self._place, eqn, place)
+        self._watch.computed(eqn.primitive, operands, results, location, eqn.params, whole=False)
 
     def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
         """Take note that the array holds elements of ``sources``; returns the array."""

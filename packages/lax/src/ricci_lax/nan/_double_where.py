@@ -1,8 +1,8 @@
-"""What to write instead, where a ``where`` hides a value but not its derivative.
+"""Suggest the double-where fix for NaN gradients.
 
-``where`` computes both of its values, and both of their derivatives. The value that is not chosen
-gets the cotangent 0, and 0 times an infinite derivative is NaN. The remedy is a second ``where``
-on the argument of the operation, which keeps the bad values out of it.
+``where`` computes both of its values, and both of their derivatives. The value that is not selected
+has the cotangent 0, and 0 times an infinite derivative is NaN. The fix is a second ``where`` on the
+argument of the operation, which replaces the bad values.
 """
 
 import ast
@@ -41,7 +41,7 @@ def expression(source: Source) -> ast.expr | None:
 
 
 def _argument(node: ast.expr | None, rule: Singular) -> ast.expr | None:
-    """The argument of an operation's expression that has the values without a derivative."""
+    """The argument in an operation's expression that has no finite derivative."""
     if isinstance(node, ast.BinOp):
         return node.right if rule.operand else node.left
     if isinstance(node, ast.Call):
@@ -86,32 +86,32 @@ def remedy(hit: Hit) -> tuple[str, ...]:
             "  and its result with a second where.",
         )
     old, arg = ast.unparse(node), ast.unparse(argument)
-    found = [(mask, _condition(mask, hit)) for mask in hit.masks]
-    for mask, selection in found:
+    selections = [(mask, _condition(mask, hit)) for mask in hit.masks]
+    for mask, selection in selections:
         if selection is not None:
-            where, condition = selection
+            function, condition = selection
             choices = f"{arg}, {harmless}" if mask.case else f"{harmless}, {arg}"
-            new = _with(node, argument, f"{where}({condition}, {choices})")
+            new = _with(node, argument, f"{function}({condition}, {choices})")
             return (
                 f"remedy: choose the argument, too, with a second where: write {new}",
                 f"  in place of {old}, and keep the where around it.",
             )
-    if found:
+    if selections:
         return (
             f"remedy: choose the argument, too, with a second where: in {old}",
-            f"  write jnp.where(c, {arg}, {harmless}) for {arg}, c being true for what is kept.",
+            f"  write jnp.where(c, {arg}, {harmless}) for {arg}, with the first one's condition c.",
         )
     bad = "bad"
     if rule.at_zero and not _is_part(hit):
         name = arg if len(arg) <= 12 else "a"
         bad = f"{name} == 0"
-        given = "" if name == arg else f"with a = {arg}: "
+        premise = "" if name == arg else f"with a = {arg}: "
         new = _with(node, argument, f"jnp.where({bad}, {harmless}, {name})")
     else:
-        given = "with bad true at that point: "
+        premise = "with bad true at that point: "
         new = _with(node, argument, f"jnp.where(bad, {harmless}, {arg})")
     return (
-        f"remedy: keep that point out with two wheres: {given}{old}",
+        f"remedy: keep that point out with two wheres: {premise}{old}",
         f"  becomes jnp.where({bad}, 0.0, {new}).",
     )
 

@@ -1,4 +1,4 @@
-"""The rules of primitives that call a program which one of their parameters holds."""
+"""The rules of primitives that call a jaxpr, one of their parameters."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,13 +22,13 @@ def call_rules(
     parameter: str,
     derived: Callable[[Params], Params] = dict,
 ) -> dict[str, Any]:
-    """The rules by which what is derived from a call is a call of the same kind.
+    """The rules of a call primitive: calls derived from a call bind the same primitive.
 
     Args:
-      primitive: gives the primitive, whose operands are the program's arguments.
-      parameter: the name of the parameter that holds the program.
-      derived: the parameters of the call that computes tangents or cotangents alone, made of those
-        of the call that is differentiated.
+      primitive: returns the primitive, whose operands are the jaxpr's arguments.
+      parameter: the name of the parameter that is the jaxpr.
+      derived: returns the parameters of the call that computes only tangents or cotangents, for
+        those of the call that is differentiated.
     """
 
     def call(operands: Sequence[Any], jaxpr: Any, params: Params) -> Any:
@@ -36,10 +36,10 @@ def call_rules(
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         pushed, nonzeros = jvp_jaxpr(params[parameter], [type(t) is not Zero for t in tangents])
-        given = [t for t in tangents if type(t) is not Zero]
-        outs = call((*primals, *given), pushed, params)
-        results, found = outs[: len(nonzeros)], outs[len(nonzeros) :]
-        return results, join_tangents(nonzeros, found, results)
+        nonzero_tangents = [t for t in tangents if type(t) is not Zero]
+        outs = call((*primals, *nonzero_tangents), pushed, params)
+        results, out_tangents = outs[: len(nonzeros)], outs[len(nonzeros) :]
+        return results, join_tangents(nonzeros, out_tangents, results)
 
     def linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         jaxpr = params[parameter]
@@ -50,9 +50,9 @@ def call_rules(
         residuals = [values[i] for i in plan.residuals]
         recorded: Any = ()
         if plan.tangent.outvars or plan.tangent.effects:
-            given = [t for t in tangents if type(t) is not Zero]
+            nonzero_tangents = [t for t in tangents if type(t) is not Zero]
             more = {**derived(params), parameter: plan.tangent}
-            recorded = tape.record(primitive(), (*residuals, *given), more)
+            recorded = tape.record(primitive(), (*residuals, *nonzero_tangents), more)
         return results, join_tangents(plan.nonzeros, recorded, results)
 
     def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Composite operations: a name that a compiler may know, with the program to run if it does not."""
+"""Composite operations: a named operation, with a decomposition for compilers without it."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -57,10 +57,10 @@ def attribute(value: object) -> str:
     """A Python value, or a tree of them, as the text of an MLIR attribute.
 
     Raises:
-      TypeError: if a part is nothing that an attribute can hold.
+      TypeError: if a part cannot be an attribute.
 
     Example:
-      >>> from ricci_lax.programs._composite import attribute
+      >>> from ricci_lax.staged_calls._composite import attribute
       >>> attribute({"size": 3, "scales": (1.5, 2.0)})
       '{scales = [1.5 : f64, 2.0 : f64], size = 3 : i64}'
     """
@@ -90,8 +90,8 @@ def attribute(value: object) -> str:
 
 def attribute_fields(values: Mapping[str, Any]) -> str:
     """The fields of a dictionary attribute, by name; those that are ``None`` are left out."""
-    given = sorted((key, value) for key, value in values.items() if value is not None)
-    return ", ".join(f"{key} = {attribute(value)}" for key, value in given)
+    fields = sorted((key, value) for key, value in values.items() if value is not None)
+    return ", ".join(f"{key} = {attribute(value)}" for key, value in fields)
 
 
 def lower_composite(
@@ -101,8 +101,8 @@ def lower_composite(
 
     Args:
       name: the operation's name, in a namespace.
-      jaxpr: the decomposition, a program that computes the same.
-      fields: the attributes, as ``attribute_fields`` gives them.
+      jaxpr: the decomposition, which computes the same.
+      fields: the attributes, from ``attribute_fields``.
       version: the operation's version.
 
     Raises:
@@ -110,7 +110,7 @@ def lower_composite(
     """
     if not re.fullmatch(_valid_name, name):
         raise ValueError(
-            f"composite: {name!r} is no name for an operation. Give it a namespace, as in "
+            f"composite: {name!r} is not a valid operation name. Give it a namespace, as in "
             "'my_namespace.my_op'; parts consist of letters, digits and underscores."
         )
     if ctx.dimensions_of(jaxpr):  # a composite operation has no operands for dimensions
@@ -163,25 +163,25 @@ composite_p = define(
 
 
 def composite[**P, R](decomposition: Callable[P, R], name: str, version: int = 0) -> Callable[P, R]:
-    """Make a function one named operation, for compilers that implement it in a better way.
+    """Make a function one named operation, for compilers with a better implementation.
 
     Args:
       decomposition: a function of pytrees of arrays, which computes the same. Its keyword
         arguments are attributes of the operation: numbers, strings, dtypes, NumPy arrays, and
         lists and dicts of these.
       name: the operation's name, in a namespace: ``"my_namespace.my_op"``.
-      version: the version of the operation that the name stands for.
+      version: the version of the operation.
 
     Returns:
       A function with the signature of ``decomposition``. It raises ``UnexpectedTracerError`` if
-      an attribute, or what the decomposition closes over, is traced; and ``ValueError`` or
+      an attribute, or a value that the decomposition closes over, is traced; and ``ValueError`` or
       ``NotImplementedError`` if it is differentiated or mapped over.
 
     Raises:
-      TypeError: if ``decomposition`` is no function.
+      TypeError: if ``decomposition`` is not a function.
 
     Example:
-      The program names the operation, and holds what it stands for:
+      The module names the operation, and has its decomposition:
 
       >>> import ricci
       >>> from ricci import lax
@@ -208,7 +208,7 @@ def composite[**P, R](decomposition: Callable[P, R], name: str, version: int = 0
             results, out_tree = tree_flatten(decomposition(*tree_unflatten(tree, xs), **attributes))
             return results
 
-        given = tuple((key, *_attribute_leaves(name, key, v)) for key, v in attributes.items())
+        fields = tuple((key, *_attribute_leaves(name, key, v)) for key, v in attributes.items())
         jaxpr = trace_to_jaxpr(flat, [get_aval(x) for x in leaves])
         if any(isinstance(x, Tracer) for x in jaxpr.consts):
             raise UnexpectedTracerError(
@@ -221,7 +221,7 @@ def composite[**P, R](decomposition: Callable[P, R], name: str, version: int = 0
             call_jaxpr=convert_constvars(jaxpr),
             name=name,
             version=version,
-            attributes=given,
+            attributes=fields,
         )
         return tree_unflatten(out_tree, results)
 

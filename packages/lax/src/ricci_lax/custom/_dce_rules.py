@@ -1,4 +1,4 @@
-"""Rules of custom functions of which only some results are needed."""
+"""Dead-code elimination for custom_jvp and custom_vjp calls: rules of the live results."""
 
 from collections.abc import Callable, Sequence
 from itertools import compress
@@ -7,8 +7,8 @@ from typing import Any
 from ricci_autodiff import Zero, tangent_aval
 
 
-class NarrowedRule:
-    """A flat jvp rule of some of a function's results."""
+class LiveRule:
+    """A flat jvp rule of a function's live results."""
 
     __slots__ = ("needed", "rule")
 
@@ -29,8 +29,8 @@ class NarrowedRule:
         return repr(self.rule)
 
 
-class NarrowedRules:
-    """Flat forward and backward rules of some of a function's results."""
+class LiveRules:
+    """Flat forward and backward rules of a function's live results."""
 
     __slots__ = ("fwd", "inner_bwd", "needed", "out_avals")
 
@@ -43,15 +43,15 @@ class NarrowedRules:
         self.out_avals = tuple(out_avals)
 
     def forward(self, primals, perturbed):
-        """The needed outputs, and the residuals."""
+        """The live outputs, and the residuals."""
         outs, residuals, tree = self.fwd(primals, perturbed)
         return list(compress(outs, self.needed)), residuals, tree
 
     def backward(self, tree, residuals, cts, avals):
         """The cotangents; those of the other outputs are zero."""
-        given = iter(cts)
+        live_cts = iter(cts)
         every = [
-            next(given) if needed else Zero(tangent_aval(aval))
+            next(live_cts) if needed else Zero(tangent_aval(aval))
             for needed, aval in zip(self.needed, self.out_avals, strict=True)
         ]
         return self.inner_bwd(tree, residuals, every, avals)

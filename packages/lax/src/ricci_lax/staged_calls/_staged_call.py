@@ -1,4 +1,4 @@
-"""The staged call: the primitive behind ``jit``, which keeps a program as one unit."""
+"""The staged call: the primitive behind ``jit``, which calls a jaxpr as one unit."""
 
 from ricci_autodiff import (
     Zero,
@@ -29,13 +29,13 @@ __all__ = [
 def _jit_jvp(primals, tangents, *, jaxpr, name, donated_invars=()):
     nonzeros = [type(t) is not Zero for t in tangents]
     tangent_program, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
-    given = [t for t in tangents if type(t) is not Zero]
+    nonzero_tangents = [t for t in tangents if type(t) is not Zero]
     pairs = zip(donated_invars, nonzeros, strict=False)
     donated = donation((*donated_invars, *(flag for flag, nonzero in pairs if nonzero)))
-    outs = jit_p.bind(*primals, *given, jaxpr=tangent_program, name=name, **donated)
+    outs = jit_p.bind(*primals, *nonzero_tangents, jaxpr=tangent_program, name=name, **donated)
     count = len(jaxpr.outvars)
-    results, found = outs[:count], outs[count:]
-    return results, join_tangents(out_nonzeros, found, results)
+    results, out_tangents = outs[:count], outs[count:]
+    return results, join_tangents(out_nonzeros, out_tangents, results)
 
 
 def _jit_transpose(ct, *args, jaxpr, name, donated_invars=()):
@@ -56,7 +56,7 @@ def _jit_lower(ctx: Lowering, *operands: Value, jaxpr, name, donated_invars=()):
     return ctx.call(jaxpr, name, operands)
 
 
-# Operands: the program's arguments. The program has no constants: they were made arguments.
+# Operands: the jaxpr's arguments. It has no constants: they were converted to arguments.
 jit_p: Primitive = define(
     "jit",
     abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,

@@ -1,4 +1,4 @@
-"""Primitives of libraries that call a program: their rules, from the program's own."""
+"""Rules of libraries' primitives that call a jaxpr, derived from that jaxpr."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -45,13 +45,13 @@ _TABLES = {
 def eval_jaxpr_transpose(
     prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Jaxpr, **params: Any
 ) -> list[Any]:
-    """The transpose rule of a primitive that calls a program: call the transposed program.
+    """The transpose rule of a primitive that calls a jaxpr: call the transposed jaxpr.
 
     Args:
       prim: the primitive.
       ct: the cotangents of the results.
       args: the operands; the linear ones are ``UndefinedPrimal``.
-      call_jaxpr: the program.
+      call_jaxpr: the jaxpr.
       params: the other parameters.
 
     Returns:
@@ -62,14 +62,14 @@ def eval_jaxpr_transpose(
 
 
 def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
-    """A primitive that calls a program, and behaves as the program does.
+    """A primitive that calls a jaxpr, with the rules of that jaxpr.
 
-    It is applied by ``bind(*args, call_jaxpr=jaxpr)``; other parameters are kept, and mean nothing.
+    It is applied by ``bind(*args, call_jaxpr=jaxpr)``; other parameters are stored, and unused.
 
     Args:
-      name: its name in printed programs.
-      inline_jax_late: whether lowering writes the program out, instead of a function that is called
-        ``name``, if there is such a parameter.
+      name: its name in printed jaxprs.
+      inline_jax_late: whether lowering inlines the jaxpr, instead of calling a function with the
+        name of the parameter ``name``, if any.
 
     Returns:
       The primitive.
@@ -93,13 +93,13 @@ def register_call_primitive_rules(
     transpose_rule: Callable[..., Any] | None = None,
     inline_jax_late: bool = True,
 ) -> None:
-    """Give a primitive the rules of one that calls its parameter ``call_jaxpr``.
+    """Register the rules of a primitive that calls its parameter ``call_jaxpr``.
 
     Args:
       prim: the primitive; it has several results from now on.
-      name: what its functions are called in lowered programs; by default its name.
-      transpose_rule: ``transpose_rule(cts, *operands, **params)``, instead of the program's.
-      inline_jax_late: whether lowering writes the program out.
+      name: the name of its functions in lowered modules; by default the primitive's.
+      transpose_rule: ``transpose_rule(cts, *operands, **params)``, instead of the jaxpr's.
+      inline_jax_late: whether lowering inlines the jaxpr.
 
     Example:
       >>> import ricci
@@ -113,7 +113,7 @@ def register_call_primitive_rules(
       1.0
     """
     prim.multiple_results = True
-    prim.aval_memo = None  # it would keep programs alive
+    prim.aval_memo = None  # a cache would keep jaxprs alive
     prim.effects = lambda params: params["call_jaxpr"].effects
     prim.def_abstract_eval(lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals)
     symbol = prim.name if name is None else name

@@ -1,7 +1,7 @@
-"""Calls outside of programs: a function with rules runs as it is, on the values it is called with.
+"""Eager calls of custom_jvp and custom_vjp functions: Python runs the function, without a jaxpr.
 
-Nothing is recorded there, so there is no need to trace the function. Python decides in it, as it
-does in a plain call, by what the arguments are and by what the function closes over at the time.
+Where no jaxpr is recorded the function need not be traced. Its Python control flow may depend on
+the values of the arguments and of variables that it closes over, as in a plain call.
 """
 
 import weakref
@@ -25,13 +25,13 @@ from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten
 
 
-class OpenCall:
+class EagerCall:
     """A function of flat arrays that is called, not traced.
 
     Attributes:
       name: the name of the user's function.
-      trace: gives the trace that it is called in, as long as that is in use.
-      out_tree: the structure of its result, known when it or its rule has run.
+      trace: a weak reference to the trace that it is called in.
+      out_tree: the structure of its result, set when it or its rule has run.
     """
 
     __slots__ = ("fun", "name", "out_tree", "trace")
@@ -48,17 +48,17 @@ class OpenCall:
         return leaves
 
 
-class BatchedOpenCall(OpenCall):
-    """An open call applied to a batch.
+class BatchedEagerCall(EagerCall):
+    """An eager call applied to a batch.
 
     Attributes:
-      earlier: gives the trace of the batch, over whose values the function may close.
-      out_dims: the batch dimensions of the results, known when it or its rule has run.
+      earlier: a weak reference to the trace of the batch, whose values the function may close over.
+      out_dims: the batch dimensions of the results, set when it or its rule has run.
     """
 
     __slots__ = ("axis", "dims", "earlier", "out_dims")
 
-    def __init__(self, call: OpenCall, axis: Axis, dims: Sequence[int | None]):
+    def __init__(self, call: EagerCall, axis: Axis, dims: Sequence[int | None]):
         trace = call.trace()
         assert trace is not None
         super().__init__(call.name, call, trace)
@@ -74,7 +74,7 @@ class BatchedOpenCall(OpenCall):
 
 
 def _batch_trace(trace: Trace | None, axis: Axis) -> BatchTrace:
-    """The trace whose batching rule runs now, of those around a call."""
+    """Find the enclosing trace of a call whose batching rule is running."""
     while trace is not None:
         if isinstance(trace, BatchTrace) and trace.parent is context.trace and trace.axis is axis:
             return trace
@@ -82,8 +82,8 @@ def _batch_trace(trace: Trace | None, axis: Axis) -> BatchTrace:
     raise AssertionError("a batching rule runs in the parent of its trace")
 
 
-def is_open() -> bool:
-    """Whether calls are open now: no program is recorded, and all traces know open calls."""
+def is_eager() -> bool:
+    """Whether calls are eager now: no jaxpr is recorded, and all traces support eager calls."""
     trace: Trace | None = context.trace
     while trace is not eval_trace:
         if not isinstance(trace, JVPTrace | Tape | BatchTrace):
@@ -92,23 +92,23 @@ def is_open() -> bool:
     return True
 
 
-def _run(*operands: object, call: OpenCall, **params: object) -> list[Any]:
-    """Evaluate an open call."""
+def _run(*operands: object, call: EagerCall, **params: object) -> list[Any]:
+    """Evaluate an eager call."""
     outs = call(*operands)
     if any(isinstance(out, Tracer) for out in outs):
         raise UnexpectedTracerError(
-            f"{call.name} has a derivative rule of its own, and closes over a value that is being "
-            "differentiated. The rule knows nothing of that value, so its derivative would be "
+            f"{call.name} has a custom derivative rule, and closes over a value that is being "
+            "differentiated. The rule does not depend on that value, so its derivative would be "
             f"lost. Pass it to {call.name} as an argument."
         )
     return outs
 
 
-_unrecorded = "a call outside of programs is never part of one"
+_unrecorded = "an eager call is never part of a jaxpr"
 
 
-def define_open(name: str, **rules: Callable[..., Any]) -> Primitive:
-    """Define the primitive of open calls of one kind of custom function.
+def define_eager(name: str, **rules: Callable[..., Any]) -> Primitive:
+    """Define the primitive of eager calls of one kind of custom function.
 
     Args:
       name: the primitive's name.

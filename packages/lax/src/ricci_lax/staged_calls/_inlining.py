@@ -1,4 +1,4 @@
-"""Inlining: programs whose calls are replaced by the operations of the called programs."""
+"""Inlining: replace staged calls in a jaxpr by the equations of the called jaxprs."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -17,9 +17,9 @@ from ricci_ir import (
 
 
 def inlined(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with the operations of its staged calls in their place; cached on it.
+    """Inline the staged calls of a jaxpr; cached on it.
 
-    The operations keep their places in the user's code.
+    The equations keep their source locations in the user's code.
     """
     if not any(map(_is_call, jaxpr.eqns)):
         return jaxpr
@@ -34,7 +34,7 @@ def _is_call(eqn: JaxprEqn) -> bool:
 
 
 def _run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-    """Evaluate a program in the current trace, and the calls in it likewise."""
+    """Evaluate a jaxpr in the current trace, inlining its staged calls."""
     variables, values = [*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args]
     env: dict[Any, Any] = dict(zip(variables, values, strict=True))
     read = lambda atom: atom.operand() if type(atom) is Literal else env[atom]
@@ -49,7 +49,7 @@ def _run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
 
 
 def _run_call(eqn: JaxprEqn, operands: Sequence[Any]) -> list[Any]:
-    """Evaluate the program of a call, under the settings and in the scope of the call."""
+    """Evaluate the jaxpr of a call, under the settings and in the name scope of the call."""
     outer = context.name_stack
     try:
         context.name_stack = outer + eqn.raw_source[2]
