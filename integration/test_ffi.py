@@ -251,5 +251,5 @@ def test_a_sum_that_is_not_done_is_refused():
         def f(x, y):
             return scale(jnp.dot(x, y, out_sharding=P(None, unreduced={"i"})))
 
-        with pytest.raises(NotImplementedError, match="unreduced along 'i': its sum is not done"):
+        with pytest.raises(NotImplementedError, match="along 'i': its sum is not complete"):
             jax.jit(f)(x, y)

@@ -33,7 +33,7 @@ def of(*shape, dtype: Any = "float32"):
         (400, 1, 4, 1.0, -1, 400),
     ],
 )
-def test_how_many_candidates_are_left(size, rank, k, recall, override, expected):
+def test_number_of_candidates(size, rank, k, recall, override, expected):
     assert reduced_size(size, rank, k, recall, override) == expected
 
 
@@ -74,7 +74,7 @@ def test_the_greatest_and_the_smallest(backend):
         np.testing.assert_array_equal(np.asarray(found[1]), indices)
 
 
-def test_the_gradient_goes_to_what_was_found(backend):
+def test_the_gradient_of_approx_max_k_scatters_to_the_selected_elements(backend):
     x = np.array([3, 1, 2], np.float32)
     found = grad(lambda x: reduce_sum(approx_max_k(x, 2)[0], (0,)))(x)
     np.testing.assert_array_equal(np.asarray(found), [1, 0, 1])
@@ -97,7 +97,7 @@ def test_the_dimension_moves_with_a_batch(in_axis, dimension):
         (ValueError, "approx_max_k: there are no 6 elements", of(5), {"k": 6}),
         (ValueError, "floating-point numbers, got int32", of(5, dtype="int32"), {"k": 1}),
         (ValueError, "floating-point numbers, got complex", of(5, dtype="complex64"), {"k": 1}),
-        (ValueError, "no fraction", of(5), {"k": 1, "recall_target": 1.5}),
+        (ValueError, "is not between 0 and 1", of(5), {"k": 1, "recall_target": 1.5}),
         (TypeError, "a scalar has no dimension", of(), {"k": 1}),
         (IndexError, "is out of bounds", of(5), {"k": 1, "reduction_dimension": 1}),
         (

@@ -113,7 +113,7 @@ def test_debug_print_prints_as_in_jax():
         (lambda x: lax.cond(lax.lt(x, X), show, do, x), ["Debug", "IO"]),
     ],
 )
-def test_programs_say_their_effects(fun, effects):
+def test_jaxprs_list_their_effects(fun, effects):
     jaxpr = ir.make_jaxpr(fun)(X)
     assert sorted(map(str, jaxpr.effects)) == effects
     ir.check_jaxpr(jaxpr)
@@ -143,7 +143,7 @@ def test_effects_are_not_pruned_away(transform, times):
     assert count(jaxpr, "debug_print") == times
 
 
-def test_what_depends_on_effects_is_not_moved_out_of_a_loop():
+def test_loop_invariant_code_with_effects_stays_in_the_loop():
     """The residual does not vary as far as data goes, but each iteration must ask again."""
 
     def step(c, _):
@@ -198,7 +198,7 @@ def test_debug_print_prints_each_example(capsys):
     assert capsys.readouterr().out == "0 7\n1 7\n"
 
 
-def test_vmap_of_what_is_not_mapped_prints_once(capsys):
+def test_vmap_of_an_unbatched_debug_print_prints_once(capsys):
     vmap(lambda x: lax.debug_print("hi"))(np.arange(3))
     assert capsys.readouterr().out == "hi\n"
 
@@ -213,7 +213,7 @@ def test_results_are_pytrees():
     assert out["a"].tolist() == [1, 3] and float(out["b"][0]) == 2.0
 
 
-def test_arguments_that_are_no_arrays_are_passed_on():
+def test_callbacks_accept_static_arguments():
     seen = []
     lax.debug_callback(lambda *args, **kwargs: seen.append((args, kwargs)), 1, "s", None, k=object)
     ((one, s, none), kwargs), *_ = seen
@@ -243,7 +243,7 @@ def test_formats(args, kwargs, text, capsys):
     assert capsys.readouterr().out == text + "\n"
 
 
-def test_values_without_a_place_follow_the_text(capsys):
+def test_values_without_a_placeholder_follow_the_text(capsys):
     lax.debug_print("x", 1, k=2, skip_format_check=True)
     assert capsys.readouterr().out == "x 1 k=2\n"
 
@@ -255,7 +255,7 @@ def test_numpy_options_are_those_of_the_call(capsys):
     assert capsys.readouterr().out == "[0.33]\n"
 
 
-def test_log_says_where_it_is(caplog):
+def test_log_records_the_source_line(caplog):
     with caplog.at_level(logging.INFO, "ricci.debug"):
         lax.debug_log("x={}", 1)
     (record,) = caplog.records
@@ -283,7 +283,7 @@ def test_tangents_print_where_they_are_computed(capsys):
     assert capsys.readouterr().out == "5.0\n"
 
 
-def test_transposing_leaves_out_what_is_unknown(capsys):
+def test_transposing_a_callback_of_a_linear_value_drops_it(capsys):
     def f(x):
         lax.debug_print("{}", x)
         return lax.mul(x, X)
@@ -320,7 +320,7 @@ def test_a_platform_without_callbacks_is_refused():
         lowered(show, X, platform="tpu")
 
 
-def test_partitioned_calls_have_a_kernel_of_their_own():
+def test_partitioned_calls_have_another_kernel():
     text, _ = lowered(lambda x: lax.debug_print("{}", x, partitioned=True), X)
     assert "xla_ffi_partitioned_python_cpu_callback" in text
 
@@ -359,7 +359,7 @@ def test_a_condition_with_effects_is_written_for_the_start_and_for_each_iteratio
     assert start.count("xla_ffi") == loop.count("xla_ffi") == 1
 
 
-def test_a_pure_call_for_nothing_is_left_out():
+def test_a_pure_callback_with_unused_results_is_dead_code():
     assert lowered(lambda x: lax.pure_callback(lambda x: None, (), x), X)[1] == []
 
 
@@ -444,7 +444,7 @@ def _prompt_of(monkeypatch, capsys, *commands):
     return capsys.readouterr().out
 
 
-def test_a_breakpoint_says_where_it_is_and_what_it_knows(monkeypatch, capsys):
+def test_a_breakpoint_prints_its_line_and_variables(monkeypatch, capsys):
     shown = _prompt_of(monkeypatch, capsys)
     assert "Stopped at" in shown and "inner" in shown
     assert "x, y, z" in shown and "Commands: p, l, u, d, c, q, h" in shown
@@ -481,7 +481,7 @@ def test_q_stops_the_program(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("loop", ["cond", "while"])
-def test_io_in_what_runs_for_examples_that_did_not_choose_it(loop):
+def test_io_callback_is_refused_where_unselected_examples_run(loop):
     xs = np.arange(3, dtype=np.float32)
     funs = {
         "cond": lambda x: lax.cond(lax.lt(x, X), do, lambda x: x, x),

@@ -109,13 +109,13 @@ def test_checks_are_found_in_every_kind_of_program(fun):
 
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("fun", NESTED.values(), ids=NESTED)
-def test_nothing_is_found_where_nothing_is_wrong(fun):
+def test_checks_report_no_error_in_valid_functions(fun):
     assert message(fun, f32(1)) is None
 
 
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("fun", NESTED.values(), ids=NESTED)
-def test_checks_that_are_not_looked_for_are_left_out(fun):
+def test_disabled_checks_are_left_out(fun):
     assert message(fun, f32(-1), errors=automatic_checks) is None
 
 
@@ -154,7 +154,7 @@ def test_each_automatic_check_is_made_only_if_asked_for(fun, args, error, errors
 
 
 @pytest.mark.usefixtures("backend")
-def test_the_first_error_of_the_program_counts():
+def test_the_first_error_in_program_order_is_reported():
     both = lambda x, y: (log(x), div(f32(1), y))
     assert "log" in message(both, f32(-1), f32(0))
     assert "division" in message(lambda x, y: both(x, y)[::-1], f32(1), f32(0))
@@ -163,7 +163,7 @@ def test_the_first_error_of_the_program_counts():
 
 
 @pytest.mark.usefixtures("backend")
-def test_the_program_goes_on_after_an_error():
+def test_execution_continues_after_an_error():
     error, out = checkify(positive)(f32(-3))
     assert error.get() is not None
     assert float(out) == 9
@@ -208,7 +208,7 @@ def test_an_error_names_the_line_of_the_users_code():
 
 
 @pytest.mark.usefixtures("backend")
-def test_what_is_thrown_has_the_error_found_as_its_cause():
+def test_throw_chains_the_error_as_its_cause():
     error, _ = checkify(positive)(f32(-1))
     with pytest.raises(JaxRuntimeError, match="not positive") as raised:
         error.throw()
@@ -339,7 +339,7 @@ def test_bad_usage_is_explained(use, error, match):
 
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize(("msg", "error"), [("{} {}", IndexError), ("{x}", KeyError)])
-def test_a_message_with_a_place_too_many_says_what_was_given(msg, error):
+def test_a_message_with_a_missing_value_names_the_available_ones(msg, error):
     failed, _ = checkify(lambda x: check(gt(x, f32(0)), msg, x))(f32(-1))
     with pytest.raises(error, match="given: 0"):
         failed.get()

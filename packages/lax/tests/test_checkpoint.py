@@ -46,19 +46,19 @@ def inner(jaxpr):
     return eqn.params["jaxpr"]
 
 
-def test_only_the_arguments_are_kept():
+def test_checkpoint_saves_only_the_arguments():
     assert len(kept(twice, X)) == 2
     assert kept(checkpoint(twice), X) == []
 
 
-def test_the_way_back_computes_again():
+def test_the_backward_pass_recomputes():
     jaxpr = make_jaxpr(grad(lambda x: total(checkpoint(twice)(x))))(X)
     check_jaxpr(jaxpr)
     assert names(inner(jaxpr)) == ["sin", "cos", "cos", "mul", "mul"]
 
 
 @pytest.mark.parametrize(("prevent_cse", "barriers"), [(True, 1), (False, 0), ((True, False), 1)])
-def test_the_compiler_is_kept_from_saving(prevent_cse, barriers):
+def test_a_barrier_prevents_cse_of_the_recomputation(prevent_cse, barriers):
     fun = grad(lambda x: total(checkpoint(twice, prevent_cse=prevent_cse)(x)))
     text = lower_jaxpr(make_jaxpr(fun)(X), "f")
     assert text.count("optimization_barrier") == barriers
@@ -95,7 +95,7 @@ A_ONLY = [
         *((policy, 0, 2) for policy in A_ONLY),
     ],
 )
-def test_policies_say_what_is_kept(policy, sines, products):
+def test_policies_select_the_saved_values(policy, sines, products):
     fun = grad(lambda x: total(checkpoint(named, policy=policy)(x)))
     jaxpr = make_jaxpr(fun)(X)
     check_jaxpr(jaxpr)
@@ -109,7 +109,7 @@ def test_a_policy_must_decide():
         make_jaxpr(grad(lambda x: total(fun(x))))(X)
 
 
-def test_nested_checkpoints_keep_less():
+def test_nested_checkpoints_save_less():
     def chain(count):
         if count == 1:
             return sin
@@ -144,7 +144,7 @@ def test_static_arguments():
     assert names(inner(make_jaxpr(lambda x: by_name(x, flag=False))(X))) == []
 
 
-def test_concrete_functions_are_left_alone():
+def test_concrete_functions_are_unchanged():
     fun = lambda x: x
     assert checkpoint(fun, concrete=True) is fun
 

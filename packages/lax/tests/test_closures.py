@@ -74,7 +74,7 @@ def consts_under(transform, *args):
     ],
     ids=["staged", "grad", "jvp", "vmap of grad", "vmap of an array", "concrete"],
 )
-def test_what_may_be_differentiated_is_hoisted(transform, shape, count):
+def test_constants_that_may_be_differentiated_are_hoisted(transform, shape, count):
     assert consts_under(transform, of(*shape)) == count
 
 
@@ -268,7 +268,7 @@ class TestLinearCall:
         gradient = vmap(grad(lambda x, r: total(scaled(r, x))), in_axes[::-1])(x, r)
         np.testing.assert_allclose(gradient, 10 * rows[0])
 
-    def test_gradient_of_a_batch_by_what_is_not_a_batch(self):
+    def test_gradient_of_a_batch_by_an_unbatched_argument(self):
         found = grad(lambda x: total(vmap(scaled, (0, None))(M, x)))(Y)
         np.testing.assert_allclose(found, 10 * M.sum(0))
 
@@ -362,7 +362,7 @@ def test_values_of_primals():
     assert custom_vjp_primal_tree_values(tree) == {"a": 3, "b": (4,)}
 
 
-def test_values_of_something_else_is_refused():
+def test_values_of_other_pytrees_are_refused():
     with pytest.raises(TypeError, match="must be CustomVJPPrimal"):
         custom_vjp_primal_tree_values({"a": 3})
 

@@ -87,7 +87,7 @@ def test_attributes(value, text):
 
 
 @pytest.mark.parametrize("value", [1j, object(), np.float32, np.array(["a"]), {1}])
-def test_what_is_no_attribute_is_refused(value):
+def test_invalid_attributes_are_refused(value):
     with pytest.raises(TypeError, match="has no form in StableHLO"):
         text_of(lambda x: composite(lambda x, *, a: x, "a.b")(x, a=value), F3)
 

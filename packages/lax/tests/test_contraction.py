@@ -127,7 +127,7 @@ def test_float8_algorithms_need_float8_operands(preset):
     assert "lhs_precision_type = f8E5M2" in resolved.text
 
 
-def test_operands_are_converted_to_what_an_algorithm_takes():
+def test_operands_are_converted_to_the_dtypes_of_an_algorithm():
     f16, f32 = np.dtype(np.float16), np.dtype(np.float32)
     preset = DotAlgorithmPreset.BF16_BF16_F32
     resolved = resolve_algorithm(preset, "cpu", f16, f32, f16)

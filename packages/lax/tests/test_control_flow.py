@@ -59,7 +59,7 @@ def rows(step):
 # What is bound
 
 
-def test_branches_take_what_any_of_them_closes_over():
+def test_branches_share_their_constants():
     fun = lambda p, x, y: cond(p, lambda x: mul(x, y), lambda x: sin(x), x)
     jaxpr = make_jaxpr(fun)(True, X, X)
     eqn = equation(jaxpr, "cond")
@@ -68,14 +68,14 @@ def test_branches_take_what_any_of_them_closes_over():
     check_jaxpr(jaxpr)
 
 
-def test_a_carry_that_stays_is_closed_over():
+def test_an_unchanged_carry_is_closed_over():
     jaxpr = make_jaxpr(rows(lambda c, a: (c, mul(a, c))))(X)
     eqn = equation(jaxpr, "scan")
     assert (eqn.params["num_consts"], eqn.params["num_carry"]) == (1, 0)
     assert jaxpr.outvars[0] is jaxpr.invars[0]
 
 
-def test_what_is_collected_as_it_is_scanned_is_not_collected():
+def test_scan_does_not_stack_unchanged_inputs():
     jaxpr = make_jaxpr(lambda x, rows: scan(lambda c, a: (add(c, a), (a, c)), x, rows))(X, ROWS)
     assert len(equation(jaxpr, "scan").params["jaxpr"].outvars) == 2
     assert jaxpr.outvars[1] is jaxpr.invars[1]
@@ -99,7 +99,7 @@ def test_the_body_of_a_function_is_traced_once():
     assert len(traced) == 1
 
 
-def test_kept_traces_go_with_their_function():
+def test_cached_traces_are_freed_with_their_function():
     def trace_one():
         def step(c, a):
             return add(c, a), None
@@ -115,7 +115,7 @@ def test_kept_traces_go_with_their_function():
 # Differentiating
 
 
-def test_only_what_the_way_back_needs_is_kept():
+def test_scan_saves_only_the_residuals_of_the_backward_pass():
     fun = rows(lambda c, a: (add(mul(c, 2.0), a), sin(add(c, a))))
     jaxpr = make_jaxpr(grad(lambda x: total(fun(x)[1])))(X)
     body = equation(jaxpr, "scan").params["jaxpr"]
@@ -124,12 +124,12 @@ def test_only_what_the_way_back_needs_is_kept():
     assert body.eqns[-1].primitive.name == "cos"
 
 
-def test_a_residual_that_is_scanned_is_not_stacked_again():
+def test_scanned_residuals_are_not_stacked_again():
     jaxpr = make_jaxpr(grad(lambda x: total(rows(lambda c, a: (mul(c, a), None))(x)[0])))(X)
     assert len(equation(jaxpr, "scan").params["jaxpr"].outvars) == 1
 
 
-def test_what_does_not_depend_on_the_carry_is_computed_once():
+def test_loop_invariant_residuals_are_computed_once():
     def fun(w, x):
         return total(scan(lambda c, a: (mul(c, sin(w)), None), x, ROWS)[0])
 
@@ -142,20 +142,20 @@ def test_what_does_not_depend_on_the_carry_is_computed_once():
     assert [v.aval.shape for v in backward.invars[:2]] == [(3,), (3,)]
 
 
-def test_an_integer_carry_takes_no_part():
+def test_an_integer_carry_has_no_tangent():
     step = lambda c, a: ((add(c[0], 1), mul(c[1], a)), None)
     jaxpr = make_jaxpr(grad(lambda x: total(scan(step, (0, x), ROWS)[0][1])))(X)
     assert equation(jaxpr, "scan", 1).params["num_carry"] == 1
 
 
-def test_branches_share_the_results_that_hold_residuals():
+def test_branches_share_residual_slots():
     fun = lambda p, x: total(cond(p, sin, lambda x: mul(tanh(x), 2.0), x))
     jaxpr = make_jaxpr(grad(fun, 1))(True, X)
     assert len(equation(jaxpr, "cond").outvars) == 2
     check_jaxpr(jaxpr)
 
 
-def test_residuals_that_come_in_another_order_find_their_places():
+def test_residuals_in_another_order_match_their_slots():
     inner = lambda x: cond(gt(total(x), F(0)), lambda x: (sin(x), tanh(x)), lambda x: (x, x), x)
     outer = lambda x: cond(gt(total(x), F(1)), inner, lambda x: (x, tanh(x)), x)
     for result in range(2):
@@ -166,14 +166,14 @@ def test_residuals_that_come_in_another_order_find_their_places():
                 assert first.out_avals == second.out_avals == [v.aval for v in eqn.outvars]
 
 
-def test_a_loop_with_a_known_part_is_transposed():
+def test_a_loop_with_a_nonlinear_part_is_transposed():
     loop = lambda x: fori_loop(0, 3, lambda i, c: mul(c, convert_element_type(i, np.float32)), x)
     jaxpr = make_jaxpr(lambda ct: linear_transpose(loop, X)(ct))(X)
     assert names(jaxpr) == ["scan", "scan"]
     check_jaxpr(jaxpr)
 
 
-def test_a_split_transpose_leaves_sums_to_a_loop_of_their_own():
+def test_split_transpose_sums_constants_in_a_second_loop():
     fun = lambda w, x: total(
         scan(lambda c, a: (mul(sin(c), w), mul(a, w)), x, ROWS, _split_transpose=True)[0]
     )
@@ -193,7 +193,7 @@ def test_a_shared_predicate_keeps_a_branch():
     assert "cond" not in names(make_jaxpr(vmap(fun, (0, None)))(np.array([True, False]), X))
 
 
-def test_a_condition_of_its_own_for_each_example():
+def test_a_batched_condition_ends_each_example_separately():
     loop = lambda x: while_loop(lambda c: gt(total(c), np.float32(1)), lambda c: mul(c, 0.5), x)
     jaxpr = make_jaxpr(vmap(loop))(ROWS)
     (shape,) = [v.aval.shape for v in equation(jaxpr, "while").params["cond_jaxpr"].outvars]
@@ -227,7 +227,7 @@ def test_scalars_are_packed():
         assert text.count("stablehlo.dynamic_slice") <= 6
 
 
-def test_scalars_with_little_in_common_are_left_alone():
+def test_scalars_with_different_uses_are_not_packed():
     functions = [sin, cos, tanh]
 
     def fun(x):
@@ -388,7 +388,7 @@ def test_only_the_platforms_own_branch_is_lowered():
         assert f"stablehlo.{left}" not in text
 
 
-def test_programs_inside_are_well_formed():
+def test_inner_jaxprs_are_well_formed():
     fun = lambda x: total(
         scan(lambda c, a: (cond(gt(total(c), F(0)), sin, tanh, c), c), x, ROWS)[1]
     )

@@ -109,7 +109,7 @@ def test_dimension_numbers():
     assert conv_dimension_numbers(LHS, RHS, expected) is expected
 
 
-def test_shapes_are_told_without_operands():
+def test_shape_functions_need_no_operands():
     numbers = ("NCHW", "OIHW", "NHWC")
     assert conv_general_shape_tuple(LHS, RHS, (1, 2), "SAME", numbers) == (2, 8, 5, 4)
     assert conv_transpose_shape_tuple(LHS, RHS, (1, 2), "SAME", None) == (2, 4, 8, 18)
@@ -213,14 +213,14 @@ def test_dtypes_must_match():
         ("complex64", "float32", "is of another kind"),
     ],
 )
-def test_the_preferred_dtype_holds_the_operands(dtype, preferred, message):
+def test_the_preferred_dtype_is_at_least_as_wide_as_the_operands(dtype, preferred, message):
     x = of(1, 2, 3, dtype=dtype)
     fun = lambda x: conv(x, x, (1,), "VALID", preferred_element_type=preferred)
     with pytest.raises(TypeError, match=message):
         make_jaxpr(fun)(x)
 
 
-def test_the_cotangent_of_a_kernel_that_met_no_window_is_zero():
+def test_the_cotangent_of_a_kernel_without_windows_is_zero():
     x, kernel = of(1, 1, 0), of(1, 1, 2)
     pull = lambda x, k, ct: vjp(lambda k: conv(x, k, (1,), ((0, 1),)), k)[1](ct)
     *_, last = make_jaxpr(pull)(x, kernel, of(1, 1, 0)).eqns

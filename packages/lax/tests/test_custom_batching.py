@@ -154,13 +154,13 @@ def _leaves(x):
 @pytest.mark.parametrize(
     ("in_axes", "batched"), [((0, 0), [True, True]), ((0, None), [True, False])]
 )
-def test_the_rule_is_told_what_is_a_batch(in_axes, batched):
+def test_the_rule_gets_the_batched_flags(in_axes, batched):
     f, calls = counted()
     make_jaxpr(vmap(f, in_axes))(*(of(2) if d is None else of(3, 2) for d in in_axes))
     assert calls == [(3, batched)]
 
 
-def test_the_rule_is_told_of_each_leaf():
+def test_the_rule_gets_a_batched_flag_for_each_leaf():
     calls = []
 
     def rule(size, batched, x, y):
@@ -247,7 +247,7 @@ def test_mistakes_are_explained(mistake, error, mentions):
         make_jaxpr(mistake)(of(3, 2))
 
 
-def test_what_is_closed_over_is_an_operand():
+def test_closed_over_values_are_operands():
     c = np.float32(2.0)
     f = lambda x, c: with_rule(
         lambda x: mul(x, c), lambda size, batched, x: (add(mul(x, c), x), True)

@@ -104,7 +104,7 @@ class TestValues:
         np.testing.assert_allclose(grad(lambda a: both(a)["v"])(4.0), 0.75)
         np.testing.assert_allclose(grad(grad(lambda a: both(a)["v"]))(4.0), -3 / 32)
 
-    def test_what_solve_returns_beside_the_root_has_no_derivative(self):
+    def test_the_auxiliary_output_of_solve_has_no_derivative(self):
         def with_aux(a):
             return custom_root(
                 lambda x: square_less(x, a),
@@ -155,7 +155,7 @@ def _solve_triangular(g, y):
     return {"u": u, "v": sub(y["v"], g({"u": u, "v": 0.0})["v"])}
 
 
-def test_a_map_is_transposed_only_when_that_is_asked_for():
+def test_a_map_is_transposed_on_demand():
     # The function has no transpose, which does not matter for tangents.
     doubled = lambda s: (mul(s[0], 2.0), add(s[1], 1))
     f = lambda x: while_loop(lambda s: lt(s[1], 1), doubled, (x, 0))[0]

@@ -182,7 +182,7 @@ def test_operands_are_broadcast(name, shapes):
 @pytest.mark.parametrize("name", SMOOTH_BINARY)
 @pytest.mark.parametrize("shapes", SHAPES)
 @pytest.mark.parametrize("position", [0, 1])
-def test_derivatives_have_the_shape_of_what_they_belong_to(name, shapes, position):
+def test_derivatives_have_the_shape_of_their_operand(name, shapes, position):
     def tangent_and_cotangent(x, y, t):
         operand = (x, y)[position]
 
@@ -394,7 +394,7 @@ def test_conversion_lowers_by_kind(source, target, ops):
     assert [op for op in found if op not in ("constant", "broadcast_in_dim")] == ops
 
 
-def test_conversion_to_the_same_type_is_nothing():
+def test_conversion_to_the_same_type_is_no_operation():
     assert not trace(lambda x: lax.convert_element_type(x, "float32"), aval()).eqns
 
 
@@ -571,7 +571,7 @@ def test_errors_name_the_rule(fun, avals, error, message):
         lowered(fun, *avals)
 
 
-def test_what_has_no_derivative_says_so():
+def test_operations_without_a_derivative_raise_with_the_reason():
     with pytest.raises(NotImplementedError, match="jvp of"):
         trace(lambda x: vjp(lax.nextafter, x, x)[0], aval())
 
@@ -598,7 +598,7 @@ def test_scalar_has_the_dtype_asked_for(dtype, weak, kind):
     assert type(scalar(2, np.dtype(dtype), weak)) is kind
 
 
-def test_operands_give_way_to_arrays():
+def test_python_scalars_take_the_dtype_of_arrays():
     x, y, z = operands(np.ones(2, np.float16), 2, True)
     assert (x.dtype, y.dtype, z.dtype) == (np.float16,) * 3
     assert operands(1, 2.0) == (1, 2.0)

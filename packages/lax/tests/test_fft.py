@@ -55,7 +55,7 @@ def test_result_types(kind, halved, dtype, lengths):
         ("float64", "rfft", "complex128"),
     ],
 )
-def test_operands_are_converted_to_what_is_transformed(dtype, kind, expected):
+def test_fft_converts_operands_to_a_supported_dtype(dtype, kind, expected):
     with enable_x64(True):
         (out,) = make_jaxpr(lambda x: fft(x, kind, (4,)))(
             of(3 if kind == "irfft" else 4, dtype=dtype)

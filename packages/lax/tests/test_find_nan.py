@@ -281,7 +281,7 @@ def test_which_iteration_and_example(fun, args, path, examples):
     assert (found.path, found.examples) == (path, examples)
 
 
-def test_what_went_in():
+def test_operands_are_reported():
     found = find_nan(lambda x: log(sub(x, 50.0)), np.arange(60, dtype=np.float32))
     assert found.index == (0,)
     assert "log of -50, element [0] of float32[60]" in str(found)
@@ -294,7 +294,7 @@ def perceptron(x, down, head):
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, value_and_grad], ids=["value", "gradient"])
-def test_an_infinity_that_reaches_nothing_is_not_blamed(transform):
+def test_an_infinity_that_reaches_no_result_is_not_blamed(transform):
     found = find_nan(
         transform(perceptron), f32(1e13, 1e13), np.full((2, 2), 1e30, np.float32), f32(1, -1)
     )
@@ -331,7 +331,7 @@ def test_a_loop_that_is_stopped_is_in_doubt():
     assert "not certain: " in str(found)
 
 
-def test_what_a_callback_computes_is_in_doubt():
+def test_a_nan_through_a_callback_is_in_doubt():
     def fun(x):
         y = log(x)
         return pure_callback(lambda y: np.asarray(y) * 2, y, y)

@@ -86,7 +86,7 @@ def test_modes_have_names(name, mode):
 
 
 def test_an_unknown_mode_is_refused():
-    with pytest.raises(ValueError, match="is no mode for indices out of bounds; the"):
+    with pytest.raises(ValueError, match="is not a mode for indices out of bounds:"):
         GatherScatterMode.from_any("foo")
 
 

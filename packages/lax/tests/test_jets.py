@@ -167,7 +167,7 @@ def test_the_program_of_a_jet_grows_with_a_power_of_the_order(name):
         assert size(8) < 5 * size(4)
 
 
-def test_a_custom_vjp_function_is_what_it_computes():
+def test_jet_inlines_custom_vjp_functions():
     squared = lax.custom_vjp(lambda x: lax.mul(x, x))
     squared.defvjp(lambda x: (squared(x), x), lambda x, ct: (lax.mul(ct, x),))
     assert [float(t) for t in jet(squared, (3.0,), ([1.0, 0.0],))[1]] == [6.0, 2.0]
@@ -182,7 +182,7 @@ def test_jets_are_differentiated_batched_and_nested():
     assert "sin" in str(make_jaxpr(second)(0.5))
 
 
-def test_terms_that_are_zero_cost_nothing():
+def test_zero_terms_add_no_operations():
     program = make_jaxpr(lambda x: jet(lax.sin, (x,), ([1.0, zero_term, zero_term],)))(0.5)
     full = make_jaxpr(lambda x: jet(lax.sin, (x,), ([1.0, 0.0, 0.0],)))(0.5)
     assert len(program.eqns) < len(full.eqns)
@@ -212,7 +212,7 @@ def test_integers_take_series_of_floats():
         (((1.0, 2.0), ([1.0], [1.0, 2.0])), ValueError, "1 for argument 0, 2 for argument 1"),
         ((({"a": 1.0},), ([1.0],)), ValueError, "primal 0 is not an array but a dict"),
         (((1.0,), (1.0,)), TypeError, "series of argument 0 must be a list"),
-        (((1.0,), ([None],)), TypeError, "term 0 of the series of argument 0 is no array"),
+        (((1.0,), ([None],)), TypeError, "term 0 of the series of argument 0 is not an array"),
         (((X,), ([np.ones(3)],)), TypeError, r"shape \(3,\), and its primal has the shape \(2,\)"),
         (((1.0,), ([1j],)), TypeError, "is complex"),
         ((1.0, ([1.0],)), TypeError, "primals must be a tuple or a list"),

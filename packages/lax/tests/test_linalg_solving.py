@@ -83,7 +83,7 @@ def test_cholesky_factors(backend, dtype, batch):
     close(factor @ adjoint(factor), x)
 
 
-def test_cholesky_looks_at_the_lower_triangle_unless_it_symmetrizes(backend):
+def test_cholesky_reads_the_lower_triangle_unless_it_symmetrizes(backend):
     x = positive(3, 3)
     upset = x + np.triu(values(3, 3, seed=1), 1)
     close(linalg.cholesky(upset, symmetrize_input=False), linalg.cholesky(x))
@@ -250,7 +250,7 @@ def test_tridiagonal_solve(backend, dtype, perturb_singular, n):
     close(np.asarray(found) / scale, expected / scale)
 
 
-def test_tridiagonal_solve_ignores_what_lies_outside_of_the_matrix(backend):
+def test_tridiagonal_solve_ignores_elements_outside_of_the_matrix(backend):
     dl, du = np.array([np.nan, 1], F32), np.array([1, np.nan], F32)
     d, b = np.array([4, 4], F32), np.ones((2, 1), F32)
     close(linalg.tridiagonal_solve(dl, d, du, b), np.full((2, 1), 0.2))
@@ -284,7 +284,7 @@ EMPTY = [
 
 
 @pytest.mark.parametrize(("fun", "shapes", "expected"), EMPTY)
-def test_nothing_to_do(backend, fun, shapes, expected):
+def test_solvers_accept_empty_operands(backend, fun, shapes, expected):
     found = fun(*(np.eye(*s, dtype=F32) if len(s) == 2 else np.zeros(s, F32) for s in shapes))
     found = found if isinstance(found, tuple | list) else (found,)
     assert [np.shape(x) for x in found] == expected
@@ -305,7 +305,7 @@ def _first(fun):
         (_first(linalg.symmetric_product), [(3, 2), (3, 3)], "jvp of symmetric_product.*products"),
     ],
 )
-def test_what_has_no_rule_says_why(fun, shapes, message):
+def test_missing_rules_raise_with_the_reason(fun, shapes, message):
     with pytest.raises(NotImplementedError, match=message):
         make_jaxpr(fun)(*(of(*s) for s in shapes))
 
@@ -475,7 +475,7 @@ def test_tpus_run_operations(fun, avals, operation):
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_gpus_eliminate_what_their_kernel_is_too_large_for(n):
+def test_gpus_eliminate_where_their_kernel_does_not_fit(n):
     text = lowered("cuda", linalg.tridiagonal_solve, of(n), of(n), of(n), of(n, 2))
     assert "custom_call" not in text
 

@@ -112,7 +112,7 @@ def test_qr_multiplies_back(x64, dtype, full_matrices, shape):
 
 @pytest.mark.parametrize("shape", [s for s in SHAPES if 0 not in s])
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
-def test_qr_with_pivoting_orders_columns_by_what_is_left_of_them(backend, dtype, shape):
+def test_qr_with_pivoting_orders_columns_by_their_remainder(backend, dtype, shape):
     x = values(*shape, dtype=dtype)
     q, r, places = map(np.asarray, linalg.qr(x, pivoting=True, full_matrices=False))
     assert places.dtype == np.int32
@@ -136,7 +136,7 @@ def test_ormqr_multiplies_by_the_whole_of_q(backend, shape, dtype, transpose, le
     assert_close(found, q @ c if left else c @ q)
 
 
-def test_kernels_are_not_called_where_there_is_nothing_to_compute(backend):
+def test_kernels_are_not_called_for_empty_matrices(backend):
     """Two of these in one program ended the process: a kernel divides by a size."""
     a, c, taus = ones(4, 3), ones(4, 5), ones(3)
     cases = [
@@ -165,7 +165,7 @@ def test_householder_product_takes_fewer_reflectors_than_columns(backend):
     assert_close(linalg.householder_product(a, taus[:2]), expected)
 
 
-def test_columns_asked_for_come_first(backend):
+def test_requested_columns_come_first(backend):
     _, places, _ = geqp3_p.bind(values(4, 3), np.array([0, 0, 1], np.int32), use_magma=None)
     assert np.asarray(places)[0] == 3
 
@@ -186,7 +186,7 @@ def test_eigh_diagonalises(x64, dtype, lower, shape):
 
 
 @pytest.mark.parametrize("lower", [True, False])
-def test_eigh_looks_at_one_triangle_unless_it_symmetrizes(backend, lower):
+def test_eigh_reads_one_triangle_unless_it_symmetrizes(backend, lower):
     x = hermitian(3, 3)
     upset = x + (np.triu if lower else np.tril)(values(3, 3, seed=1), 1 if lower else -1)
     plain = linalg.eigh(x)[1]
@@ -200,7 +200,7 @@ def test_eigh_converts_integers_that_it_symmetrizes(backend, dtype, greatest):
     assert (w.dtype, w[-1]) == (np.float32, greatest)
 
 
-def test_eigh_of_what_is_not_finite_is_nan(backend):
+def test_eigh_of_nonfinite_matrices_is_nan(backend):
     v, w = linalg.eigh(np.stack([np.eye(2), np.full((2, 2), np.nan)]).astype(np.float32))
     assert np.isfinite(np.asarray(v)[0]).all() and np.isnan(np.asarray(v)[1]).all()
     assert np.array_equal(np.asarray(w), [[1, 1], [np.nan, np.nan]], equal_nan=True)
@@ -291,7 +291,7 @@ def test_steps_of_qdwh(backend, options, steps, converged):
     assert (int(count), bool(found)) == (steps, converged)
 
 
-def test_qdwh_ignores_what_is_outside_of_a_dynamic_shape(backend):
+def test_qdwh_ignores_elements_outside_of_a_dynamic_shape(backend):
     x = np.full((6, 4), np.nan, np.float32)
     x[:5, :3] = values(5, 3)
     u, h, *_ = linalg.qdwh(x, dynamic_shape=(5, 3))

@@ -199,7 +199,7 @@ def test_svd_on_tpu_is_made_of_its_kernels(shape, full_matrices):
         (linalg.tridiagonal, "tpu"),
     ],
 )
-def test_what_a_platform_lacks_says_so(fun, platform):
+def test_unsupported_platforms_raise(fun, platform):
     with pytest.raises(NotImplementedError, match=platform if platform != "tpu" else "tpu|TPU"):
         lowered(fun, SQUARE, platform=platform)
 

@@ -137,7 +137,7 @@ class TestValues:
         np.testing.assert_allclose(by_b["p"], 0.5)
         np.testing.assert_allclose(by_b["q"], np.ones(2))
 
-    def test_what_a_solver_returns_beside_the_solution_has_no_derivative(self):
+    def test_the_auxiliary_output_of_a_solver_has_no_derivative(self):
         def solve(d, b):
             with_aux = lambda _, y: (div(y, d), {"y": sin(y)})
             return custom_linear_solve(
@@ -185,7 +185,7 @@ def test_without_a_transpose_there_is_no_program_for_it():
     assert eqn.params["jaxprs"].transpose_solve is None
 
 
-def test_transposing_exchanges_the_programs():
+def test_transposing_swaps_the_jaxprs():
     solve = lambda b: custom_linear_solve(
         lambda x: matvec(A, x), b, lambda f, y: f(y), lambda f, y: f(sin(y))
     )
@@ -204,7 +204,7 @@ def test_batched_derivatives_check(in_axes):
     assert [aval.shape for aval in jaxpr.out_avals] == [(3, 2), (3, 2)]
 
 
-def test_only_what_depends_on_the_batch_is_batched():
+def test_only_dependents_of_the_batch_are_batched():
     def solve(d, b):
         halves = lambda _, y: (div(y[0], d), div(y[1], 2.0))
         return custom_linear_solve(lambda x: (mul(d, x[0]), mul(x[1], 2.0)), (b, b), halves)

@@ -44,7 +44,7 @@ def test_checkify_finds_its_nan(block, backend):
     assert error.get() is None
 
 
-def test_a_block_says_that_it_makes_no_nan(block, backend):
+def test_a_block_declares_that_it_makes_no_nan(block, backend):
     primitive = block("stablehlo.negate", floating, checkify=makes_no_nan, reference=np.negative)
     error, _ = checkify(primitive.bind, errors=nan_checks)(f32(np.nan))
     assert error.get() is None

@@ -189,7 +189,7 @@ def test_group_sizes_are_integers():
 
 
 def test_a_group_offset_is_refused():
-    with pytest.raises(TypeError, match="group_offset is not taken"):
+    with pytest.raises(TypeError, match="group_offset is not supported"):
         ragged_dot(np.ones((6, 3)), np.ones((2, 3, 4)), np.array([2, 3]), group_offset=1)
 
 

@@ -103,13 +103,13 @@ def test_a_view_of_a_view_is_a_part_of_the_reference():
         (np.array([True, False, True]), IndexError),
     ],
 )
-def test_what_is_no_index_is_refused(index, error):
+def test_invalid_indices_are_refused(index, error):
     index = (index,) if index is None else index
     with pytest.raises(error):
         new_ref(X)[index]
 
 
-def test_values_have_the_type_of_what_is_there():
+def test_written_values_have_the_type_of_the_reference():
     ref = new_ref(X)
     for value in (np.float32(1), np.ones((2, 4), np.float32), np.ones(4, np.int32)):
         with pytest.raises(ValueError, match="is written to"):
@@ -119,7 +119,7 @@ def test_values_have_the_type_of_what_is_there():
     assert ref[0].dtype == np.float32
 
 
-def test_reading_and_writing_know_what_they_do():
+def test_reading_and_writing_have_effects():
     ref = new_ref(X)
     program = make_jaxpr(
         lambda ref: (ref[0], ref.addupdate(1.0, (0, 0)), refs.set(ref, 1, ref[2]))
@@ -135,7 +135,7 @@ def test_reading_and_writing_know_what_they_do():
     assert len(live_program(program, (False,)).jaxpr.eqns) == 4
 
 
-def test_a_program_keeps_its_discharged_form():
+def test_the_discharged_jaxpr_is_cached():
     program = make_jaxpr(lambda ref, x: ref.__setitem__(0, x))(new_ref(X), X[0])
     assert discharged(program) is discharged(program)
     assert discharged(program).written == (0,)
@@ -143,7 +143,7 @@ def test_a_program_keeps_its_discharged_form():
     assert discharged(program, ()).jaxpr.outvars == []
 
 
-def test_what_is_only_read_is_no_result_and_stays_out_of_the_carry():
+def test_read_only_references_are_not_carried():
     def f(a, b):
         return lax.scan(
             lambda c, i: (lax.add(c, a[i]), b.addupdate(c, i)), np.float32(0), np.arange(3)
@@ -171,7 +171,7 @@ def test_derivatives_and_batches_pass_through_references():
     np.testing.assert_allclose(vmap(f)(np.full(2, x)), [2 * x**2 + (s + x) ** 2] * 2, rtol=1e-6)
 
 
-def test_what_a_function_made_is_not_returned_from_it():
+def test_a_reference_cannot_be_returned_from_its_function():
     for transform in (vmap(new_ref), lambda x: vjp(new_ref, x)):
         with pytest.raises(ValueError, match="returned a reference"):
             transform(X[0])
@@ -186,7 +186,7 @@ def test_an_operation_without_a_rule_refuses_references():
             make_jaxpr(f)(aval)
 
 
-def test_making_and_ending():
+def test_creating_and_freeing():
     ref = refs.empty_ref(ShapeDtypeStruct((2,), np.int32))
     assert ref.dtype == np.int32 and refs.freeze(ref).tolist() == [0, 0]
     refs.free_ref(ref)

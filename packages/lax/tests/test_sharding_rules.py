@@ -119,7 +119,7 @@ def test_shardings_pass_through(primitive, operands, params, expected):
         assert "f32[8@x,4" in str(error.value)
 
 
-def test_cases_must_be_divided_alike():
+def test_cases_must_have_equal_shardings():
     which = ShapedArray((8, 4), bool)
     one, other = typed("8@x,4"), typed("8,4")
     assert select_n_p.result_avals((which, one, one), {}) is one
@@ -127,7 +127,7 @@ def test_cases_must_be_divided_alike():
         select_n_p.result_avals((which, one, other), {})
 
 
-def test_batches_of_matrices_may_be_divided():
+def test_batches_of_matrices_may_be_sharded():
     params = {"full_matrices": False, "compute_uv": False, "subset_by_index": None}
     good, bad = typed("2@x,4,4"), typed("2,4@y,4")
     (s,) = svd_p.result_avals((good,), {**params, "algorithm": None})
@@ -136,7 +136,7 @@ def test_batches_of_matrices_may_be_divided():
         svd_p.result_avals((bad,), {**params, "algorithm": None})
 
 
-def test_slices_are_divided_as_their_operands():
+def test_slices_have_the_sharding_of_their_operands():
     index = ShapedArray((), "int32")
     x = typed("8@x,4")
     taken = dynamic_slice_p.result_avals((x, index, index), {"slice_sizes": (8, 2)})

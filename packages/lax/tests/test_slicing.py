@@ -119,7 +119,7 @@ def test_transposed_slice_pads_between_elements():
     assert last_params(fun, of(4, 6)) == {"padding_config": ((0, 2, 0), (1, 2, 1))}
 
 
-def test_transposed_padding_gives_the_value_what_the_operand_does_not_take():
+def test_transposed_padding_sums_the_remaining_cotangent_into_the_value():
     fun = grad(lambda x, v: total(pad(x, v, [(1, 2, 0), (-1, 0, 2)])), (0, 1))
     recorded = names(fun, of(4, 6), of())
     assert recorded[-5:] == ["pad", "slice", "reduce_sum", "reduce_sum", "sub"]
@@ -278,7 +278,7 @@ x = np.ones((4, 6), np.float32)
         ),
         (
             ValueError,
-            "are no list of scalars; give one for each",
+            "must be scalars or a vector; give one for each",
             lambda: dynamic_slice(x, np.ones((2, 2), int), (2, 1)),
         ),
         (ValueError, "one size for each dimension", lambda: dynamic_slice(x, (0, 0), (2,))),
@@ -335,7 +335,7 @@ x = np.ones((4, 6), np.float32)
             lambda: pad(x, x, [(0, 0, 0), (0, 0, 0)]),
         ),
         (TypeError, "Convert the value to the operand", lambda: pad(x, 1, [(0, 0, 0), (0, 0, 0)])),
-        (ValueError, "concatenate: there are no arrays to join", lambda: concatenate([], 0)),
+        (ValueError, "concatenate: operands is empty", lambda: concatenate([], 0)),
         (TypeError, "concatenate: the arrays have different", lambda: concatenate([x, x[0]], 0)),
         (TypeError, "cannot be joined along dimension", lambda: concatenate([x, x[:, :2]], 0)),
         (TypeError, "is out of bounds for arrays of shapes", lambda: concatenate([x, x], 2)),
@@ -356,7 +356,7 @@ x = np.ones((4, 6), np.float32)
         (TypeError, "names a dimension that an array of rank", lambda: rev(x, (3,))),
         (TypeError, "holds a negative number; count from", lambda: rev(x, (-1,))),
         (TypeError, "entries for an array of rank", lambda: tile(x, (2,))),
-        (ValueError, "is no range of dimensions of shape", lambda: collapse(x, 1, 0)),
+        (ValueError, "is not a range of dimensions of shape", lambda: collapse(x, 1, 0)),
         (
             ValueError,
             "Along each dimension, sizes must agree or be",

@@ -93,11 +93,11 @@ def test_lowering_writes_only_stablehlo(fun, shape, result):
         lambda x: transpose(x, (0, 1)),
     ],
 )
-def test_what_changes_nothing_is_not_recorded(fun):
+def test_operations_without_effect_are_not_recorded(fun):
     assert steps(fun, of(2, 3)) == []
 
 
-def test_trivial_permutation_is_not_kept():
+def test_a_trivial_permutation_is_not_recorded():
     ((_, params),) = steps(lambda x: reshape(x, (6,), (0, 1)), of(2, 3))
     assert params == {"new_sizes": (6,), "dimensions": None, "sharding": None}
 
@@ -162,7 +162,7 @@ def test_full_like_follows_a_description(like, expected):
     assert (aval.shape, aval.dtype.name, aval.weak_type) == expected
 
 
-def test_iota_records_what_it_is_asked():
+def test_iota_records_its_parameters():
     ((name, params),) = steps(lambda: broadcasted_iota(np.int32, (4, 5), 1))
     assert name == "iota"
     assert params == {

@@ -46,7 +46,7 @@ def test_the_form_that_is_needed_is_written(name):
     assert operation in _text(fun, *shapes)
 
 
-def test_known_shapes_are_written_as_ever():
+def test_static_shapes_are_lowered_statically():
     text = _text(lambda x: lax.reshape(lax.pad(x, 0.0, [(1, 0, 0)]), (2, 2)), (3,))
     assert not re.search("dynamic|get_dimension_size|shape_assertion|polymorphism", text)
 

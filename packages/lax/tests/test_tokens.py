@@ -74,7 +74,7 @@ def test_a_sink_is_an_effect():
     assert [str(effect) for effect in jaxpr.effects] == ["NoDCE"]
 
 
-def test_a_sink_gives_nothing(backend):
+def test_a_sink_has_no_results(backend):
     assert dce_sink((1.0, [np.ones(2)])) is None
 
 
@@ -91,6 +91,6 @@ def test_transformations_keep_sinks(fun, arg, sinks):
 
 
 @pytest.mark.parametrize("prevent", [False, True])
-def test_the_compiler_is_told_only_if_asked(prevent):
+def test_the_compiler_keeps_sinks_only_on_request(prevent):
     text = lower_jaxpr(make_jaxpr(lambda x: dce_sink(x, prevent_mlir_dce=prevent))(F3), "f")
     assert ('call_target_name = "dce_sink", has_side_effect = true' in text) == prevent

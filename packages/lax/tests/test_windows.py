@@ -126,7 +126,7 @@ def test_named_paddings(arguments, pads):
     assert padtype_to_pads(*arguments) == pads
 
 
-def test_shapes_are_told_without_operands():
+def test_shape_functions_need_no_operands():
     window = ((2, 3), (1, 2), ((0, 1), (1, 0)), (2, 1), (1, 2))
     assert reduce_window_shape_tuple((5, 6), *window) == (9, 2)
 

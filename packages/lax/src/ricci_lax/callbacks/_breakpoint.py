@@ -1,4 +1,4 @@
-"""``debug.breakpoint``: inspect the values of a running program from a terminal."""
+"""``debug.breakpoint``: inspect values at run time from a terminal."""
 
 import sys
 from types import FrameType

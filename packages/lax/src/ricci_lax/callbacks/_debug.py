@@ -257,7 +257,7 @@ class _Checking(Formatter):
             raise ValueError(
                 f"debug.print: the format string has no place for {', '.join(names)}. Write "
                 f"{{{names[0]}}} where it is to appear, in a plain string: an f-string puts values "
-                "in while the program is traced."
+                "in while the function is traced."
             )
 
 
@@ -393,9 +393,9 @@ def debug_print(
       Array(0.125, dtype=float32, weak_type=True)
 
     Notes:
-      An f-string is filled while tracing, and prints tracers; so does ``print``. Printing happens
-      while the program runs: ``effects_barrier`` waits for what is still to come. Without
-      ``ordered`` lines may come in another order, or from several devices at once.
+      An f-string is formatted while tracing, and prints tracers; so does ``print``. Printing is
+      asynchronous: ``effects_barrier`` waits for pending output. Without ``ordered`` lines may be
+      in another order, or from several devices at once.
 
     See also:
       ``debug.callback``, ``debug.log``, ``debug.breakpoint``.

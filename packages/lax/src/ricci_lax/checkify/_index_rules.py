@@ -71,7 +71,7 @@ def _report(
 
 
 def _tiled(values: Sequence[int], count: int, dtype: DTypeLike) -> Array:
-    """Numbers repeated ``count`` times in all; computed, since inner programs hold no constants."""
+    """Numbers repeated ``count`` times in all; computed, since inner jaxprs have no constants."""
     rows = count // len(values)
     return reshape(concatenate([full((rows, 1), v, dtype) for v in values], 1), (count,))
 

@@ -1,9 +1,9 @@
 """Evaluation of a jaxpr with checks.
 
 The equations are bound one after another, as ``eval_jaxpr`` does. A primitive may have a check
-rule, which binds it and reports errors to the log. A program inside of an equation is checked on
-its own: it returns its errors ahead of its results, and does not see earlier errors. So its
-checked form depends on the program alone, and can be cached on it.
+rule, which binds it and reports errors to the log. An inner jaxpr of an equation is checked
+separately: it returns its errors ahead of its results, and does not see earlier errors. So its
+checked form depends only on the jaxpr, and is cached on it.
 """
 
 from collections.abc import Sequence

@@ -269,7 +269,7 @@ def transposed_padding(kernel: int, stride: int, padding: str) -> tuple[int, int
         low = kernel - 1
     else:
         raise ValueError(
-            f"conv_transpose: padding={padding!r} is unknown; say 'SAME' or 'VALID', or "
+            f"conv_transpose: padding={padding!r} is unknown; pass 'SAME' or 'VALID', or "
             "give (low, high) pairs."
         )
     return low, total - low

@@ -300,7 +300,7 @@ def _dot_general_factors(
         *(f for f in left if f not in lhs_batch and f not in lhs_contracting),
         *(f for i, f in enumerate(right) if i not in rhs_batch and i not in rhs_contracting),
     )
-    advice = "Say how the result is to be divided: pass out_sharding=P(...)."
+    advice = "Specify the sharding of the result: pass out_sharding=P(...)."
     summed = frozenset(lhs_contracting)
     return FactorMap((left, right), (result,), summed=summed, advice=advice)
 

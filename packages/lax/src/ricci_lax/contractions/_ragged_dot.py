@@ -384,7 +384,7 @@ def ragged_dot_general(
     """
     if group_offset is not None:
         raise TypeError(
-            f"{NAME}: group_offset is not taken: rhs must hold all groups of group_sizes. Slice "
+            f"{NAME}: group_offset is not supported; rhs must have every group of them. Slice "
             "group_sizes, and lhs with them, instead."
         )
     if preferred_element_type is not None:

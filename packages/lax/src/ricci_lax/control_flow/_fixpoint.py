@@ -6,8 +6,8 @@ from collections.abc import Callable
 def fixpoint[S, R](step: Callable[[S], tuple[R, S]], state: S) -> tuple[R, S]:
     """Repeat a step until it returns the state that it is given; return its result and the state.
 
-    A state marks the parts of a carry, as having a tangent or being batched: what is marked before
-    an iteration may mark more after it. A step only adds marks (or only removes some), and a carry
+    A state marks the parts of a carry that, say, have a tangent or are batched; a mark before an
+    iteration may add others after it. A step only adds marks (or only removes some), and a carry
     has finitely many parts, so that this ends.
     """
     while True:

@@ -34,7 +34,7 @@ def closure_convert(fun: Callable, *example_args: PyTree) -> tuple[Callable, lis
 
     Args:
       fun: a function of pytrees of arrays.
-      example_args: arguments that give the structure, shapes and dtypes of those to come.
+      example_args: arguments with the structure, shapes and dtypes of later ones.
 
     Returns:
       ``converted, consts``, where ``converted(*args, *consts)`` is ``fun(*args)``. In ``consts``

@@ -407,7 +407,7 @@ def _open_batch(axis, args, dims, *, call, jvp, symbolic_zeros):
 
 # An eager call of a user's function, where no jaxpr is recorded.
 custom_jvp_open_p: Primitive = define_eager(
-    "custom_jvp_eager_call",
+    "custom_jvp_open_call",
     jvp=_open_jvp,
     linearize=_open_linearize,
     split=_open_split,

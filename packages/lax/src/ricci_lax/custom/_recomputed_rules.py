@@ -9,21 +9,21 @@ from ricci_ir import Jaxpr, eval_jaxpr
 class RecomputedRules:
     """A forward rule that evaluates the function, and takes only residuals from the user's rule.
 
-    Inside of ``checkpoint`` the forward pass then runs the function alone: it stores no residuals,
+    Inside of ``checkpoint`` the forward pass then runs only the function: it stores no residuals,
     so that the rule is dead code there.
 
     Args:
       fwd: the flat forward rule.
-      program: the function.
+      jaxpr: the function.
     """
 
-    __slots__ = ("fwd", "program")
+    __slots__ = ("fwd", "jaxpr")
 
-    def __init__(self, fwd: Callable[..., Any], program: Jaxpr):
+    def __init__(self, fwd: Callable[..., Any], jaxpr: Jaxpr):
         self.fwd = fwd
-        self.program = program
+        self.jaxpr = jaxpr
 
     def forward(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[Any, Any, Any]:
         """Return the function's results, the rule's residuals and their structure."""
         _, residuals, tree = self.fwd(primals, perturbed)
-        return eval_jaxpr(self.program, self.program.consts, *primals), residuals, tree
+        return eval_jaxpr(self.jaxpr, self.jaxpr.consts, *primals), residuals, tree

@@ -16,8 +16,8 @@ from ricci_ir import (
 def _discharge_custom(primitive: Primitive) -> Any:
     """The discharge rule of a call of a custom function.
 
-    The rules take the array that a reference holds in its place. They say nothing of what the
-    function writes, so that one that writes references is not differentiated.
+    The rules take the referenced array in place of a reference. They cannot describe writes, so
+    that a function that writes references is not differentiated.
     """
 
     def rule(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
@@ -50,9 +50,9 @@ class _Refusal:
     def rule(self, *args: Any, **params: Any) -> NoReturn:
         """Refuse to differentiate the function."""
         raise NotImplementedError(
-            "a function with a derivative rule of its own writes references inside of a program, "
-            "and is differentiated: its rule does not say what they hold then. Return the values, "
-            "and write them outside of the function."
+            "a function with a custom derivative rule writes references in a traced function, and "
+            "is differentiated: its rule does not describe these writes. Return the values, and "
+            "write them outside of the function."
         )
 
 

@@ -249,9 +249,7 @@ custom_vjp_tangent_p: Primitive = define(
     lower=_tangent_lower,
     program=_tangent_program,
     shown=_tangent_shown,
-    examples=no_examples(
-        "it stands for a tangent's program on a tape, and is only ever transposed"
-    ),
+    examples=no_examples("it represents a tangent computation on a tape, and is only transposed"),
 )
 
 
@@ -278,7 +276,7 @@ def _open_batch(axis, args, dims, *, bwd, call, fwd, symbolic_zeros):
 
 # An eager call of a user's function, where no jaxpr is recorded.
 custom_vjp_open_p: Primitive = define_eager(
-    "custom_vjp_eager_call",
+    "custom_vjp_open_call",
     jvp=_open_jvp,
     linearize=_open_linearize,
     split=split_by_linearizing(_open_linearize),

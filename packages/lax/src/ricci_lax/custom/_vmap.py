@@ -166,7 +166,7 @@ class UserRule:
             shape = get_aval(out).shape  # pyright: ignore[reportAttributeAccessIssue]
             if flag and shape[:1] != (size,):
                 raise ValueError(
-                    f"the batching rule of {self.name} says that output {i} is a batch of {size}, "
+                    f"the batching rule of {self.name} returns output {i} as a batch of {size}, "
                     f"but its shape is {shape}; the batch must be along the first axis."
                 )
         return outs, list(map(bool, batched))

@@ -1,4 +1,4 @@
-"""Derivatives as functions: Jacobians, checkpoints, and the residuals of reverse mode."""
+"""Derivatives of functions: Jacobians, rematerialisation, and the residuals of reverse mode."""
 
 from ._checkpoint import *
 from ._custom_remat import *

@@ -73,11 +73,11 @@ __all__ = [
 
 
 class Recomputing(TupleRecord):
-    """The derivative of a program that stores few residuals and recomputes the others.
+    """The derivative of a jaxpr that stores few residuals and recomputes the others.
 
     Attributes:
       forward: from the arguments to the results, followed by the stored residuals.
-      tangent: from some of the arguments, the stored residuals and the given tangents, to the
+      tangent: from some of the arguments, the stored residuals and the nonzero tangents, to the
         tangents of the results that are not zero. It begins with the recomputation.
       used: which arguments ``tangent`` takes.
       nonzeros: for each result, whether it has a tangent.
@@ -90,9 +90,9 @@ class Recomputing(TupleRecord):
 
 
 def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None) -> Recomputing:
-    """Linearize a program, and move the computation of residuals into the tangent program.
+    """Linearize a jaxpr, and move the computation of residuals into the tangent jaxpr.
 
-    The tangent program repeats the forward equations that its residuals need, from the arguments
+    The tangent jaxpr repeats the forward equations that its residuals depend on, from the arguments
     and from the values that the policy saves; of these, only those that it reads are stored.
     """
     if jaxpr.effects & io_effects:
@@ -102,8 +102,8 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
             "may be called twice."
         )
     remat_allowed_effects.require("checkpoint, differentiated", jaxpr.effects)
-    # Branches share the places of residuals, so what is dead must go before there are any.
-    live = _running_functions(live_program(jaxpr).jaxpr)
+    # Branches share the slots of residuals, so dead code must be removed before linearizing.
+    live = _with_recomputed_vjps(live_program(jaxpr).jaxpr)
     whole = live if policy is None else _also_saving(inlined(live), policy)
     linearized = linearize_jaxpr(whole, nonzeros)
     if policy is None and _has_kept_names(linearized.forward):
@@ -130,13 +130,13 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
     )
 
 
-def _running_functions(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with the values of ``custom_vjp`` functions that ask for ``optimize_remat``."""
-    return jaxpr.derived("running functions", lambda: _find_functions(jaxpr)) or jaxpr
+def _with_recomputed_vjps(jaxpr: Jaxpr) -> Jaxpr:
+    """Replace the forward rules of ``custom_vjp`` functions with ``optimize_remat``."""
+    return jaxpr.derived("recomputed vjps", lambda: _recompute_vjps(jaxpr)) or jaxpr
 
 
-def _find_functions(jaxpr: Jaxpr) -> Jaxpr | None:
-    """The changed program; ``None`` if there are no such functions."""
+def _recompute_vjps(jaxpr: Jaxpr) -> Jaxpr | None:
+    """The changed jaxpr; ``None`` if there are no such functions."""
     eqns = []
     for eqn in jaxpr.eqns:
         params = {name: _in_programs(value) for name, value in eqn.params.items()}
@@ -149,15 +149,15 @@ def _find_functions(jaxpr: Jaxpr) -> Jaxpr | None:
 
 def _in_programs(value: object) -> object:
     if isinstance(value, Jaxpr):
-        return _running_functions(value)
+        return _with_recomputed_vjps(value)
     if type(value) is tuple and value and all(isinstance(item, Jaxpr) for item in value):
-        changed = tuple(map(_running_functions, value))
+        changed = tuple(map(_with_recomputed_vjps, value))
         return changed if any(a is not b for a, b in zip(changed, value, strict=True)) else value
     return value
 
 
 def _has_kept_names(jaxpr: Jaxpr) -> bool:
-    """Whether a program has values that are stored whatever the policy."""
+    """Whether a jaxpr has values that are stored under any policy."""
     return jaxpr.derived(
         "kept names",
         lambda: any(
@@ -169,7 +169,7 @@ def _has_kept_names(jaxpr: Jaxpr) -> bool:
 
 
 def _also_saving(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
-    """The program with its inner checkpoints saving what the policy of an outer one does, too.
+    """The jaxpr whose inner checkpoints also save the values that an outer policy saves.
 
     The outer one stores these values, so that the inner ones need not compute them again.
     """
@@ -177,21 +177,21 @@ def _also_saving(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
 
 
 def _with_policy(jaxpr: Jaxpr, policy: Policy) -> Jaxpr | None:
-    """The program with another policy in its inner checkpoints; ``None`` if it has none."""
+    """The jaxpr with another policy in its inner checkpoints; ``None`` if it has none."""
     eqns = []
     for eqn in jaxpr.eqns:
         params = {name: _each(value, policy) for name, value in eqn.params.items()}
         if eqn.primitive is remat_p:
             inner = eqn.params["policy"]
-            kept = SaveInPlace(policy)
-            params["policy"] = kept if inner is None else SaveFromBothPolicies(kept, inner)
+            outer = SaveInPlace(policy)
+            params["policy"] = outer if inner is None else SaveFromBothPolicies(outer, inner)
         same = all(params[name] is value for name, value in eqn.params.items())
         eqns.append(eqn if same else eqn.replace(params=params))
     return None if eqns == jaxpr.eqns else jaxpr.replace(eqns=eqns)
 
 
 def _each(value: object, policy: Policy) -> object:
-    """A parameter whose programs save what a policy does."""
+    """A parameter whose jaxprs save the values that a policy saves."""
     if isinstance(value, Jaxpr):
         return _also_saving(value, policy)
     if type(value) is tuple and value and all(isinstance(item, Jaxpr) for item in value):
@@ -215,10 +215,10 @@ def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
     results, saved = outs[:count], outs[count:]
     recorded = ()
     if any(plan.nonzeros):
-        given = [t for t in tangents if type(t) is not Zero]
+        nonzero_tangents = [t for t in tangents if type(t) is not Zero]
         recorded = tape.record(
             remat_p,
-            (*(primals[i] for i in plan.used), *saved, *given),
+            (*(primals[i] for i in plan.used), *saved, *nonzero_tangents),
             {"jaxpr": plan.tangent, "policy": policy, **params, "differentiated": True},
         )
     return results, join_tangents(plan.nonzeros, recorded, results)
@@ -226,10 +226,10 @@ def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
 
 def _jvp(primals, tangents, *, jaxpr, **params):
     pushed, nonzeros = jvp_jaxpr(jaxpr, [type(t) is not Zero for t in tangents])
-    given = [t for t in tangents if type(t) is not Zero]
-    outs = remat_p.bind(*primals, *given, jaxpr=pushed, **params)
-    results, found = outs[: len(nonzeros)], outs[len(nonzeros) :]
-    return results, join_tangents(nonzeros, found, results)
+    nonzero_tangents = [t for t in tangents if type(t) is not Zero]
+    outs = remat_p.bind(*primals, *nonzero_tangents, jaxpr=pushed, **params)
+    results, out_tangents = outs[: len(nonzeros)], outs[len(nonzeros) :]
+    return results, join_tangents(nonzeros, out_tangents, results)
 
 
 def _jet(push, primals, series, *, jaxpr, **params):
@@ -255,7 +255,7 @@ def _lower(ctx: Lowering, *operands: Value, jaxpr, prevent_cse, differentiated, 
     return ctx.inline(jaxpr, values)
 
 
-# Operands: the program's constants, then its arguments.
+# Operands: the jaxpr's constants, then its arguments.
 remat_p: Primitive = define(
     "remat2",
     abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
@@ -294,7 +294,7 @@ def checkpoint[**P, R](
       fun: a function of pytrees of arrays.
       concrete: ``fun`` may use the values of its arguments in Python control flow; then nothing is
         recomputed.
-      prevent_cse: keep the compiler from joining the recomputation with the first computation,
+      prevent_cse: prevent the compiler from merging the recomputation with the first computation,
         which would store its results after all; not needed inside of ``scan``.
       policy: which results of operations may be stored, one of ``checkpoint_policies``, or a
         function of a primitive, the types of its operands, and its parameters.
@@ -330,14 +330,14 @@ def checkpoint[**P, R](
 
     Notes:
       In a ``scan`` over layers wrap the body: ``scan(checkpoint(step, prevent_cse=False), ...)``.
-      Around a whole network ``checkpoint`` saves nothing: its backward pass holds all residuals at
+      Around a whole network ``checkpoint`` saves no memory: its backward pass has all residuals at
       once, when it has recomputed them.
 
       The second computation costs time, at most as much as the first.
 
     See also:
-      ``checkpoint_policies``; ``checkpoint_name`` names what a policy keeps;
-      ``print_saved_residuals`` and ``memory_plan`` show what is kept.
+      ``checkpoint_policies``; ``checkpoint_name`` names the values that a policy saves;
+      ``print_saved_residuals`` and ``memory_plan`` show the saved values.
     """
     if policy is not None and not callable(policy):
         raise TypeError(
@@ -350,11 +350,11 @@ def checkpoint[**P, R](
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if names:
-        known = read_signature(fun)
-        order = [] if known is None else list(known.parameters)
+        signature = read_signature(fun)
+        order = [] if signature is None else list(signature.parameters)
         numbers = (*numbers, *(order.index(name) for name in names if name in order))
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
-    # For each choice of static arguments, the function of the others; traces are kept with it.
+    # For each choice of static arguments, the function of the others, with which traces are cached.
     calls: dict[Any, Callable] = {}
 
     @looks_like(fun)
@@ -369,7 +369,7 @@ def checkpoint[**P, R](
             call = calls.get((static, fixed))
             if call is None:
                 call = calls[static, fixed] = _with_static(fun, dict(static), dict(fixed))
-        except TypeError:  # a static argument that cannot be hashed: traced anew
+        except TypeError:  # an unhashable static argument: traced again
             call = _with_static(fun, dict(static), dict(fixed))
         leaves, tree = tree_flatten((dynamic, options))
         paths = lambda: argument_paths(dynamic, options, fun)
@@ -438,7 +438,7 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
 
 
 def described(eqn: JaxprEqn) -> str:
-    """What the result of an operation is, as lists of residuals say it."""
+    """The origin of an operation's result, for lists of residuals."""
     name = eqn.params.get("name")
     if eqn.primitive is name_p:
         return f"named {name!r} from {eqn.source}"
@@ -452,7 +452,7 @@ _logger = logging.getLogger("ricci.checkpoint")
 
 
 def _log_saved(operands: Sequence[Any], plan: Recomputing) -> None:
-    """Log what a call saves for the backward pass."""
+    """Log the residuals that a call saves for the backward pass."""
     lines = ["checkpoint: a function saves its inputs, of the types"]
     lines += [f"  {get_aval(operands[i]).str_short()}" for i in plan.used]
     count = len(plan.nonzeros)
@@ -460,6 +460,6 @@ def _log_saved(operands: Sequence[Any], plan: Recomputing) -> None:
         lines.append("and these values that its policy saves:")
         makers = {id(v): eqn for eqn in plan.forward.eqns for v in eqn.outvars}
         for var in plan.forward.outvars[count:]:
-            made = described(makers[id(var)]) if id(var) in makers else "an argument"
-            lines.append(f"  {var.aval.str_short()} from {made}")
+            origin = described(makers[id(var)]) if id(var) in makers else "an argument"
+            lines.append(f"  {var.aval.str_short()} from {origin}")
     _logger.warning("%s", "\n".join(lines))

@@ -1,4 +1,4 @@
-"""Functions that say themselves what ``checkpoint`` stores of them, and how they are recomputed."""
+"""``custom_remat``: functions with custom residuals and recomputation under ``checkpoint``."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -27,20 +27,19 @@ def custom_remat[**P, R](
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
 ) -> Callable[P, R]:
-    """A function that says what ``checkpoint`` stores of it, and how it is computed again.
+    """A function with custom residuals and recomputation under ``checkpoint``.
 
-    Inside of ``checkpoint`` the forward pass runs ``f_fwd`` and stores what that saves, whatever
-    the policy. The backward pass runs ``f_rem``, which makes residuals of that, and then ``f_bwd``.
-    Outside of it the same functions give its derivative in reverse mode; there is none in forward
-    mode.
+    Inside of ``checkpoint`` the forward pass runs ``f_fwd`` and stores the values that it saves,
+    under any policy. The backward pass runs ``f_rem``, which recomputes the residuals from these,
+    and then ``f_bwd``. Outside of it they are the reverse-mode rule; there is no forward mode.
 
     Args:
       f: the function.
-      f_fwd: ``f_fwd(policy, *args)`` gives the result and what is saved, a pytree of arrays. The
+      f_fwd: ``f_fwd(policy, *args)`` returns the result and the saved pytree of arrays. The
         policy is ``None``.
-      f_rem: ``f_rem(saved, *args)`` gives the result and the residuals.
-      f_bwd: ``f_bwd(residuals, ct)`` gives the cotangents of the arguments that are not static.
-      static_argnums, static_argnames: arguments that are no arrays.
+      f_rem: ``f_rem(saved, *args)`` returns the result and the residuals.
+      f_bwd: ``f_bwd(residuals, ct)`` returns the cotangents of the arguments that are not static.
+      static_argnums, static_argnames: arguments that are not arrays.
 
     Returns:
       A function with the arguments and results of ``f``.

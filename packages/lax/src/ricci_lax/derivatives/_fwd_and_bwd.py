@@ -1,4 +1,4 @@
-"""``fwd_and_bwd``: the two halves of reverse mode as functions of their own."""
+"""``fwd_and_bwd``: the forward and backward pass of reverse mode as two functions."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -29,7 +29,7 @@ def fwd_and_bwd(
       fun: a function of pytrees of arrays.
       argnums: the position(s) of the arguments to differentiate with respect to.
       has_aux: whether ``fun`` returns a pair whose second element is passed through.
-      jitted: whether each pass is one compiled program.
+      jitted: whether each pass is compiled.
 
     Returns:
       ``(fwd, bwd)``. ``fwd`` takes the arguments and returns ``(fun(*args), residuals)``, followed
@@ -89,7 +89,7 @@ def fwd_and_bwd(
 
 
 def _staged(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as one program for arguments of each type."""
+    """The function as one staged call."""
 
     def call(*args: PyTree) -> PyTree:
         if disable_jit_state.value:

@@ -90,19 +90,19 @@ def jacfwd[**P](
     @looks_like(fun)
     @api_boundary
     def jacobian(*args: P.args, **kwargs: P.kwargs) -> PyTree:
-        given = _Differentiated("jacfwd", fun, positions, args, kwargs)
-        given.check_forward(holomorphic)
-        flat = FlatFunction(given.call, given.tree, has_aux)
+        differentiated = _Differentiated("jacfwd", fun, positions, args, kwargs)
+        differentiated.check_forward(holomorphic)
+        flat = FlatFunction(differentiated.call, differentiated.tree, has_aux)
         results: list[Any] = []
 
         def push(*tangents: Array) -> list[Any]:
             nonlocal results
-            results, out_tangents = jvp_flat(flat, given.leaves, tangents)
+            results, out_tangents = jvp_flat(flat, differentiated.leaves, tangents)
             out_tangents = flat.split_aux(out_tangents)[0]
             return [_tangent(t, y) for t, y in zip(out_tangents, results, strict=False)]
 
-        basis = _standard_basis(given.avals)
-        axis = Axis(given.size)
+        basis = _standard_basis(differentiated.avals)
+        axis = Axis(differentiated.size)
         values, dims = batch_flat(push, axis, basis, [0] * len(basis))
         results, aux = flat.split_aux(results)
         _check_results("jacfwd", fun, flat.out_tree, results, holomorphic, real=False)
@@ -112,7 +112,7 @@ def jacfwd[**P](
             for v, d, aval in zip(values, dims, out_avals, strict=True)
         ]
         rows = [
-            given.unflatten(_columns(v, aval, given.avals), argnums)
+            differentiated.unflatten(_columns(v, aval, differentiated.avals), argnums)
             for v, aval in zip(moved, out_avals, strict=True)
         ]
         jac = tree_unflatten(flat.out_tree, rows)
@@ -177,9 +177,9 @@ def jacrev[**P](
     @looks_like(fun)
     @api_boundary
     def jacobian(*args: P.args, **kwargs: P.kwargs) -> PyTree:
-        given = _Differentiated("jacrev", fun, positions, args, kwargs)
-        given.check_reverse(holomorphic, allow_int)
-        value, pull, *aux = vjp(given.call, *given.arguments, has_aux=has_aux)
+        differentiated = _Differentiated("jacrev", fun, positions, args, kwargs)
+        differentiated.check_reverse(holomorphic, allow_int)
+        value, pull, *aux = vjp(differentiated.call, *differentiated.arguments, has_aux=has_aux)
         results, out_tree = tree_flatten(value)
         _check_results("jacrev", fun, out_tree, results, holomorphic, real=True)
         out_avals = list(map(get_aval, results))
@@ -196,8 +196,8 @@ def jacrev[**P](
             None if _is_float0(v) else batched_at(v, d, axis, 0)
             for v, d in zip(values, dims, strict=True)
         ]
-        columns = [_rows(v, out_avals, x) for v, x in zip(moved, given.avals, strict=True)]
-        rows = [given.unflatten(row, argnums) for row in zip(*columns, strict=True)]
+        columns = [_rows(v, out_avals, x) for v, x in zip(moved, differentiated.avals, strict=True)]
+        rows = [differentiated.unflatten(row, argnums) for row in zip(*columns, strict=True)]
         jac = tree_unflatten(out_tree, rows)
         return (jac, *aux) if has_aux else jac
 
@@ -412,7 +412,7 @@ def _check_results(
 
 
 def _tangent(tangent: ArrayLike | Zero, result: ArrayLike) -> Array:
-    """A result's tangent as an array; for an integer result, zeros of its own dtype."""
+    """A result's tangent as an array; for an integer result, zeros of the same dtype."""
     if type(tangent) is Zero and tangent.aval.dtype == float0:
         aval = get_aval(result)
         return zeros_of(aval)
@@ -439,7 +439,7 @@ def _standard_basis(avals: Sequence[Any]) -> list[Any]:
 def _columns(value: ArrayLike, out: ShapedArray, avals: Sequence[Any]) -> list[Any]:
     """Split a block of a result's Jacobian along its last axis: a part for each argument.
 
-    The parts are weakly typed if the result is, whatever a rule makes of tangents.
+    The parts are weakly typed if the result is, even if the tangents are not.
     """
     parts = split(value, [aval.size for aval in avals], axis=out.ndim)
     return [
@@ -453,7 +453,7 @@ def _is_float0(x: ArrayLike) -> bool:
 
 
 def _rows(value: ArrayLike | None, out_avals: Sequence[Any], aval: ShapedArray) -> list[Any]:
-    """Split a block along its first axis: a part for each result; ``None`` stands for zeros.
+    """Split a block along its first axis: a part for each result; ``None`` is zeros.
 
     The parts are weakly typed if the argument, of type ``aval``, is.
     """
@@ -472,8 +472,8 @@ def _weakly_typed_as(aval: ShapedArray, x: Array) -> Array:
 
 
 def _shaped(x: Array, shape: tuple[int, ...]) -> Array:
-    found = get_aval(x)
-    return x if found.shape == shape else reshape(x, shape)
+    aval = get_aval(x)
+    return x if aval.shape == shape else reshape(x, shape)
 
 
 def _name(fun: object) -> str:

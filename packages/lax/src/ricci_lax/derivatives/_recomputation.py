@@ -1,4 +1,4 @@
-"""Differentiated functions with checkpoints added, to see what these would save and cost."""
+"""Add checkpoints to differentiated functions, to estimate their savings and costs."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,12 +18,12 @@ type _Flat = Callable[..., Sequence[Any]]
 
 
 class Differentiated:
-    """What a program differentiates: looks at each function, and changes none.
+    """Statistics of the functions that are differentiated.
 
     Attributes:
       count: the number of functions.
       scans: the number of scans in them.
-      names: the names that ``checkpoint_name`` gives values in them.
+      names: the names of values (by ``checkpoint_name``) in them.
     """
 
     __slots__ = ("count", "names", "scans")
@@ -34,7 +34,7 @@ class Differentiated:
         self.names: set[str] = set()
 
     def look(self, fun: _Flat) -> _Flat:
-        """The function, which is looked at when it is called."""
+        """Return the function, counted when it is called."""
 
         def run(*leaves: object) -> Sequence[Any]:
             self.count += 1
@@ -100,14 +100,14 @@ def recomputed_in_scans(fun: _Flat, policy: Policy | None) -> _Flat:
 
 
 def _traced(fun: _Flat, leaves: Sequence[Any]) -> tuple[Jaxpr, Sequence[Any]]:
-    """The program of a flat function, and what it closes over, which it takes first."""
+    """Trace a flat function to a jaxpr; also the values of its leading arguments, its constants."""
     _, tree = tree_flatten(tuple(leaves))
     body = trace_body("checkpoint", fun, tree, tuple(map(get_aval, leaves)), allowed=None)
     return body.jaxpr, body.consts
 
 
 def _in_scans(jaxpr: Jaxpr, policy: Policy | None) -> Jaxpr:
-    """A program with a checkpoint around the body of each scan; inner scans first."""
+    """A jaxpr with a checkpoint around the body of each scan; inner scans first."""
     eqns = []
     for eqn in jaxpr.eqns:
         change = partial(_changed, is_scan=eqn.primitive is scan_p, policy=policy)
@@ -118,7 +118,7 @@ def _in_scans(jaxpr: Jaxpr, policy: Policy | None) -> Jaxpr:
 
 
 def _changed(value: object, is_scan: bool, policy: Policy | None) -> Any:
-    """A parameter of an equation, with its programs changed."""
+    """A parameter of an equation, with its jaxprs changed."""
     if type(value) is tuple and value and all(isinstance(item, Jaxpr) for item in value):
         changed = tuple(_changed(item, is_scan, policy) for item in value)
         return value if all(map(_is, changed, value)) else changed

@@ -39,8 +39,8 @@ def saved_residuals(
       args, kwargs: its arguments, or anything with a shape and a dtype in place of arrays.
 
     Returns:
-      For each residual, its type, and what it is: literals, constants and arguments first, then
-      results of operations in the order of the program.
+      For each residual, its type and its origin: literals, constants and arguments first, then
+      results of operations in program order.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -64,21 +64,21 @@ def saved_residuals(
     literals: list[AbstractValue] = []
 
     def residuals(*flat: Array) -> list[Any]:
-        tape, given, _, tangents = linearize_flat(run, flat, nonzeros)
+        tape, in_tangents, _, tangents = linearize_flat(run, flat, nonzeros)
         out_vars = [t.atom for t in tangents if type(t) is not Zero]
-        linear, kept = tape_to_jaxpr(tape, [t.atom for t in given], out_vars, context.trace)
+        linear, stored = tape_to_jaxpr(tape, [t.atom for t in in_tangents], out_vars, context.trace)
         atoms = [atom for eqn in linear.eqns for atom in eqn.invars]
         literals.extend(atom.aval for atom in atoms if type(atom) is Literal)
-        return [*kept, *linear.consts]
+        return [*stored, *linear.consts]
 
     info = DebugInfo("saved_residuals", function_name(f), tuple(names))
     jaxpr = trace_to_jaxpr(residuals, avals, info)
-    found = sorted(
+    sorted_residuals = sorted(
         ((*_origin(jaxpr, atom, names), atom.aval) for atom in jaxpr.outvars), key=_order
     )
     return [
         *((aval, "from a literal") for aval in literals),
-        *((aval, origin) for _, origin, aval in found),
+        *((aval, origin) for _, origin, aval in sorted_residuals),
     ]
 
 
@@ -87,7 +87,7 @@ def _order(entry: tuple[int, str, AbstractValue]) -> int:
 
 
 def _origin(jaxpr: Jaxpr, atom: Atom, names: list[str]) -> tuple[int, str]:
-    """The place of a value in a program, by which residuals are listed, and what it is."""
+    """The position of a value in a jaxpr, by which residuals are sorted, and its origin."""
     for i, (var, name) in enumerate(zip(jaxpr.invars, names, strict=True)):
         if var is atom:
             return i, f"from the argument {name}"
@@ -98,7 +98,7 @@ def _origin(jaxpr: Jaxpr, atom: Atom, names: list[str]) -> tuple[int, str]:
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: PyTree, **kwargs: object) -> None:
-    """Print the residuals of a function, one per line: the type, and what it is.
+    """Print the residuals of a function, one per line: the type and the origin.
 
     Args:
       f: a function of pytrees of arrays.

@@ -1,4 +1,4 @@
-"""Side effects: the kinds there are, and the tokens that order them."""
+"""Side effects: their kinds, and the tokens that order them."""
 
 from ._kinds import *
 from ._tokens import *

@@ -28,7 +28,7 @@ class DebugEffect(AllowedEffect):
 
 
 class OrderedDebugEffect(AllowedEffect):
-    """Debugging output, in the order of the program."""
+    """Debugging output, in program order."""
 
     __slots__ = ()
     ordered = True
@@ -49,7 +49,7 @@ class IOEffect(Effect):
 
 
 class OrderedIOEffect(Effect):
-    """Input and output, in the order of the program; it must not happen twice."""
+    """Input and output, in program order; it must not happen twice."""
 
     __slots__ = ()
     lowerable = True
@@ -63,9 +63,9 @@ class OrderedIOEffect(Effect):
 debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
 io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
 
-# Effects that must not happen for examples or branches whose results are not chosen, and not twice.
+# Effects that must not happen twice, nor for examples or branches whose results are not selected.
 io_effects = frozenset({io_effect, ordered_io_effect})
 
-# The sets of one effect each, made once.
+# Sets of one effect each, shared.
 debug_set = {False: frozenset({debug_effect}), True: frozenset({ordered_debug_effect})}
 io_set = {False: frozenset({io_effect}), True: frozenset({ordered_io_effect})}

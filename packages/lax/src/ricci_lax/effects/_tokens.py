@@ -1,4 +1,4 @@
-"""Tokens, which order side effects; and ``dce_sink``, which keeps values that nothing uses."""
+"""Tokens, which order side effects; and ``dce_sink``, which keeps unused values alive."""
 
 from typing import Any
 
@@ -100,7 +100,7 @@ def after_all(*operands: Any) -> Any:
       A token.
 
     Raises:
-      TypeError: if one is no token.
+      TypeError: if one is not a token.
 
     Example:
       >>> from ricci import lax
@@ -112,14 +112,14 @@ def after_all(*operands: Any) -> Any:
     return after_all_p.bind(*operands)
 
 
-class _Kept(AllowedEffect):
-    """The effect of equations that programs keep although nothing uses them."""
+class _UnusedEffect(AllowedEffect):
+    """The effect of ``dce_sink``, by which its equations are not dead code."""
 
     def __repr__(self) -> str:
         return "NoDCE"
 
 
-_kept: frozenset = frozenset({_Kept()})
+_unused: frozenset = frozenset({_UnusedEffect()})
 
 
 def _dce_sink_jvp(primals, tangents, **params):
@@ -147,7 +147,7 @@ dce_sink_p = define(
     sharding=by_program,
     abstract_eval=lambda x, *, prevent_mlir_dce: [],
     multiple_results=True,
-    effects=lambda params: _kept,
+    effects=lambda params: _unused,
     jvp=_dce_sink_jvp,
     transpose=not_linear,
     batch=_dce_sink_batch,
@@ -156,7 +156,7 @@ dce_sink_p = define(
 
 
 def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
-    """Use values, so that programs keep the equations that compute them.
+    """Use values, so that the equations that compute them are not dead code.
 
     Args:
       val: a pytree of arrays.

@@ -46,8 +46,8 @@ def _sum_rules(primitive: Callable[[], Primitive], negate_rhs: bool) -> dict[str
         s, t = tangents
         if type(s) is not Zero and type(t) is not Zero:
             return primitive().bind(s, t)
-        given: Any = s if type(t) is Zero else neg(t) if negate_rhs else t
-        return repeat_to(given, shape_of(result))
+        tangent_term: Any = s if type(t) is Zero else neg(t) if negate_rhs else t
+        return repeat_to(tangent_term, shape_of(result))
 
     return linear_given(tangent)
 

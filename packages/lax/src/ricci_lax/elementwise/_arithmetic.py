@@ -115,11 +115,11 @@ def _mul_rhs(ct, x, y, *, out_dtype=None):
 
 
 def _mul_sums(*avals: ShapedArray, out_dtype: np.dtype | None = None) -> SumsRule:
-    """Terms may be multiplied, but not converted before: see ``SumsRule``."""
+    """Unreduced terms may be multiplied, but not converted before: see ``SumsRule``."""
     return linear_in_each if out_dtype is None else SumsRule("none")
 
 
-# The parameter out_dtype is present only if it was given; operands may then differ in dtype.
+# The parameter out_dtype is present only if the user sets it; operands may then differ in dtype.
 mul_p: Primitive = nary(
     "mul",
     _mul_lower,
@@ -342,7 +342,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
       An array of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: if integers are raised to a negative power, or ``y`` is no integer.
+      TypeError: if integers are raised to a negative power, or ``y`` is not an integer.
 
     Example:
       >>> from ricci import lax
@@ -381,11 +381,11 @@ def _sign_lower(ctx: Lowering, x: Value) -> Value:
     out, scalar = ctx.out, x.aval.update(shape=())
     zero = ctx.broadcast_to(ctx.constant(0, scalar), x.shape)
     if not issubdtype(x.dtype, np.unsignedinteger):
-        found = ctx.emit("stablehlo.sign", [x], out)
+        sign = ctx.emit("stablehlo.sign", [x], out)
         if issubdtype(x.dtype, np.signedinteger):
-            return found
-        # StableHLO keeps the sign of zeros; the array API standard has 0 for both.
-        return write_select(ctx, compare(ctx, "EQ", x, zero), zero, found)
+            return sign
+        # StableHLO preserves the sign of zeros; the array API standard has 0 for both.
+        return write_select(ctx, compare(ctx, "EQ", x, zero), zero, sign)
     one = ctx.broadcast_to(ctx.constant(1, scalar), out.shape)
     return write_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
 

@@ -131,7 +131,7 @@ lt_p: Primitive = _comparison("lt", "LT", _ordered, exact=exact.elementwise(np.l
 le_p: Primitive = _comparison("le", "LE", _ordered, exact=exact.elementwise(np.less_equal))
 gt_p: Primitive = _comparison("gt", "GT", _ordered, exact=exact.elementwise(np.greater))
 ge_p: Primitive = _comparison("ge", "GE", _ordered, exact=exact.elementwise(np.greater_equal))
-# In the total order -0 is less than 0, and NaNs have their place beyond the infinities.
+# In the total order -0 is less than 0, and NaNs are beyond the infinities.
 eq_to_p: Primitive = _comparison("eq_to", "EQ", anything, total_order=True)
 lt_to_p: Primitive = _comparison("lt_to", "LT", _ordered, total_order=True)
 le_to_p: Primitive = _comparison("le_to", "LE", _ordered, total_order=True)
@@ -354,7 +354,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
     Args:
       which: the number of the case to take, an integer or (of two cases) boolean: a scalar, or an
-        array of the cases' shape. Out of range, the first or last case is taken.
+        array of the cases' shape. Out of range, the first or last case is selected.
       cases: arrays of one shape and dtype.
 
     Returns:
@@ -416,7 +416,7 @@ def _clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedAr
 
 
 def _where(mask: Array, t: Array, x: Array) -> Array:
-    """The tangent ``t`` where the mask holds, in the shape of ``x``."""
+    """The tangent ``t`` where the mask is true, else zeros, in the shape of ``x``."""
     zeros = zeros_of(array_aval(x))
     return select_n_p.bind(mask, zeros, repeat_to(t, shape_of(x)))
 
@@ -436,7 +436,7 @@ clamp_p: Primitive = nary(
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """Elementwise ``x``, kept between two bounds.
+    """Elementwise ``x``, clamped between two bounds.
 
     Args:
       min, max: the bounds, of the dtype of ``x``: scalars, or arrays of its shape.

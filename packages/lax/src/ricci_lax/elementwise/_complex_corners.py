@@ -1,6 +1,6 @@
-"""Functions of complex numbers at zeros, infinities and NaN, as the array API standard has them.
+"""Functions of complex numbers at zeros, infinities and NaN, by the array API standard.
 
-XLA's formulas are right for finite numbers, except for the sign of zeros, and give NaN where a part
+XLA's formulas are right for finite numbers, except for the sign of zeros, and return NaN if a part
 is infinite or NaN. A corner is a function of the operand and of XLA's result that selects what the
 standard (and C99's annex G) has there; every other result stays as it is, to the bit.
 """
@@ -57,10 +57,10 @@ def _exponential(lowest: float) -> Corner:
 def _sinh(x: Array, z: Array) -> Array:
     (a, b), (re, im) = _parts(x), _parts(z)
     turning, level = bitwise_not(is_finite(b)), _is(b, 0.0)
-    kept = bitwise_or(
+    copies_a = bitwise_or(
         bitwise_and(_infinite(a), turning), bitwise_and(_is(a, 0.0), bitwise_or(turning, level))
     )
-    return complex(_where(kept, a, re), _where(level, b, im))
+    return complex(_where(copies_a, a, re), _where(level, b, im))
 
 
 def _cosh(x: Array, z: Array) -> Array:
@@ -74,9 +74,9 @@ def _cosh(x: Array, z: Array) -> Array:
 def _tanh(x: Array, z: Array) -> Array:
     (a, b), (re, im) = _parts(x), _parts(z)
     finite, level = is_finite(b), _is(b, 0.0)
-    kept = bitwise_and(_is(a, 0.0), bitwise_or(bitwise_not(finite), level))
+    copies_a = bitwise_and(_is(a, 0.0), bitwise_or(bitwise_not(finite), level))
     im = _where(bitwise_and(_infinite(a), finite), mul(b, scalar_like(b, 0)), im)
-    return complex(_where(kept, a, re), _where(level, b, im))
+    return complex(_where(copies_a, a, re), _where(level, b, im))
 
 
 def _log(x: Array, z: Array) -> Array:

@@ -92,7 +92,7 @@ def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: ob
 
 
 def _convert_sums(x: ShapedArray, *, new_dtype: np.dtype, **params: object) -> SumsRule | None:
-    """Terms may be converted, but not to what cuts off their fractions, or asks if they are 0.
+    """Unreduced terms may be converted, but not from floats to integers, nor to booleans.
 
     Nor if it takes two operations, see ``SumsRule``.
     """
@@ -132,7 +132,7 @@ def converted(
 ) -> ArrayLike:
     """``x`` with a canonical dtype; ``x`` itself if that is its type."""
     if type(x) is int and not weak_type and dtype != float0:
-        return unnarrowed(converted_scalar(x, dtype))  # may be larger than the default dtype holds
+        return unnarrowed(converted_scalar(x, dtype))  # may be larger than the default dtype allows
     if isinstance(x, np.ndarray) and x.dtype == dtype and canonicalize_dtype(dtype) != dtype:
         return unnarrowed(x)
     aval = array_aval(x)
@@ -142,7 +142,7 @@ def converted(
         return np.zeros(aval.shape, dtype)
     if not (aval.shape or weak_type or hasattr(type(x), "aval") or is_symbolic_dim(x)):
         value = unnarrowed(converted_scalar(x, dtype))
-        # Without a backend a NumPy scalar stands for its narrow form.
+        # Without a backend a NumPy scalar represents its narrow form.
         if value.itemsize < 8 or array_aval(value).dtype == dtype:
             return value
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=sharding)
@@ -161,7 +161,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
       part, and warns.
 
     Raises:
-      ValueError: if no dtype is given.
+      ValueError: if ``new_dtype`` is ``None``.
 
     Example:
       >>> from ricci import lax
@@ -174,10 +174,10 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
             "name a dtype."
         )
     dtype = explicit_dtype(new_dtype, "convert_element_type")
-    own = python_scalar_dtype(int) if type(operand) is int else array_aval(operand).dtype
-    if issubdtype(own, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
+    source = python_scalar_dtype(int) if type(operand) is int else array_aval(operand).dtype
+    if issubdtype(source, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
         warn_user(
-            f"converting {own} to {dtype} discards the imaginary part; take its real part "
+            f"converting {source} to {dtype} discards the imaginary part; take its real part "
             "to say so",
             np.exceptions.ComplexWarning,
         )
@@ -218,12 +218,12 @@ def _bitcast_batch(_axis, args, dims, *, new_dtype):
     (x,), (dim,) = args, dims
     aval = array_aval(x)
     if dim == aval.ndim - 1 and itemsize_bits(new_dtype) > itemsize_bits(aval.dtype):
-        x, dim = move_dim(x, dim, 0), 0  # the last dimension becomes one element
+        x, dim = move_dim(x, dim, 0), 0  # the last dimension is merged into one element
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), dim
 
 
 def _bitcast_factors(x: ShapedArray, *, new_dtype: np.dtype) -> FactorMap:
-    """A wider result lacks the last dimension, and a narrower one has another."""
+    """The sharding factors: a wider result lacks the last dimension, a narrower one has another."""
     dims = tuple(range(x.ndim))
     old, new = x.dtype.itemsize, np.dtype(new_dtype).itemsize
     if old < new:
@@ -246,16 +246,16 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of an array's elements, read as another dtype.
 
     Args:
-      operand: an array. If the new dtype is wider, its last dimension holds the parts of each
+      operand: an array. If the new dtype is wider, its last dimension has the parts of each
         new element.
-      new_dtype: the dtype to read. If it is narrower, a new last dimension holds the parts.
+      new_dtype: the dtype to read. If it is narrower, a new last dimension has the parts.
 
     Returns:
       An array of ``new_dtype`` with the same bits.
 
     Raises:
       TypeError: for booleans and complex numbers.
-      ValueError: if the last dimension does not make up one new element.
+      ValueError: if the size of the last dimension does not match one new element.
 
     Example:
       >>> import numpy as np
@@ -302,7 +302,7 @@ reduce_precision_p: Primitive = define(
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Round to the values of a narrower floating-point format, keeping the dtype.
+    """Round to the values of a narrower floating-point format, with the same dtype.
 
     Args:
       operand: an array of floats.
@@ -313,7 +313,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
     Raises:
       ValueError: if ``exponent_bits`` is not positive or ``mantissa_bits`` is negative.
-      TypeError: if one is no integer.
+      TypeError: if one is not an integer.
 
     Example:
       >>> from ricci import lax

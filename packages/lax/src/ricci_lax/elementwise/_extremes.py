@@ -54,7 +54,7 @@ def _complex_order(direction: str) -> Callable[[Lowering, Value, Value], Value]:
 def _extreme(
     name: str, op: str, direction: str, passes: Callable[[Array, Array, Array], Array]
 ) -> Primitive:
-    """A primitive; ``passes(result, x, y)`` is the factor that the tangent of ``x`` gets."""
+    """A primitive; ``passes(result, x, y)`` is the factor of the tangent of ``x``."""
 
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
         full = in_full_shape(ctx, [x, y])

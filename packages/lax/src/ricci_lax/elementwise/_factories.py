@@ -44,7 +44,7 @@ from ricci_stablehlo import Lowering, Value, tensor_type
 
 
 def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ArrayLike:
-    """A constant of a given dtype, as a scalar that programs hold in place.
+    """A constant of a dtype, as a scalar that is a literal in jaxprs.
 
     Args:
       value: a Python number.
@@ -66,7 +66,7 @@ def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ArrayLike:
         cls = scalar_type_of(dtype)
         if python_scalar_dtype(cls) == dtype:
             return cls(value)
-    # Zeros are equal whatever their signs are, and are told apart by their text.
+    # Zeros of both signs are equal, and differ in their text.
     return _rounded(value, dtype) if value else _rounded(value, dtype, repr(value))
 
 
@@ -94,8 +94,8 @@ def filled_like(x: ArrayLike, value: complex, weak: bool | None = None) -> Array
     """An array of the type of ``x``, or of another weak type, whose elements are all ``value``."""
     aval = array_aval(x)
     weak = aval.weak_type if weak is None else weak
-    where = aval.type_sharding
-    place = aval.sharding if where is not None and where.is_divided else None
+    sharding = aval.type_sharding
+    place = aval.sharding if sharding is not None and sharding.is_divided else None
     return broadcast_in_dim(scalar(value, aval.dtype, weak), aval.shape, (), out_sharding=place)
 
 
@@ -126,21 +126,21 @@ _python_scalars = frozenset({bool, int, float, complex})
 
 def repeat_to(x: ArrayLike, shape: Shape) -> ArrayLike:
     """``x``, which is a scalar or has sizes of 1 where ``shape`` has others, in that shape."""
-    own = shape_of(x)
-    if own == shape:
+    x_shape = shape_of(x)
+    if x_shape == shape:
         return x
-    kept = tuple(i for i, size in enumerate(own) if size == shape[i])
-    return broadcast_in_dim(reshape(x, tuple(own[i] for i in kept)), shape, kept)
+    equal = tuple(i for i, size in enumerate(x_shape) if size == shape[i])
+    return broadcast_in_dim(reshape(x, tuple(x_shape[i] for i in equal)), shape, equal)
 
 
 def sum_to(ct: ArrayLike, shape: Shape) -> ArrayLike:
     """The cotangent of an operand of shape ``shape`` that was repeated to the shape of ``ct``."""
-    own = shape_of(ct)
-    if own == shape:
+    ct_shape = shape_of(ct)
+    if ct_shape == shape:
         return ct
     if not shape:
-        return reduce_sum(ct, tuple(range(len(own))))
-    axes = tuple(i for i, size in enumerate(own) if size != shape[i])
+        return reduce_sum(ct, tuple(range(len(ct_shape))))
+    axes = tuple(i for i, size in enumerate(ct_shape) if size != shape[i])
     return reshape(reduce_sum(ct, axes), shape)
 
 
@@ -185,12 +185,12 @@ def to_bool(dtype: np.dtype) -> np.dtype:
 
 
 def real_part(dtype: np.dtype) -> np.dtype:
-    """The dtype of the parts of complex numbers of a dtype; real dtypes are their own."""
+    """The dtype of the parts of complex numbers of a dtype; real dtypes unchanged."""
     return _real_parts.get(dtype, dtype)
 
 
 def complex_of(dtype: np.dtype) -> np.dtype:
-    """The dtype of complex numbers whose parts have a dtype; complex dtypes are their own."""
+    """The dtype of complex numbers whose parts have a dtype; complex dtypes unchanged."""
     return _complexes.get(dtype, dtype)
 
 
@@ -301,7 +301,7 @@ Example:
 {notes}"""
 _of_one = {
     "returns": "An array of the shape of ``x``.",
-    "raised": "if the operand is no array, or its dtype is not accepted.",
+    "raised": "if the operand is not an array, or its dtype is not accepted.",
     "notes": "",
 }
 _of_two = {
@@ -318,7 +318,7 @@ Notes:
 def document[F: Callable[..., Any]](
     function: F, name: str, module: str, summary: str, example: str, args: str
 ) -> F:
-    """Name a function made by a factory and write its documentation from these facts."""
+    """Set the name and the documentation of a function made by a factory."""
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
     call, result = example.split(" -> ")
@@ -337,7 +337,7 @@ def unary_function(
     """The public function that applies a primitive to one array.
 
     Args:
-      example: a call and what it prints, ``"float(lax.exp(0.0)) -> 1.0"``.
+      example: a call and its output, ``"float(lax.exp(0.0)) -> 1.0"``.
       name: the function's name, where it is not the primitive's.
     """
     bind = primitive.bind

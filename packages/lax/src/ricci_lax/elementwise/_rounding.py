@@ -31,7 +31,7 @@ __all__ = [
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where numbers half-way between two integers are rounded to."""
+    """The direction of rounding for numbers half-way between two integers."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -103,7 +103,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
     Args:
       x: an array of floats.
-      rounding_method: where to round numbers half-way between two integers.
+      rounding_method: the direction for numbers half-way between two integers.
 
     Returns:
       An array of the shape and dtype of ``x``.

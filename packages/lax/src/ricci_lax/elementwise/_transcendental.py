@@ -97,14 +97,14 @@ __all__ = [
 
 
 class AccuracyMode(enum.Enum):
-    """How accurate a transcendental function should be."""
+    """The required accuracy of a transcendental function."""
 
     HIGHEST = 1
     DEFAULT = 2
 
 
 class Tolerance(Record):
-    """How far a transcendental function may be off, by any of three bounds.
+    """The tolerated error of a transcendental function, by any of three bounds.
 
     Args:
       atol: the absolute error.
@@ -112,7 +112,7 @@ class Tolerance(Record):
       ulps: the error in units of the last place.
 
     Raises:
-      ValueError: if a bound is negative, or none is given.
+      ValueError: if a bound is negative, or all are ``None``.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -170,7 +170,7 @@ def _accurate(
 ) -> Primitive:
     """A primitive with a parameter ``accuracy`` and ``derivative(t, result, x)``.
 
-    Where the derivative depends on the accuracy, the rule ``jvp`` is given instead.
+    Where the derivative depends on the accuracy, it has the rule ``jvp`` instead.
     """
 
     return nary(
@@ -539,7 +539,7 @@ def _pow_by_base(t, result, x, y):
     if not whole:
         x = converted(x, dtype)
         return mul(t, mul(y, pow(x, sub(y, filled_like(y, 1)))))
-    # The exponent 0 is a constant: there 0 * x ** -1 may not come out as 0.
+    # The exponent 0 is a constant: there 0 * x ** -1 may not be 0.
     x, y = repeat_to(x, shape_of(result)), repeat_to(y, shape_of(result))
     constant, zeros = eq(y, scalar_like(y, 0)), filled_like(y, 0)
     slope = mul(replace_zero(y), pow(x, sub(y, filled_like(y, 1))))

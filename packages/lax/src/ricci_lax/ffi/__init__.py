@@ -1,6 +1,6 @@
 """Calls of compiled functions that are registered with XLA by their name.
 
-Imported when it is first used, since few programs need it.
+Imported on first use, since few programs need it.
 """
 
 from ricci_ir import export_names as _export_names

@@ -1,4 +1,4 @@
-"""``ffi_call``: a primitive whose work is done by a function that is registered with XLA."""
+"""``ffi_call``: a primitive that calls a compiled function registered with XLA."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class FfiEffect(AllowedEffect):
-    """What a registered function does besides computing its results."""
+    """The side effects of a registered function."""
 
     __slots__ = ()
 
@@ -56,40 +56,40 @@ _TYPED = 4
 
 def _no_derivative(*args: object, target_name: str, **params: object) -> Any:
     raise ValueError(
-        f"The FFI call to {target_name!r} cannot be differentiated: what it computes is not known. "
+        f"The FFI call to {target_name!r} cannot be differentiated: it has no derivative rule. "
         "Wrap the function that makes the call in custom_jvp or custom_vjp, and give its "
         "derivative there."
     )
 
 
 def _sharding(avals: Sequence[Any], results: Sequence[Any], **params: object) -> list[Any]:
-    """Results vary along the axes of the operands, and are divided as ``result_avals`` says."""
-    said = [aval.type_sharding for aval in avals if aval.type_sharding is not None]
-    for sharding in said:
+    """The sharding rule: results vary along the operands' axes, and are sharded by their types."""
+    shardings = [aval.type_sharding for aval in avals if aval.type_sharding is not None]
+    for sharding in shardings:
         if sharding.unreduced:
             raise NotImplementedError(
                 f"ffi_call of {params['target_name']!r}: an operand is unreduced along "
-                f"{', '.join(map(repr, sharding.unreduced))}: its sum is not done yet. Do it "
+                f"{', '.join(map(repr, sharding.unreduced))}: its sum is not complete. Complete it "
                 "before the call, with psum or reshard."
             )
-    varying = no_axes.union(*(sharding.varying for sharding in said))
+    varying = no_axes.union(*(sharding.varying for sharding in shardings))
     return [_varying(result, varying) for result in results]
 
 
 def _varying(result: AbstractValue, axes: AxisNames) -> Any:
-    own = result.type_sharding
+    sharding = result.type_sharding
     if not (axes and isinstance(result, ShapedArray)):
-        return own
-    if own is None:
+        return sharding
+    if sharding is None:
         return make_type_sharding(None, ((),) * result.ndim, axes)
-    return own.update(varying=own.varying | axes)
+    return sharding.update(varying=sharding.varying | axes)
 
 
 def _batch(axis, args, dims, *, result_avals, batch_rank, **params):
     target, method = params["target_name"], params["vmap_method"]
     if method is None:
         raise NotImplementedError(
-            f"ffi_call of {target!r} has no vmap_method, which says how vmap makes the call for a "
+            f"ffi_call of {target!r} has no vmap_method, by which vmap makes the call for a "
             f"batch. Pass one of {', '.join(map(repr, vmap_methods))}."
         )
     arrays = all(isinstance(t, ShapedArray) for t in (*map(get_aval, args), *result_avals))
@@ -164,7 +164,7 @@ ffi_call_p: Primitive = define(
     transpose=_no_derivative,
     batch=_batch,
     lower=_lower,
-    # How many dimensions come from vmap is for the compiler.
+    # The number of batch dimensions is for the compiler.
     shown=lambda *, batch_rank, **params: params,
     examples=no_examples("what it computes is registered with the compiler by its users"),
 )
@@ -254,8 +254,8 @@ def _operand_type(position: int, x: object) -> AbstractValue:
         return get_aval(x)
     except TypeError:
         raise TypeError(
-            f"ffi_call: operand {position} is {x!r:.60}, of type {type(x).__name__}, which is no "
-            "array. Pass values that are no arrays by keyword: they are attributes of the call."
+            f"ffi_call: operand {position} is {x!r:.60}, of type {type(x).__name__}, which is not "
+            "an array. Pass other values by keyword: they are attributes of the call."
         ) from None
 
 
@@ -278,8 +278,8 @@ def ffi_call(
       target_name: the name that ``register_ffi_target`` registered.
       result_shape_dtypes: the type of the result, with a ``shape`` and a ``dtype``, or
         ``abstract_token``; or a list or tuple of such.
-      has_side_effect: whether the call stays in programs even if nothing uses its results.
-      vmap_method: how ``vmap`` makes the call; see ``pure_callback``.
+      has_side_effect: whether the call is not dead code, even if its results are unused.
+      vmap_method: see ``pure_callback``.
       input_layouts: the order of each operand's elements in memory: a ``Layout``, the dimensions
         from the slowest varying to the fastest, or ``None`` for row-major.
       output_layouts: likewise of the result; of several results a sequence.
@@ -288,13 +288,13 @@ def ffi_call(
       legacy_backend_config: a string for the function, in conventions before 4.
 
     Returns:
-      ``call(*operands, **attributes)``. Attributes are written into the program: a Python number
+      ``call(*operands, **attributes)``. Attributes are static parts of the call: a Python number
       as an int64 or float64, a NumPy scalar as its own type; strings, NumPy arrays, dtypes, and
       dictionaries of them.
 
     Raises:
       ValueError: for types, layouts, aliases or conventions that cannot be; when differentiated.
-      TypeError: for an operand that is no array, an attribute of another type.
+      TypeError: for an operand that is not an array, an attribute of another type.
       JaxRuntimeError: when run, if no such target is registered, it takes other arguments, or it
         returns an error or throws an exception.
 

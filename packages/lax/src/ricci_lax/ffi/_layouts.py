@@ -1,4 +1,4 @@
-"""The order in which the elements of operands and results lie in memory during a call."""
+"""Layouts of operands and results: the order of dimensions in memory during a call."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,36 +10,36 @@ type MinorToMajor = tuple[int, ...]
 
 
 def read_layouts(
-    what: str, given: Sequence[Any] | None, avals: Sequence[AbstractValue]
+    what: str, layouts: Sequence[Any] | None, avals: Sequence[AbstractValue]
 ) -> tuple[MinorToMajor, ...]:
     """Read the layouts of all operands, or of all results.
 
     Args:
       what: the argument's name.
-      given: for each of them a ``Layout``, the dimensions from the slowest varying to the fastest,
-        or ``None`` for the usual order; ``None`` for the usual order of all.
+      layouts: for each of them a ``Layout``, the dimensions from slowest to fastest varying, or
+        ``None`` for the usual order; ``None`` for the usual order of all.
       avals: their types.
 
     Raises:
-      TypeError: if one is nothing of that kind.
-      ValueError: if there are more or fewer, or one is no order of the dimensions.
+      TypeError: if one is none of these.
+      ValueError: if there are more or fewer, or one is not a permutation of the dimensions.
     """
     ranks = [_rank(aval) for aval in avals]
-    if given is None:
+    if layouts is None:
         return tuple(tuple(range(n - 1, -1, -1)) for n in ranks)
-    if not isinstance(given, Sequence) or isinstance(given, str):
+    if not isinstance(layouts, Sequence) or isinstance(layouts, str):
         raise TypeError(
-            f"ffi_call: {what} must be a sequence with a layout, or None, for each, got {given!r}."
+            f"ffi_call: {what} must be a sequence, with a layout or None for each, got {layouts!r}."
         )
-    if len(given) != len(avals):
+    if len(layouts) != len(avals):
         kind = "operands" if what == "input_layouts" else "results"
         raise ValueError(
-            f"ffi_call: {what} has {len(given)} entries, and there are {len(avals)} {kind}. Give "
+            f"ffi_call: {what} has {len(layouts)} entries, and there are {len(avals)} {kind}. Give "
             "one layout, or None, for each."
         )
     return tuple(
         _read(f"{what}[{i}]", layout, n)
-        for i, (layout, n) in enumerate(zip(given, ranks, strict=True))
+        for i, (layout, n) in enumerate(zip(layouts, ranks, strict=True))
     )
 
 

@@ -1,4 +1,4 @@
-"""The attributes of a call: values that are written into the program."""
+"""The static attributes of a call."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,9 @@ from ricci_stablehlo import attribute
 
 
 class Attribute:
-    """The value of an attribute. Two are equal if programs have the same text for them.
+    """The value of an attribute. Two are equal if they have the same text in StableHLO.
 
-    So ``1``, ``1.0``, ``True`` and ``np.int32(1)`` are different, which Python says of none.
+    So ``1``, ``1.0``, ``True`` and ``np.int32(1)`` are different, unlike in Python.
     """
 
     __slots__ = ("text", "value")
@@ -36,19 +36,21 @@ class Attribute:
         return repr(self.value)
 
 
-def static_attributes(target: str, given: Mapping[str, Any]) -> tuple[tuple[str, Attribute], ...]:
+def static_attributes(
+    target: str, attributes: Mapping[str, Any]
+) -> tuple[tuple[str, Attribute], ...]:
     """Read the attributes of a call.
 
     Raises:
-      TypeError: if one is of a type that no attribute has.
+      TypeError: if one is of a type that attributes cannot have.
       OverflowError: if an integer does not fit into 64 bits.
     """
-    return tuple((name, _read(target, name, given[name])) for name in sorted(given))
+    return tuple((name, _read(target, name, attributes[name])) for name in sorted(attributes))
 
 
 def _read(target: str, name: str, value: object) -> Attribute:
     if isinstance(value, np.ndarray):
-        value = value.copy()  # it is read again when the program is printed
+        value = value.copy()  # it is read again at lowering
     try:
         return Attribute(value, attribute(value))
     except (TypeError, OverflowError) as error:

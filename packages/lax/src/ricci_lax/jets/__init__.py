@@ -1,4 +1,4 @@
-"""Higher derivatives by power series. Imported when it is first used."""
+"""Higher derivatives by power series. Imported on first use."""
 
 from ricci_autodiff.jets import JetTrace as JetTrace
 from ricci_autodiff.jets import JetTracer as JetTracer

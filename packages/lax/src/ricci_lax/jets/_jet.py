@@ -36,7 +36,7 @@ __all__ = [
 
 @final
 class ZeroTerm:
-    """A term of a series that is zero; no array is made for it."""
+    """A term of a series that is zero, without an array."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ def jet(
       fun: a function of arrays that returns a pytree of arrays.
       primals: a tuple or list of the arguments at 0.
       series: for each argument a list of its derivatives of order 1, 2, …, all lists of one length.
-        A term has the shape of its primal, or is a scalar that stands for an array of that shape.
+        A term has the shape of its primal, or is a scalar that is broadcast to it.
         ``zero_term`` is a term that is zero, ``zero_series`` a list of such.
       factorial_scaled: whether terms are derivatives. If not, they are Taylor coefficients, which
         are the derivatives divided by the factorial of the order.
@@ -85,8 +85,8 @@ def jet(
       The value, and its pytree with a list of terms in the place of each array.
 
     Raises:
-      TypeError: if an argument is no array, a term does not have the shape of its primal, or there
-        is not one series for each argument.
+      TypeError: if an argument is not an array, a term does not have the shape of its primal, or
+        there is not one series for each argument.
       ValueError: if a primal is a container, or the series are not of one length.
       NotImplementedError: if ``fun`` applies an operation that has no derivative.
 
@@ -107,10 +107,10 @@ def jet(
     if factorial_scaled:
         rows = [[_divided(t, factorial(k + 1)) for k, t in enumerate(row)] for row in rows]
     flat = FlatFunction(fun, tree)
-    results, found = jet_flat(flat, order, leaves, rows)
+    results, out_series = jet_flat(flat, order, leaves, rows)
     terms = [
         [_term(t, x, factorial(k + 1) if factorial_scaled else 1) for k, t in enumerate(row)]
-        for row, x in zip(found, results, strict=True)
+        for row, x in zip(out_series, results, strict=True)
     ]
     value = tree_unflatten(flat.out_tree, map(as_array, results))
     return value, tree_unflatten(flat.out_tree, terms)
@@ -172,7 +172,7 @@ def _checked_series(
             f"{type(series).__name__}. Write jet(f, (x,), ([x1, x2],))."
         )
     if len(series) != len(primals):
-        # JAX finds that there is no order before it calls the function with too few arguments.
+        # JAX raises for a missing order before it calls the function with too few arguments.
         raise (TypeError if series else ValueError)(
             f"jet: there are {len(primals)} primals and {len(series)} series. Give one list of "
             "terms for each argument; zero_series stands for one that does not move."
@@ -208,27 +208,27 @@ def _checked_term(term: Any, primal: Any, aval: ShapedArray, i: int, k: int) -> 
     """A term as an array of the tangent type of its primal."""
     if isinstance(term, ZeroTerm):
         return None
-    where = f"jet: term {k} of the series of argument {i}"
+    label = f"jet: term {k} of the series of argument {i}"
     try:
-        found: Any = get_aval(term)
+        actual: Any = get_aval(term)
     except TypeError:
-        raise TypeError(f"{where} is no array but a {type(term).__name__}.") from None
-    if found.shape not in ((), aval.shape):
+        raise TypeError(f"{label} is not an array but a {type(term).__name__}.") from None
+    if actual.shape not in ((), aval.shape):
         raise TypeError(
-            f"{where} has the shape {found.shape}, and its primal has the shape {aval.shape}. "
+            f"{label} has the shape {actual.shape}, and its primal has the shape {aval.shape}. "
             "Give both the same shape."
         )
     dtype = aval.dtype
     if not has_tangent(aval):  # an integer, which the function may convert to a float
-        dtype = found.dtype
-    if issubdtype(found.dtype, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
+        dtype = actual.dtype
+    if issubdtype(actual.dtype, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
         raise TypeError(
-            f"{where} is complex, of dtype {found.dtype}, and its primal is real, of dtype "
+            f"{label} is complex, of dtype {actual.dtype}, and its primal is real, of dtype "
             f"{dtype}. Give the real part, or a complex primal."
         )
-    weak = aval.weak_type and found.weak_type
+    weak = aval.weak_type and actual.weak_type
     term = converted(term, dtype, weak)
-    same = found.shape == aval.shape
+    same = actual.shape == aval.shape
     return as_array(term if same else broadcast_in_dim(term, aval.shape, ()))
 
 

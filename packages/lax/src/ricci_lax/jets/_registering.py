@@ -45,28 +45,28 @@ type _Rule = Callable[..., tuple[Any, Any]]
 
 
 class _JetRules(MutableMapping[Primitive, _Rule]):
-    """The rules of all primitives that have one, in the form that this module describes."""
+    """The table of all jet rules, in the form that this module describes."""
 
     def __init__(self):
-        # What was set here, with the rule made of it: reading gives back the one that was set.
-        self._given: dict[Primitive, tuple[_Rule, JetRule]] = {}
+        # The user's rules with the adapted ones: reading an entry returns the user's rule.
+        self._users: dict[Primitive, tuple[_Rule, JetRule]] = {}
 
     def __getitem__(self, primitive: Primitive) -> _Rule:
         if primitive not in jet_table and primitive not in jvp_rules:
             raise KeyError(primitive)
-        given = self._given.get(primitive)
-        if given is not None and jet_table.get(primitive) is given[1]:
-            return given[0]
+        entry = self._users.get(primitive)
+        if entry is not None and jet_table.get(primitive) is entry[1]:
+            return entry[0]
         return partial(_push, primitive)
 
     def __setitem__(self, primitive: Primitive, rule: _Rule) -> None:
-        made = _adapted(rule)
-        self._given[primitive] = rule, made
-        jet_table[primitive] = made
+        adapted = _adapted(rule)
+        self._users[primitive] = rule, adapted
+        jet_table[primitive] = adapted
 
     def __delitem__(self, primitive: Primitive) -> None:
         del jet_table[primitive]
-        self._given.pop(primitive, None)
+        self._users.pop(primitive, None)
 
     def __iter__(self) -> Iterator[Primitive]:
         return iter(jet_table.keys() | jvp_rules.keys())
@@ -81,14 +81,14 @@ jet_rules: MutableMapping[Primitive, _Rule] = _JetRules()
 def _adapted(rule: _Rule) -> JetRule:
     def apply(push: Any, primals: Sequence[Any], series: Any, **params: Any) -> Any:
         order = len(series[0])
-        given = [
+        full_series = [
             [instantiate(Zero.from_primal(x)) if t is None else t for t in terms]
             for x, terms in zip(primals, series, strict=True)
         ]
-        results, found = rule(tuple(primals), given, **params)
+        results, out_series = rule(tuple(primals), full_series, **params)
         if not isinstance(results, tuple | list):
-            results, found = [results], [found]
-        return list(results), [_coefficients(terms, order) for terms in found]
+            results, out_series = [results], [out_series]
+        return list(results), [_coefficients(terms, order) for terms in out_series]
 
     return at_once(apply)
 
@@ -116,12 +116,14 @@ def _push(
         result = primitive.bind(*args, **params)
         return list(result) if many else [result]
 
-    results, found = jet_flat(run, order, primals, rows, {} if rule is None else {primitive: rule})
+    results, out_series = jet_flat(
+        run, order, primals, rows, {} if rule is None else {primitive: rule}
+    )
     terms = [
         zero_series
         if all(t is None for t in row)
         else [instantiate(Zero.from_primal(x)) if t is None else t for t in row]
-        for x, row in zip(results, found, strict=True)
+        for x, row in zip(results, out_series, strict=True)
     ]
     return (results, terms) if many else (results[0], terms[0])
 
@@ -195,7 +197,7 @@ def def_deriv(prim: Primitive, deriv: Callable[[Array], ArrayLike]) -> None:
 
     Args:
       prim: the primitive, elementwise.
-      deriv: from the operand to the derivative there, made of operations that have derivatives.
+      deriv: from the operand to the derivative there, by operations that have derivatives.
     """
     jet_table[prim] = _derivative(prim, deriv)
 
@@ -230,7 +232,7 @@ def _derivative(prim: Primitive, deriv: Callable[[Array], ArrayLike]) -> JetRule
 
 
 def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
-    """Register that a primitive is what a function of other primitives computes.
+    """Register that a primitive computes the same as a function of other primitives.
 
     Args:
       prim: the primitive.
@@ -244,7 +246,7 @@ def fact(n: ArrayLike) -> Array:
     """The factorial, as an array of floats.
 
     Args:
-      n: numbers whose values are known.
+      n: concrete numbers.
 
     Returns:
       An array of the shape of ``n``.

@@ -63,7 +63,7 @@ def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
         return traced(lower_triangle)(ctx, factor)
     factor, failed = call_kernel(ctx, target, [x], [out, info], batch_rank, attributes, {0: 0})
     factor = nan_where_failed(ctx, factor, failed, batch_rank)
-    # The kernels leave in the upper triangle what was there.
+    # The kernels leave the upper triangle unchanged.
     return traced(lower_triangle)(ctx, factor)
 
 
@@ -128,7 +128,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
     Args:
       x: matrices, of shape ``(..., n, n)`` and dtype float32, float64, complex64 or complex128.
-      symmetrize_input: whether to take ``(x + xᴴ) / 2`` in place of ``x``, so that derivatives
+      symmetrize_input: whether to use ``(x + xᴴ) / 2`` in place of ``x``, so that derivatives
         are symmetric; else the lower triangle alone is looked at. Integers are then converted.
 
     Returns:

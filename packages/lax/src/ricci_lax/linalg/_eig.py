@@ -47,7 +47,7 @@ from ._solve import solve
 
 
 class EigImplementation(enum.Enum):
-    """Whose routine computes eigenvalues.
+    """The implementation that computes eigenvalues.
 
     ``LAPACK`` is for CPU, and works from GPU as well; ``MAGMA`` is for GPU.
     """
@@ -103,19 +103,21 @@ def _eig_lower(
                 "eigenvalues. Leave implementation out."
             )
         target = lapack("geev", x.dtype)
-        left, right = (char("V" if wanted else "N") for wanted in chosen)
+        left, right = (char("V" if compute else "N") for compute in chosen)
         attributes = {"compute_left": left, "compute_right": right}
     else:
         raise NotImplementedError(
-            f"eig: there is no routine for {ctx.platform}, only for CPU and GPU. Compute on "
+            f"eig: {ctx.platform} is not supported, only CPU and GPU. Compute on "
             "another device, or use eigh if the matrices are Hermitian."
         )
     parts = [values.update(dtype=real_part(values.dtype))] * 2 if is_real else [values]
     info = ShapedArray(x.shape[:-2], np.dtype(np.int32))
     outs = [*parts, matrix, matrix, info]
-    *found, left, right, failed = call_kernel(ctx, target, [x], outs, batch_rank, attributes)
-    first = write_complex(ctx, found[0], found[1], values) if is_real else found[0]
-    results = [first, *(v for v, wanted in zip((left, right), chosen, strict=True) if wanted)]
+    *values_parts, left, right, failed = call_kernel(ctx, target, [x], outs, batch_rank, attributes)
+    first = (
+        write_complex(ctx, values_parts[0], values_parts[1], values) if is_real else values_parts[0]
+    )
+    results = [first, *(v for v, compute in zip((left, right), chosen, strict=True) if compute)]
     return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
@@ -132,7 +134,7 @@ def _vectors_jvp(values: ArrayLike, vectors: ArrayLike, t: ArrayLike) -> tuple[A
     row = broadcast_in_dim(values, (*shape[:-2], 1, shape[-1]), (*batch, rank - 1))
     gaps = add(in_batch(one, rank), row)
     column = broadcast_in_dim(values, (*shape[:-1], 1), (*batch, rank - 2))
-    # The ones on the diagonal, there to be divided by, are subtracted again.
+    # The ones on the diagonal, which avoid a division by zero, are subtracted again.
     inverse_gaps = sub(integer_pow(sub(gaps, column), -1), in_batch(one, rank))
     relative = product(solve(vectors, t), vectors, precision=Precision.HIGHEST)
     values_dot = diagonal(relative)
@@ -223,12 +225,12 @@ def eig(
       enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives are
         right only where the eigenvalues are distinct, and for the scaling that they have here:
         each of norm 1, its largest element real.
-      implementation: whose routine to use; by default the platform's.
+      implementation: the implementation to use; by default the platform's.
       use_magma: deprecated: ``True`` is ``EigImplementation.MAGMA``, ``False`` is ``LAPACK``.
 
     Returns:
       A list of complex arrays: the eigenvalues ``w``, of shape ``(…, n)`` and in no order; then
-      ``u`` and ``v``, of shape ``(…, n, n)``, vectors in columns, as far as asked for. All NaN
+      ``u`` and ``v``, of shape ``(…, n, n)``, vectors in columns, if requested. All NaN
       where the algorithm did not converge.
 
     Raises:
@@ -254,7 +256,7 @@ def eig(
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
     if implementation is not None and not isinstance(implementation, EigImplementation):
         raise ValueError(
-            f"eig: implementation={implementation!r} is no EigImplementation; those are "
+            f"eig: implementation={implementation!r} is not an EigImplementation; those are "
             f"{', '.join(i.name for i in EigImplementation)}."
         )
     return eig_p.bind(

@@ -61,13 +61,13 @@ def check_subset(name: str, subset: tuple[int, int] | None) -> None:
     """
     if subset is not None and not (len(subset) == 2 and subset[0] <= subset[1]):
         raise ValueError(
-            f"{name}: subset_by_index={subset} is no range of indices. Give (start, end), with "
+            f"{name}: subset_by_index={subset} is not a range of indices. Give (start, end), with "
             "0 <= start < end."
         )
 
 
 def is_partial(subset: tuple[int, int] | None, size: int) -> bool:
-    """Whether a range of indices leaves some out."""
+    """Whether a range of indices is not the whole."""
     return subset is not None and tuple(subset) != (0, size)
 
 
@@ -163,9 +163,9 @@ def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, al
     *_, size = shape = shape_of(x)
     if is_partial(subset_by_index, size):
         raise NotImplementedError(
-            f"eigh: with subset_by_index={subset_by_index}, a part of the {size} eigenvectors, "
-            "there is no derivative, as it depends on all of them. Leave it out and take part "
-            "of the results."
+            f"eigh: the derivative depends on all {size} eigenvectors, and is not implemented for "
+            f"subset_by_index={subset_by_index}, a part of them. Leave it out and take part of the "
+            "results."
         )
     v, w = eigh_p.bind(_half_sum_with_adjoint(x), **params)
     rank, dtype = len(shape), dtype_of(x)
@@ -174,7 +174,7 @@ def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, al
     batch = tuple(range(rank - 2))
     columns = broadcast_in_dim(values, (*shape[:-2], 1, size), (*batch, rank - 1))
     rows = broadcast_in_dim(values, (*shape[:-2], size, 1), (*batch, rank - 2))
-    # The diagonal is kept from being infinite.
+    # Avoid infinities on the diagonal.
     differences = add(sub(columns, rows), in_batch(eye, rank))
     inverse = sub(integer_pow(differences, -1), in_batch(eye, rank))
     matmul = lambda a, b: product(a, b, precision=Precision.HIGHEST)
@@ -229,7 +229,7 @@ def eigh(
     Args:
       x: matrices of shape ``(..., n, n)``, float32, float64, complex64 or complex128.
       lower: whether the lower triangle is used, or the upper one.
-      symmetrize_input: whether to take the mean of ``x`` and its adjoint first.
+      symmetrize_input: whether to use the mean of ``x`` and its adjoint.
       sort_eigenvalues: whether they must be in ascending order; on CPU and GPU they always are.
       subset_by_index: which eigenvalues to compute, of the ordered ones: from a start up to an end,
         which is excluded. Only on TPU, if it is not all of them.
@@ -242,9 +242,9 @@ def eigh(
     Raises:
       TypeError: if the dtype has no kernels, or there are fewer than two dimensions; if the
         matrices are to be symmetrized and are not square.
-      ValueError: if the matrices are not square, or the subset is no range.
+      ValueError: if the matrices are not square, or the subset is not a range.
       NotImplementedError: if the platform has no such algorithm or cannot compute a part; if the
-        derivative of a part is asked for.
+        derivative of a part is requested.
 
     The derivative of the eigenvectors is infinite or NaN where two eigenvalues are equal.
 

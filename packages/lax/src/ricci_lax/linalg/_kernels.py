@@ -20,12 +20,12 @@ _GPU_PREFIXES = {"cuda": "cu", "rocm": "hip"}
 
 
 def has_kernels(dtype: np.dtype) -> bool:
-    """Whether the kernels know a dtype."""
+    """Whether the kernels support a dtype."""
     return dtype.name in _LETTERS
 
 
 def matrix_dtype(operation: str, aval: ShapedArray) -> None:
-    """Check that an operand's dtype is one that the kernels know.
+    """Check that an operand's dtype is one that the kernels support.
 
     Raises:
       TypeError: if it is not float32, float64, complex64 or complex128.
@@ -38,7 +38,7 @@ def matrix_dtype(operation: str, aval: ShapedArray) -> None:
 
 
 def check_matrices(operation: str, aval: ShapedArray, *, square: bool = False) -> None:
-    """Check that an operand holds matrices in its last two dimensions, of a dtype with kernels.
+    """Check that an operand is a batch of matrices of a dtype with kernels.
 
     Raises:
       TypeError: if its dtype has no kernels, or it has fewer than two dimensions.
@@ -68,7 +68,7 @@ def is_gpu(ctx: Lowering) -> bool:
 
 
 def gpu_kernel(ctx: Lowering, name: str, suffix: str = "_ffi") -> str:
-    """The name of a GPU kernel, ``solver_potrf`` say, in the platform's library.
+    """The name of a GPU kernel, such as ``solver_potrf``, in the platform's library.
 
     Args:
       suffix: how the name ends; a few kernels lack the usual ending.
@@ -92,13 +92,13 @@ def call_kernel(
     Args:
       target: the kernel's name.
       operands: each with ``batch_rank`` leading dimensions.
-      outs: the results' types, likewise; or a scalar, for what the kernel does not compute.
+      outs: the results' types, likewise; or a scalar, for results that the kernel does not compute.
       attributes: the kernel's attributes as text, such as ``{"uplo": "76 : ui8"}``.
       aliases: which result may reuse the buffer of which operand.
       row_major: whether the kernel gets row-major matrices, which to it are the transposed ones.
     """
     if all(0 in out.shape for out in outs):
-        # With nothing to compute some kernels divide by a size, which ends the process.
+        # For empty operands some kernels divide by a size, which aborts the process.
         return [traced(_of_no_elements)(ctx, shape=out.shape, dtype=out.dtype) for out in outs]
     avals = [x.aval for x in operands]
     return ctx.custom_call(
@@ -128,7 +128,7 @@ def flag(value: bool) -> str:
 
 
 def _layout(aval: ShapedArray, batch_rank: int, row_major: bool) -> tuple[int, ...]:
-    """Minor-to-major: batches row-major, and matrices column-major if not asked otherwise."""
+    """The layout, minor-to-major: batches row-major, matrices column-major by default."""
     rank = len(aval.shape)
     order = list(range(rank - 1, -1, -1))
     if rank == batch_rank + 2 and not row_major:
@@ -146,8 +146,8 @@ def nan_where_failed(
     """``x``, with NaN in each example whose kernel reported a failure.
 
     Args:
-      info: what the kernel reported, an int32 for each example.
-      succeeded: the comparison of that with 0 that holds where the kernel did not fail.
+      info: the kernel's status, an int32 for each example.
+      succeeded: the comparison of that with 0 that is true where the kernel did not fail.
     """
     shape = x.shape
 

@@ -1,4 +1,4 @@
-"""Loops of a fixed length, for algorithms that XLA has no kernel for."""
+"""Loops of a fixed length, for algorithms without a kernel in XLA."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,7 +26,7 @@ def write_loop(
 
     Args:
       count: the number of steps.
-      body: a function of arrays, made of other primitives; returns arrays of the types of
+      body: a function of arrays, based on other primitives; returns arrays of the types of
         ``carry``.
       carry: the initial values of the carry.
       constants: values that stay the same.

@@ -99,7 +99,7 @@ def _lu_lower(ctx: Lowering, x: Value) -> list[Value]:
     target = gpu_kernel(ctx, "solver_getrf") if is_gpu(ctx) else lapack("getrf", x.dtype)
     kernel_outs = [outs[0], outs[1], info]
     factors, pivots, failed = call_kernel(ctx, target, [x], kernel_outs, batch_rank, {}, {0: 0})
-    # The kernel counts from 1. A singular matrix (info > 0) is no failure.
+    # The kernel counts from 1. A singular matrix (info > 0) is not a failure.
     pivots = traced(lambda p: sub(p, scalar_like(p, 1)))(ctx, pivots)
     factors = nan_where_failed(ctx, factors, failed, batch_rank, ge)
     return [factors, pivots, _permutation(ctx, pivots, outs[2])]
@@ -208,7 +208,7 @@ lu_pivots_to_permutation_p: Primitive = define(
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """The permutation of rows that pivots, one exchange after another, come to.
+    """The permutation of rows that is the product of the pivots' exchanges.
 
     Args:
       pivots: int32, of shape ``(..., k)``: row ``i`` is exchanged with row ``pivots[i]``.

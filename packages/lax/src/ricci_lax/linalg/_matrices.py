@@ -30,18 +30,18 @@ _INT32 = np.dtype(np.int32)
 
 
 def dtype_of(x: ArrayLike | Value) -> np.dtype:
-    """The dtype of an array, a tracer or a value of a program."""
+    """The dtype of an array, a tracer or a lowered value."""
     aval = array_aval(x)
     return aval.dtype
 
 
 def is_complex(x: ArrayLike | Value) -> bool:
-    """Whether an array, or a value of a program, has complex numbers."""
+    """Whether an array or a lowered value is complex."""
     return issubdtype(dtype_of(x), np.complexfloating)
 
 
 def conjugate(x: Array) -> Array:
-    """The conjugate of an array; a real one is its own."""
+    """The conjugate of an array; a real one unchanged."""
     return conj(x) if is_complex(x) else x
 
 
@@ -68,18 +68,18 @@ def part(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> Array
 
 
 def _from_start(places: ArrayLike, size: int) -> Array:
-    """Places counted from the start; negative ones count from the end."""
+    """Positions counted from the start; negative ones count from the end."""
     negative = lt(places, scalar(0, _INT32))
     return select_n(negative, places, add(places, scalar(size, _INT32)))
 
 
 def rows_at(x: ArrayLike, places: ArrayLike) -> Array:
-    """The rows of each matrix of a batch at the places given for it."""
+    """The rows of each matrix of a batch at positions, which may differ between matrices."""
     return _lines_at(x, places, 0)
 
 
 def columns_at(x: ArrayLike, places: ArrayLike) -> Array:
-    """The columns of each matrix of a batch at the places given for it."""
+    """The columns of each matrix of a batch at positions, which may differ between matrices."""
     return _lines_at(x, places, 1)
 
 

@@ -49,7 +49,7 @@ class _Weights(TupleRecord):
     c: float
 
 
-# What the weights tend to: Halley's method.
+# The limit of the weights: Halley's method.
 _HALLEY = _Weights(3.0, 1.0, 3.0)
 # Beyond this weight ``1 + c XᴴX`` is too near to singular for the step by Cholesky.
 _QR_BEYOND = 100.0
@@ -116,12 +116,12 @@ def _within(x: Array, shape: Sequence[ArrayLike]) -> Array:
     return select_n(bitwise_and(*bounded), zeros, x)
 
 
-# The count of steps, the matrix, and whether the iteration goes on.
+# The count of steps, the matrix, and whether the iteration continues.
 _Carry = tuple[ArrayLike, Array, ArrayLike]
 
 
 def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Array, ArrayLike, ArrayLike]:
-    """The unitary factor of a matrix of norm 1 at most, the count of steps, whether they go on."""
+    """The unitary factor of a matrix of norm 1 at most, the steps, and whether to continue."""
     # The bounds of the paper: of the singular values, and of a step, which is of third order.
     tolerance = 5 * eps
     enough = scalar(cbrt(tolerance), real_part(dtype_of(x)))
@@ -164,7 +164,7 @@ def qdwh(
       is_hermitian: whether ``x`` is Hermitian; the same steps serve.
       max_iterations: how many steps to take at most, by default 10.
       eps: the relative precision, by default the dtype's.
-      dynamic_shape: the rows and columns that count, which may be traced; the others are taken to
+      dynamic_shape: the valid rows and columns, which may be traced; the others are treated as
         be zeros, as they are in the results.
 
     Returns:
@@ -230,7 +230,7 @@ def _qdwh(
 
 
 def svd_by_polar(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
-    """The singular values of a batch of matrices and, if asked, their vectors.
+    """The singular values of a batch of matrices and, on request, their vectors.
 
     From ``x = u h`` and ``h = v diag(s) vᴴ``: with one step of QR before, for tall matrices, and
     one after, which completes ``u v`` where singular values are zero.
@@ -244,8 +244,8 @@ def svd_by_polar(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Arr
 def _svd_of_one(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
     rows, columns = shape_of(x)
     if rows < columns:
-        found = _svd_of_one(adjoint(x), full_matrices=full_matrices, compute_uv=compute_uv)
-        s, *vectors = found
+        factors = _svd_of_one(adjoint(x), full_matrices=full_matrices, compute_uv=compute_uv)
+        s, *vectors = factors
         return [s, *(adjoint(v) for v in reversed(vectors))]
     if rows == columns:
         return _svd_of_square(x, compute_uv)
@@ -275,7 +275,7 @@ def _svd_of_square(x: ArrayLike, compute_uv: bool) -> list[Array]:
 
 
 def _signs(x: Array, shape: tuple[int, ...]) -> Array:
-    """Numbers divided by their magnitudes, one for each column of a matrix; 1 for zeros."""
+    """The signs of complex numbers, one for each column of a matrix; 1 for zeros."""
     sizes = magnitude(x)
     zeros = eq(sizes, scalar(0, dtype_of(sizes)))
     one = broadcast_in_dim(scalar(1, dtype_of(x)), shape_of(x), ())

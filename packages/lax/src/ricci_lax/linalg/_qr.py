@@ -117,7 +117,7 @@ def _geqp3_lower(ctx: Lowering, x: Value, pivots: Value, *, use_magma):
     outs, batch_rank = list(ctx.outs), len(x.shape) - 2
     if ctx.platform == "tpu":
         raise NotImplementedError(
-            "geqp3: there is no QR decomposition with pivoting on TPU. Use pivoting=False, or "
+            "geqp3: QR decomposition with pivoting is not supported on TPU. Use pivoting=False, or "
             "run it on CPU or GPU."
         )
     if is_gpu(ctx):
@@ -240,7 +240,7 @@ def _ormqr_aval(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left, tran
 
 
 def _ormqr_explicitly(a: Array, taus: ArrayLike, c: Array, *, left: bool, transpose: bool) -> Array:
-    """The product with the whole unitary matrix, for platforms with no kernel to apply it."""
+    """The product with the explicit unitary matrix, for platforms without a kernel."""
     rows = shape_of(a)[-2]
     count = shape_of(taus)[-1]
     q = householder_product_p.bind(_widened(part(a, (0, rows), (0, count)), rows), taus)
@@ -298,10 +298,10 @@ ormqr_p: Primitive = define(
 def ormqr(
     a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
 ) -> Array:
-    """Multiply by the unitary matrix of a QR decomposition, given by its reflectors.
+    """Multiply by the unitary matrix of a QR decomposition, represented by its reflectors.
 
     Args:
-      a: matrices of shape ``(..., m, n)`` that hold reflectors, as in ``householder_product``.
+      a: matrices of shape ``(..., m, n)`` of reflectors, as in ``householder_product``.
       taus: vectors of shape ``(..., k)`` with ``k <= min_dim(m, n)``.
       c: the matrices to multiply, of shape ``(..., m, p)``, or ``(..., p, m)`` if not ``left``.
       left: whether to compute ``Q c`` or ``c Q``.
@@ -314,7 +314,7 @@ def ormqr(
     Raises:
       TypeError: if the dtypes differ or have no kernels, or the batch dimensions differ in number.
       ValueError: if the sizes do not fit.
-      NotImplementedError: if a derivative by anything but ``c`` is asked for.
+      NotImplementedError: if a derivative by anything but ``c`` is requested.
 
     Example:
       >>> import numpy as np
@@ -401,11 +401,11 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     size = min_dim(rows, columns)
     if pivots:
         dx = columns_at(dx, pivots[0])
-    rest = None
+    others = None
     d_rest = None
     if columns > size:
         x = columns_at(x, pivots[0]) if pivots else x
-        rest = part(x, (0, rows), (size, columns))
+        others = part(x, (0, rows), (size, columns))
         dx, d_rest = part(dx, (0, rows), (0, size)), part(dx, (0, rows), (size, columns))
     q_first, r_first = part(q, (0, rows), (0, size)), part(r, (0, size), (0, size))
     dtype = dtype_of(x)
@@ -419,7 +419,7 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     dq = add(matmul(q_first, sub(rotation, both)), whitened)
     dr = matmul(sub(both, rotation), r_first)
     if columns > size:
-        moved = add(matmul(adjoint(dq), rest), matmul(adjoint(q_first), d_rest))
+        moved = add(matmul(adjoint(dq), others), matmul(adjoint(q_first), d_rest))
         dr = concatenate([dr, moved], len(shape_of(x)) - 1)
     if shape_of(q)[-1] > size:
         dq, dr = _completed(q, q_first, dq, dr, matmul)
@@ -433,7 +433,7 @@ def _completed(
     dr: ArrayLike,
     matmul: Callable[[ArrayLike, ArrayLike], Array],
 ) -> tuple[Array, Array]:
-    """The tangents of a whole unitary matrix and of R's rows of zeros, from those of the rest.
+    """The tangents of a full unitary matrix and of R's rows of zeros, from those of the others.
 
     A product of n reflectors is ``1 - V T Vᴴ``. So with ``W = Q₂₁ (Q₁₁ - 1)⁻¹``, where Q's first n
     columns are Q₁₁ above Q₂₁, the others are those of the identity plus ``(Q₁ - E₁) Wᴴ``, and
@@ -498,7 +498,7 @@ def qr(
 
     Args:
       x: matrices of shape ``(..., m, n)``, float32, float64, complex64 or complex128.
-      pivoting: whether to order the columns such that those of greatest rest come first:
+      pivoting: whether to order the columns such that those of greatest remainder come first:
         ``x[..., p] = Q R``. Not on TPU.
       full_matrices: whether Q is square, or has only ``k = min_dim(m, n)`` columns.
       use_magma: with pivoting on a GPU, whether to use the library MAGMA; ``None`` uses it for

@@ -27,8 +27,7 @@ from ._matrices import is_complex
 def _on_cpu(ctx: Lowering, name: str) -> None:
     if ctx.platform != "cpu":
         raise NotImplementedError(
-            f"{name}: there is no routine for {ctx.platform}, only for CPU. Compute it on a CPU "
-            "device."
+            f"{name}: {ctx.platform} is not supported, only CPU. Compute it on a CPU device."
         )
 
 
@@ -53,9 +52,9 @@ def _schur_lower(ctx: Lowering, x: Value, *, compute_schur_vectors, **params):
     number = ShapedArray(x.shape[:-2], np.dtype(np.int32))
     outs = [matrix, matrix, *parts, number, number]
     attributes = {"mode": char("V" if compute_schur_vectors else "N"), "sort": char("N")}
-    found = call_kernel(ctx, lapack("gees", x.dtype), [x], outs, batch_rank, attributes, {0: 0})
-    results = found[: 1 + compute_schur_vectors]
-    return [nan_where_failed(ctx, result, found[-1], batch_rank) for result in results]
+    outputs = call_kernel(ctx, lapack("gees", x.dtype), [x], outs, batch_rank, attributes, {0: 0})
+    results = outputs[: 1 + compute_schur_vectors]
+    return [nan_where_failed(ctx, result, outputs[-1], batch_rank) for result in results]
 
 
 _NO_SCHUR_JVP = (
@@ -93,7 +92,7 @@ def schur(
       select_callable: which eigenvalues to sort to the front; of no effect without sorting.
 
     Returns:
-      A list of ``t``, and of ``q`` if asked for, like ``x``. Of complex matrices ``t`` is upper
+      A list of ``t``, and of ``q`` if requested, like ``x``. Of complex matrices ``t`` is upper
       triangular; of real ones it has 2 by 2 blocks on its diagonal for pairs of complex
       eigenvalues. All NaN where the algorithm did not converge.
 
@@ -137,7 +136,7 @@ def _hessenberg_lower(ctx: Lowering, x: Value) -> list[Value]:
     outs = [matrix, factors, ShapedArray(x.shape[:-2], np.dtype(np.int32))]
     if is_symbolic_dim(size):
         raise NotImplementedError(
-            f"hessenberg: LAPACK's kernel is told the size of the matrices when it is compiled, "
+            f"hessenberg: LAPACK's kernel needs the size of the matrices when it is compiled, "
             f"and {size} is known only when the program runs. Make this dimension static."
         )
     attributes = {"high": f"{size} : i32", "low": "1 : i32"}
@@ -172,9 +171,9 @@ def hessenberg(a: ArrayLike) -> list[Array]:
       a: matrices of shape ``(…, n, n)``, float32, float64, complex64 or complex128.
 
     Returns:
-      A list of two arrays. The first, like ``a``, holds ``h`` on and above its first subdiagonal;
+      A list of two arrays. The first, like ``a``, has ``h`` on and above its first subdiagonal;
       below are, in column ``i`` from row ``i + 2``, the elements of the vector ``vᵢ`` after its
-      first ``i + 1`` zeros and a 1. The second holds numbers ``τᵢ``, of shape ``(…, n - 1)``. With
+      first ``i + 1`` zeros and a 1. The second has the ``τᵢ``, of shape ``(…, n - 1)``. With
       these ``q`` is the product of ``I - τᵢ vᵢ vᵢᴴ``, as ``householder_product`` computes it.
 
     Raises:

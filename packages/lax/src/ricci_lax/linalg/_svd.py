@@ -106,7 +106,7 @@ def _svd_lower(ctx: Lowering, x: Value, *, algorithm, subset_by_index, **params)
         algorithm = SvdAlgorithm.DEFAULT
     if algorithm not in _WHERE:
         raise NotImplementedError(
-            f"svd: there is no algorithm {algorithm!r}. Give one of SvdAlgorithm."
+            f"svd: {algorithm!r} is not an algorithm. Give one of SvdAlgorithm."
         )
     if ctx.platform not in _WHERE[algorithm]:
         raise NotImplementedError(
@@ -120,7 +120,7 @@ def _svd_lower(ctx: Lowering, x: Value, *, algorithm, subset_by_index, **params)
             "TPU. Leave it out and take part of the results."
         )
     if not (rows and columns):
-        return traced(_of_nothing)(ctx, x, **params)
+        return traced(_svd_of_empty)(ctx, x, **params)
     if ctx.platform == "cpu":
         return _svd_on_cpu(ctx, x, algorithm, **params)
     if is_gpu(ctx):
@@ -138,7 +138,7 @@ def _some_by_polar(start: int, stop: int, x: Array, **params: bool) -> list[Arra
     return [cut(s, axis), *(cut(v, axis + 1 - i) for i, v in enumerate(vectors))]
 
 
-def _of_nothing(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
+def _svd_of_empty(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
     """The decomposition of empty matrices: no values, and identities."""
     *batch, rows, columns = shape_of(x)
     dtype = dtype_of(x)
@@ -155,7 +155,7 @@ def _of_nothing(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Arra
 
 
 class _Shapes:
-    """The types of what kernels compute for a batch of matrices."""
+    """The types of the kernels' results for a batch of matrices."""
 
     def __init__(self, x: Value, full_matrices: bool):
         *self.batch, self.rows, self.columns = x.shape
@@ -192,7 +192,7 @@ def _valid(ctx: Lowering, results: Sequence[Value], failed: Value) -> list[Value
 
 # Beyond this size Jacobi's method is the slower one on a GPU.
 _JACOBI_UP_TO = 1024
-# Up to this size the GPU's Jacobi kernel works on whole batches, and on full matrices alone.
+# Up to this size the GPU's Jacobi kernel supports batches, and only full matrices.
 _JACOBI_IN_BATCHES_UP_TO = 32
 
 
@@ -208,7 +208,7 @@ def _svd_on_gpu(
     jacobi = algorithm is SvdAlgorithm.JACOBI
     full = full_matrices or (jacobi and min_dim(rows, columns) <= _JACOBI_IN_BATCHES_UP_TO)
     sizes = _Shapes(x, full)
-    # These kernels give the right singular vectors as columns.
+    # These kernels return the right singular vectors as columns.
     left = sizes.matrices(rows, sizes.left)
     right = sizes.matrices(columns, sizes.right)
     attributes = {"compute_uv": flag(compute_uv), "full_matrices": flag(full)}
@@ -227,7 +227,7 @@ def _svd_on_gpu(
 def _svd_by_columns(
     ctx: Lowering, x: Value, algorithm: SvdAlgorithm, full_matrices: bool, compute_uv: bool
 ) -> list[Value]:
-    """By a kernel that, for ``QR``, takes no wide matrices: these it is given transposed."""
+    """Call a kernel; wide matrices, which that for ``QR`` does not support, are transposed."""
     sizes = _Shapes(x, full_matrices)
     qr = algorithm is SvdAlgorithm.QR
     transposed = qr and sizes.rows < sizes.columns
@@ -241,7 +241,7 @@ def _svd_by_columns(
         "full_matrices": flag(full_matrices),
         "transposed": flag(transposed),
     }
-    _, s, *found, failed = call_kernel(
+    _, s, *results, failed = call_kernel(
         ctx,
         gpu_kernel(ctx, "solver_gesvd" if qr else "solver_gesdd"),
         [x],
@@ -253,7 +253,7 @@ def _svd_by_columns(
     )
     if not compute_uv:
         return _valid(ctx, [s], failed)
-    return _valid(ctx, [s, *(reversed(found) if transposed else found)], failed)
+    return _valid(ctx, [s, *(reversed(results) if transposed else results)], failed)
 
 
 def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
@@ -309,8 +309,8 @@ def _check_differentiable(
         )
     if compute_uv and is_partial(subset, min_dim(rows, columns)):
         raise NotImplementedError(
-            f"svd: with subset_by_index={subset}, a part of the singular vectors, there is no "
-            "derivative, as it depends on all of them. Leave it out and take part of the results."
+            "svd: the derivative depends on all singular vectors, and is not implemented for "
+            f"subset_by_index={subset}, a part of them. Leave it out and take part of the results."
         )
 
 
@@ -324,7 +324,7 @@ def _inverse_differences_of_squares(s_row: ArrayLike) -> Array:
 
 
 def _phases(s: ArrayLike, in_basis: ArrayLike) -> Array:
-    """The antihermitian diagonal of ``dS``, divided by the singular values that are not zero."""
+    """The antihermitian diagonal of ``dS`` over the singular values that are not zero."""
     dtype = dtype_of(in_basis)
     zeros = converted(eq(s, scalar(0, dtype_of(s))), dtype_of(s))
     inverse = sub(div(scalar(1, dtype_of(s)), add(s, zeros)), zeros)
@@ -408,9 +408,9 @@ def svd(
 
     Raises:
       TypeError: if the dtype has no kernels, or there are fewer than two dimensions.
-      ValueError: if full matrices and a part of the values are asked for, or the part is no range.
+      ValueError: if full matrices and a part of the values are requested, or an invalid range.
       NotImplementedError: if the platform has no such algorithm or cannot compute a part; if the
-        derivative of full matrices that are not square is asked for, or of a part of the vectors.
+        derivative of full matrices that are not square is requested, or of a part of the vectors.
 
     The derivative of the vectors is infinite or NaN where two singular values are equal.
 

@@ -1,4 +1,4 @@
-"""Products of matrices with their own transposes."""
+"""Products of matrices with their transposes."""
 
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims

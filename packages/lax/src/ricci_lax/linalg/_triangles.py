@@ -14,7 +14,7 @@ _INT32 = np.dtype(np.int32)
 
 
 def _on_or_below(x: ArrayLike, diagonal: int, index: np.dtype) -> Array:
-    """Where an element of a batch of matrices is on a diagonal or below it."""
+    """The mask of the elements of a batch of matrices on a diagonal or below it."""
     shape = shape_of(x)
     matrix, rank = shape[-2:], len(shape)
     rows = add(broadcasted_iota(index, matrix, 0), scalar(diagonal, index))

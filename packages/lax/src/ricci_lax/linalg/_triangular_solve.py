@@ -80,7 +80,7 @@ def _triangular_solve_aval(a: ShapedArray, b: ShapedArray, *, left_side, **param
 
 
 def _triangle(t: Array, params: dict[str, Any]) -> Array:
-    """A term of the matrix with zeros in what is not looked at."""
+    """A tangent of the matrix, with zeros in the part that the solver does not read."""
     skipped = int(params["unit_diagonal"])
     return lower_triangle(t, -skipped) if params["lower"] else upper_triangle(t, skipped)
 
@@ -197,8 +197,8 @@ def triangular_solve(
       left_side: whether to solve ``op(a) x = b`` or ``x op(a) = b``.
       lower: whether ``a`` is its lower triangle or its upper one; the other is not looked at.
       transpose_a: whether ``op`` transposes.
-      conjugate_a: whether ``op`` takes the complex conjugate; says nothing for real dtypes.
-      unit_diagonal: whether the diagonal is taken to be ones, not looked at.
+      conjugate_a: whether ``op`` takes the complex conjugate; no effect for real dtypes.
+      unit_diagonal: whether the diagonal is assumed to be ones, and not read.
 
     Returns:
       The solutions ``x``, of the shape and dtype of ``b``.

@@ -81,7 +81,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
       lower: whether the lower triangle is used, or the upper one.
 
     Returns:
-      A list of four arrays: matrices of shape ``(..., n, n)`` that hold T's diagonals, and beyond
+      A list of four arrays: matrices of shape ``(..., n, n)`` with T's diagonals, and beyond
       them the reflectors whose product is Q; T's diagonal, real, of shape ``(..., n)``; the
       diagonal beside it, real, of shape ``(..., n - 1)``; the reflectors' factors, of shape
       ``(..., n - 1)``.
@@ -89,7 +89,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     Raises:
       TypeError: if the dtype has no kernels, or there are fewer than two dimensions.
       ValueError: if the matrices are not square, or empty.
-      NotImplementedError: on TPU; or if a derivative is asked for.
+      NotImplementedError: on TPU; or if a derivative is requested.
 
     Example:
       >>> import numpy as np

@@ -86,7 +86,7 @@ def _tridiagonal_solve_jvp(primals, tangents, **params):
     *diagonals_dot, b_dot = tangents
     x = tridiagonal_solve_p.bind(*primals, **params)
     rhs, rows = b_dot, shape_of(b)[-2]
-    # A single row has nothing beside its diagonal.
+    # A single row has only its diagonal.
     seen = diagonals_dot if rows > 1 else diagonals_dot[1 : 1 + rows]
     if any(type(t) is not Zero for t in seen):
         dl_dot, d_dot, du_dot = map(instantiate, diagonals_dot)
@@ -246,7 +246,7 @@ def tridiagonal_solve(
         looked at.
       b: the right-hand sides, of shape ``(..., n, k)``.
       perturb_singular: whether pivots that are too small to divide by are moved away from zero,
-        so that a singular matrix gives large numbers and not NaN. Not on TPUs.
+        so that a singular matrix results in large numbers and not NaN. Not on TPUs.
 
     Returns:
       The solutions, of the shape and dtype of ``b``.

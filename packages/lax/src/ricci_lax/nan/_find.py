@@ -96,7 +96,7 @@ def find_nan(
     leaves, _ = tree_flatten((args, kwargs))
     for leaf, path in zip(leaves, argument_paths(args, kwargs, fun), strict=True):
         if _is_array(leaf):
-            watch.given(leaf, path)
+            watch.add_argument(leaf, path)
 
     def run() -> list[Any]:
         switched = staging_switch.swap(True)
@@ -138,7 +138,9 @@ def explain(jaxpr: Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
     place = Location(origin, context.name_stack, (), path)
     offset = len(args) - len(names)
     for i, arg in enumerate(args):
-        watch.given(arg, names[i - offset] if i >= offset >= 0 else "that the function closes over")
+        watch.add_argument(
+            arg, names[i - offset] if i >= offset >= 0 else "that the function closes over"
+        )
 
     def run() -> list[Any]:
         with ensure_compile_time_eval():

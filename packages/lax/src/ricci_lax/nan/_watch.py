@@ -218,7 +218,7 @@ class Watch:
             hits.update((id(h), h) for h in self._derived.get(id(x), (None, ()))[1])
         return tuple(hits.values())
 
-    def given(self, array: ArrayLike, name: str) -> None:
+    def add_argument(self, array: ArrayLike, name: str) -> None:
         """Record an argument of the function."""
         if is_reference(array):
             array = array.read(shared=True)  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,4 +1,4 @@
-"""Random bits: Threefry, and the generators that are part of the compiler."""
+"""Random bits: Threefry, and the compiler's generators."""
 
 from ._generators import *
 from ._threefry import *

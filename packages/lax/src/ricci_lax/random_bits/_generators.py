@@ -1,4 +1,4 @@
-"""Random numbers from the generators that are part of the compiler."""
+"""Random numbers from the compiler's generators."""
 
 from enum import IntEnum
 
@@ -38,7 +38,7 @@ __all__ = [
     "rng_uniform_p",
 ]
 
-_KEYS = {"uint32": 4, "uint64": 2}  # how many words make a key of 128 bits
+_KEYS = {"uint32": 4, "uint64": 2}  # the number of words in a key of 128 bits
 _BITS = ("uint8", "uint16", "uint32", "uint64")
 # Drawing another dtype crashes the compiler, and the process with it.
 _DRAWN = ("float16", "bfloat16", "float32", "float64", "int32", "int64", "uint32", "uint64")
@@ -47,7 +47,7 @@ _DRAWN = ("float16", "bfloat16", "float32", "float64", "int32", "int64", "uint32
 class RandomAlgorithm(IntEnum):
     """The generators of ``rng_bit_generator``.
 
-    ``RNG_THREE_FRY`` and ``RNG_PHILOX`` give the same bits everywhere; ``RNG_DEFAULT`` is
+    ``RNG_THREE_FRY`` and ``RNG_PHILOX`` return the same bits everywhere; ``RNG_DEFAULT`` is
     whichever suits the device.
     """
 
@@ -81,7 +81,7 @@ def _rng_bit_generator_aval(
 
 
 def _rng_bit_generator_batch(axis, args, dims, *, shape, **params):
-    """All examples draw from the first one's key, so they are not what a loop would draw."""
+    """The batching rule: all examples draw from the first one's key, unlike in a loop."""
     keys, batched = move_dim(args[0], dims[0], 0), (axis.size, *shape)
     if not axis.size:
         return [keys, full(batched, 0, params["dtype"])], [0, 0]
@@ -251,7 +251,7 @@ rng_uniform_p: Primitive = define(
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
     """Random numbers between two bounds, different ones with every call.
 
-    They come from a state of the device, so they cannot be reproduced, mapped over or
+    They come from the device's state, so they cannot be reproduced, mapped over or
     differentiated; ``ricci.random`` has none of these limits.
 
     Args:

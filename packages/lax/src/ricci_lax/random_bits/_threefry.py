@@ -67,11 +67,11 @@ class _StableHLO:
         self.constants: dict[int, Value] = {}
 
     def constant(self, number: int) -> Value:
-        found = self.constants.get(number)
-        if found is None:
+        cached = self.constants.get(number)
+        if cached is None:
             scalar = self.ctx.constant(np.uint32(number))
-            found = self.constants[number] = self.ctx.broadcast_to(scalar, self.aval.shape)
-        return found
+            cached = self.constants[number] = self.ctx.broadcast_to(scalar, self.aval.shape)
+        return cached
 
     def add(self, x: Value, y: Value) -> Value:
         return self.ctx.emit("stablehlo.add", [x, y], self.aval)
@@ -103,10 +103,10 @@ def _threefry2x32_batch(axis, args, dims):
     def align(x, shape, dim):
         if dim is not None:
             x = move_dim(x, dim, 0)
-            kept = (0, *range(1 + rank - (len(shape) - 1), rank + 1))
+            dims = (0, *range(1 + rank - (len(shape) - 1), rank + 1))
             sizes = shape_of(x)
             padded = (sizes[0],) + (1,) * (rank + 1 - len(sizes)) + sizes[1:]
-            return broadcast_in_dim(x, padded, kept)
+            return broadcast_in_dim(x, padded, dims)
         return broadcast_in_dim(x, (1, *shape), range(1, len(shape) + 1)) if shape else x
 
     aligned = [align(*each) for each in zip(args, shapes, dims, strict=True)]

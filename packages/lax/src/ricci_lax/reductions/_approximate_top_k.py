@@ -49,13 +49,13 @@ _vector_tile, _lane_tile = 1024, 128
 def reduced_size(
     size: int, rank: int, k: int, recall_target: float, size_override: int = -1
 ) -> int:
-    """How many candidates are left before the exact search among them.
+    """The number of candidates for the final exact search.
 
     Args:
       size: how many elements there are.
       rank: the rank of their array.
-      k: how many are asked for.
-      recall_target: how many of them are to be found, as a fraction.
+      k: the number of requested elements.
+      recall_target: the expected fraction of them among the candidates.
       size_override: the size to reckon with if the elements are part of more; negative for none.
 
     Raises:
@@ -127,7 +127,7 @@ def _approx_top_k_aval(
             "them, or use top_k."
         )
     if not 0 <= recall_target <= 1:
-        raise ValueError(f"{name}: recall_target={recall_target} is no fraction between 0 and 1.")
+        raise ValueError(f"{name}: recall_target={recall_target} is not between 0 and 1.")
     shape = list(x.shape)
     override = reduction_input_size_override
     shape[reduction_dimension] = (
@@ -141,7 +141,7 @@ _programs: Cache[Any, Jaxpr] = Cache("approximate top k", 256)
 
 
 def _take_along(dtype: DTypeLike, shape: Shape, count: int, axis: int) -> Jaxpr:
-    """The program that takes elements at indices along an axis; NaN for those out of bounds."""
+    """The jaxpr that reads elements at indices along an axis; NaN for those out of bounds."""
 
     def take_along_axis(x: Array, indices: Array) -> list[Array]:
         fixed = select_n(lt(indices, np.int32(0)), indices, add(indices, np.int32(shape[axis])))
@@ -241,7 +241,7 @@ def _approx_top_k_lower(
 
 
 def _exact(x: Array, *, k: int, axis: int, is_max_k: bool) -> list[Array]:
-    """What there is for symbolic shapes, whose number of candidates is not known."""
+    """The exact search, for symbolic shapes, whose number of candidates is unknown."""
     values, indices = top_k(x if is_max_k else neg(x), k, axis=axis)
     return [values if is_max_k else neg(values), indices]
 
@@ -276,22 +276,22 @@ def approx_max_k(
       operand: an array of floating-point numbers.
       k: how many.
       reduction_dimension: the dimension to search along.
-      recall_target: what fraction of the greatest is to be found, between 0 and 1.
+      recall_target: the expected fraction of the greatest in the result, between 0 and 1.
       reduction_input_size_override: the size of the whole, if the operand is a part of it that
         the search is distributed over; the operand's own size if negative.
-      aggregate_to_topk: whether the result has ``k`` elements. All candidates are given
-        otherwise, for a search among those of several parts.
+      aggregate_to_topk: whether the result has ``k`` elements, rather than all candidates, for a
+        search among those of several parts.
 
     Returns:
       A list of the elements, and of their int32 indices.
 
     Raises:
-      ValueError: if ``k`` is not positive, or more than there are, ``recall_target`` is no
-        fraction, or the dtype is no floating one.
+      ValueError: if ``k`` is not positive, or more than there are, ``recall_target`` is not a
+        fraction, or the dtype is not a floating one.
       TypeError: if the operand is a scalar.
       IndexError: if it has no such dimension.
       RuntimeError: if ``reduction_input_size_override`` is less than the operand's size, and all
-        candidates are asked for.
+        candidates are requested.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -325,8 +325,8 @@ def approx_min_k(
 
     Args:
       operand, k, reduction_dimension, recall_target: as for ``approx_max_k``.
-      reduction_input_size_override, aggregate_to_topk: as for ``approx_max_k``, which says as well
-        what is raised.
+      reduction_input_size_override, aggregate_to_topk: as for ``approx_max_k``, which also lists
+        the errors.
 
     Returns:
       A list of the elements, and of their int32 indices.

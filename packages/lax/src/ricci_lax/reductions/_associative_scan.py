@@ -100,15 +100,15 @@ def _scan(
     def part(xs: Sequence[Array], start: int, stop: int, stride: int = 1) -> list[Array]:
         return [slice_in_dim(x, start, stop, stride, axis) for x in xs]
 
-    # Scanning the combinations of pairs gives the results at odd positions. Each of these, combined
-    # with the next element, gives the result at the even position that follows.
+    # Scanning the combinations of pairs computes the results at odd positions. Each of these,
+    # combined with the next element, is the result at the even position that follows.
     pairs = combine(part(elems, 0, size - 1, 2), part(elems, 1, size, 2))
     odd = _scan(combine, pairs, axis)
-    known = part(odd, 0, size // 2 - 1) if size % 2 == 0 else odd
-    even = combine(known, part(elems, 2, size, 2))
+    before = part(odd, 0, size // 2 - 1) if size % 2 == 0 else odd
+    even = combine(before, part(elems, 2, size, 2))
     even = [
-        concatenate([slice_in_dim(x, 0, 1, 1, axis), rest], axis)
-        for x, rest in zip(elems, even, strict=True)
+        concatenate([slice_in_dim(x, 0, 1, 1, axis), following], axis)
+        for x, following in zip(elems, even, strict=True)
     ]
     return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
 

@@ -136,7 +136,7 @@ def _reduction(
 
     Args:
       op: the StableHLO operation of two elements.
-      identity: gives the starting value for a dtype.
+      identity: returns the starting value for a dtype.
       combine: the same operation as a function, for dtypes that ``op`` does not take.
       message: the error message for a dtype that is not accepted.
     """
@@ -181,9 +181,9 @@ def _extremum_jvp(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
         result = primitive().bind(x, axes=axes, out_sharding=out_sharding)
         if type(t) is Zero:
             return result, Zero.from_primal(result)
-        kept = tuple(1 if i in axes else n for i, n in enumerate(shape_of(x)))
+        singleton_shape = tuple(1 if i in axes else n for i, n in enumerate(shape_of(x)))
         aval = array_aval(x)
-        attained = convert_element_type(eq(x, reshape(result, kept)), aval.dtype)
+        attained = convert_element_type(eq(x, reshape(result, singleton_shape)), aval.dtype)
         counts = reduce_sum(attained, axes)
         return result, div(reduce_sum(mul(t, attained), axes), counts)
 
@@ -201,15 +201,15 @@ def fold_axes(
     Args:
       operands: arrays of one shape.
       inits: for each operand the identity of ``combine``, which fills up odd halves.
-      combine: ``combine(lefts, rights)`` gives the combination of two halves of each operand.
+      combine: ``combine(lefts, rights)`` returns the combination of two halves of each operand.
     """
     shape = shape_of(operands[0])
-    kept = tuple(d for d in range(len(shape)) if d not in axes)
-    sizes = tuple(shape[d] for d in kept)
+    remaining = tuple(d for d in range(len(shape)) if d not in axes)
+    sizes = tuple(shape[d] for d in remaining)
     count = int(np.prod([shape[d] for d in axes], dtype=np.int64))
     if count == 0:
         return [full_like(x, init, shape=sizes) for x, init in zip(operands, inits, strict=True)]
-    xs = [reshape(x, (count, *sizes), (*axes, *kept)) for x in operands]
+    xs = [reshape(x, (count, *sizes), (*axes, *remaining)) for x in operands]
     while count > 1:
         half = (count + 1) // 2
         lefts = [slice_in_dim(x, 0, half) for x in xs]
@@ -228,15 +228,15 @@ def _product_tangent(x: Array, t: Array, axes: Sequence[int]) -> Array:
     The others are the products of those before and of those after, so that zeros do no harm.
     """
     shape = shape_of(x)
-    kept = tuple(d for d in range(len(shape)) if d not in axes)
-    rows = (prod(shape[d] for d in axes), *(shape[d] for d in kept))
-    x, t = (reshape(v, rows, (*axes, *kept)) for v in (x, t))
+    remaining = tuple(d for d in range(len(shape)) if d not in axes)
+    rows = (prod(shape[d] for d in axes), *(shape[d] for d in remaining))
+    x, t = (reshape(v, rows, (*axes, *remaining)) for v in (x, t))
     one = np.ones((), array_aval(x).dtype)[()]
-    rest = ((0, 0, 0),) * len(kept)
+    no_padding = ((0, 0, 0),) * len(remaining)
     # The module of running products builds on this one.
     cumprod = primitives["cumprod"]
-    before = pad(cumprod.bind(x, axis=0, reverse=False), one, ((1, -1, 0), *rest))
-    after = pad(cumprod.bind(x, axis=0, reverse=True), one, ((-1, 1, 0), *rest))
+    before = pad(cumprod.bind(x, axis=0, reverse=False), one, ((1, -1, 0), *no_padding))
+    after = pad(cumprod.bind(x, axis=0, reverse=True), one, ((-1, 1, 0), *no_padding))
     return reduce_sum(mul(t, mul(before, after)), (0,))
 
 
@@ -469,7 +469,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def _arg_extremum(
     name: str, better: BinaryFunction, identity: Callable[[np.dtype], ArrayLike]
 ) -> Primitive:
-    """A primitive that gives the first index of the element that is better than all others.
+    """A primitive that computes the first index of an extremal element.
 
     A NaN is better than any number.
     """

@@ -105,7 +105,7 @@ def _cumulative(
 
     Args:
       combine: the operation of two elements.
-      identity: gives the identity of ``combine`` for a dtype.
+      identity: returns the identity of ``combine`` for a dtype.
     """
 
     def abstract_eval(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
@@ -160,7 +160,7 @@ def _cumulative(
         )
         return result
 
-    given = {
+    block = {
         "jvp": jvp,
         "sharding": except_dimension("axis"),
         "transpose": not_linear,
@@ -168,7 +168,7 @@ def _cumulative(
         "exempt": along_an_axis,
         **rules,
     }
-    primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **given)
+    primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **block)
     return primitive
 
 
@@ -196,7 +196,7 @@ cumlogsumexp_p: Primitive = _cumulative(
     lowest,
     exempt={
         **along_an_axis,
-        **dict.fromkeys(("int", "uint"), "there is no exponential of integers, here or in JAX"),
+        **dict.fromkeys(("int", "uint"), "integers have no exponential, here or in JAX"),
     },
 )
 

@@ -36,14 +36,14 @@ from ricci_lax.structure._filling import broadcasted_iota, full_like
 from ricci_lax.structure._operand_types import shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
-# For shorter arrays the gain does not make up for the longer program.
+# For shorter arrays the gain does not make up for the larger module.
 _LEAST_LENGTH = 512
 _KEY_BITS = 32
 _SIGN = np.uint32(1 << 31)
 
 
 def can_pack(platform: str, operands: Sequence[Value], dimension: int, num_keys: int) -> bool:
-    """Whether ``sort_packed`` can do a sort, and faster."""
+    """Whether ``sort_packed`` supports a sort, and is faster."""
     key = operands[0]
     if platform != "cpu" or num_keys != 1 or key.dtype.itemsize > 4:
         return False
@@ -84,7 +84,7 @@ def _packed(key: Array, *, dimension: int) -> Array:
 
 
 def _ordered(key: Array) -> Array:
-    """Unsigned integers in the order of the keys; zeros are equal, and NaNs are and come last."""
+    """Unsigned integers in the order of the keys; all zeros are equal, all NaNs equal and last."""
     dtype = key.aval.dtype
     if issubdtype(dtype, np.floating):
         key = convert_element_type(key, np.float32)
@@ -101,8 +101,8 @@ def _ordered(key: Array) -> Array:
 
 def _positions(keys: Array) -> Array:
     """The positions in packed keys, as indices for ``take_along``."""
-    found = convert_element_type(keys, np.uint32)
-    return expand_dims(found, (len(shape_of(found)),))
+    positions = convert_element_type(keys, np.uint32)
+    return expand_dims(positions, (len(shape_of(positions)),))
 
 
 def take_along(x: ArrayLike, indices: ArrayLike, dimension: int) -> Array:

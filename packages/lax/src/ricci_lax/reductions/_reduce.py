@@ -70,7 +70,7 @@ def _all_ones(dtype: DTypeLike) -> ArrayLike:
     return np.asarray(-1).astype(dtype)[()]
 
 
-# Computations that have a reduction of their own, with their identity and this reduction.
+# Computations with a specialised reduction: their identity and this reduction.
 _monoids: dict[Any, tuple[Callable[[np.dtype], ArrayLike], Callable[..., Array]]] = {
     add: (_zero, reduce_sum),
     mul: (_one, reduce_prod),
@@ -167,7 +167,7 @@ def _halves[T](values: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
 
 
 def _fold(jaxpr: Jaxpr, dimensions: Sequence[int], *args: Array) -> list[Array]:
-    """The reduction, without the initial values, made of operations on halves."""
+    """The reduction, without the initial values, by operations on halves."""
     operands, inits = _halves(args)
 
     def combine(lefts: Sequence[Array], rights: Sequence[Array]) -> list[Array]:
@@ -223,10 +223,10 @@ def _reduce_lower(
 def _reduce_factors(*avals: ShapedArray, dimensions: Shape, **params: object) -> FactorMap:
     operands, inits = _halves(avals)
     dims = tuple(range(operands[0].ndim))
-    kept = tuple(i for i in dims if i not in dimensions)
+    remaining = tuple(i for i in dims if i not in dimensions)
     return FactorMap(
         (*(dims,) * len(operands), *((),) * len(inits)),
-        (kept,) * len(operands),
+        (remaining,) * len(operands),
         frozenset(dimensions),
     )
 
@@ -322,7 +322,7 @@ def reduce(
 
 
 def strong_scalar(x: ArrayLike) -> ArrayLike:
-    """A Python scalar as a NumPy scalar of its default dtype; other values as they are."""
+    """A Python scalar as a NumPy scalar of its default dtype; other values unchanged."""
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
         return np.asarray(x, array_aval(x).dtype)[()]
     return x

@@ -89,7 +89,7 @@ def _select(ctx: Lowering, condition: Value, x: Value, y: Value) -> Value:
 
 
 def _sort_keys(ctx: Lowering, x: Value) -> list[Value]:
-    """The values that are compared for an element: zeros are equal, and NaNs are and come last."""
+    """The keys that are compared for an element: all zeros are equal, all NaNs equal and last."""
     if issubdtype(x.dtype, np.complexfloating):
         part = x.aval.update(dtype=np.empty(0, x.dtype).real.dtype)
         parts = [ctx.emit(f"stablehlo.{name}", [x], part) for name in ("real", "imag")]

@@ -41,7 +41,7 @@ __all__ = [
 
 
 def _worst(select_prim: Primitive, dtype: DTypeLike) -> ArrayLike:
-    """The value that is selected only if there is no other."""
+    """The value that is selected only in windows without another."""
     return lowest(dtype) if select_prim is ge_p else highest(dtype)
 
 
@@ -207,7 +207,7 @@ def _gather_transpose(
 def _gather_lower(
     ctx: Lowering, tangents: Value, operand: Value, *, select_prim: Primitive, **window: Any
 ) -> Value:
-    """Reduce windows of pairs: the operand's elements decide which tangent is kept."""
+    """Reduce windows of pairs: the operand's elements decide which tangent is selected."""
     scalar = ShapedArray((), operand.dtype)
 
     def choose(x: Array, t: Array, y: Array, u: Array) -> list[Array]:
@@ -274,7 +274,7 @@ def _general_batch(axis, args, dims, *, window_dimensions, window_strides, paddi
     if dims[2] is None:
         window = batched_window(0, **window)
         return select_and_scatter_p.bind(operand, source, args[2], **window, **params), 0
-    # StableHLO takes one initial value for the whole array, so each example is computed by itself.
+    # StableHLO takes one initial value for the whole array, so each example is computed separately.
     results = [
         select_and_scatter_p.bind(x, s, init, **window, **params)
         for x, s, init in zip(unstack(operand), unstack(source), unstack(args[2]), strict=True)

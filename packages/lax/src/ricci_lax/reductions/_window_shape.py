@@ -59,7 +59,7 @@ def padtype_to_pads(
     """
     if not isinstance(padding, str):
         raise TypeError(
-            f"padding: {padding!r} is no name; give a string, 'VALID', 'SAME' or 'SAME_LOWER'."
+            f"padding: {padding!r} is not a string; give 'VALID', 'SAME' or 'SAME_LOWER'."
         )
     name = padding.upper()
     if name == "VALID":

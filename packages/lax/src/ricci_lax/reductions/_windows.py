@@ -106,20 +106,20 @@ def _windowed(
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_reduce_window(ctx, [x], [init], jaxpr, **window)[0]
 
-    given = {
+    block = {
         "checkify": checks_nan,
         "exempt": of_windows,
         "sharding": factors(same_dimensions),
         **rules,
     }
-    primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **given)
+    primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **block)
     return primitive
 
 
 def _sum_transpose(
     ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
 ):
-    """A windowed sum of the spread cotangents: each element sums those of the windows it is in."""
+    """Sum the cotangents of the windows that each element is in, by a windowed sum."""
     shape, counts = x.aval.shape, shape_of(ct)
     base = dilated_shape(shape, base_dilation)
     window = dilated_shape(window_dimensions, window_dilation)
@@ -211,7 +211,7 @@ def _fold_windows(
     window_dilation: Sequence[int],
     *args: Array,
 ) -> list[Array]:
-    """``reduce_window`` made of slices of the operands, one for each position in the window."""
+    """``reduce_window`` by slices of the operands, one for each position in the window."""
     operands, inits = _halves(args)
     shape = shape_of(operands[0])
     sizes = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
@@ -280,7 +280,7 @@ def _reduce_window_linearize(tape, primals, tangents, *, jaxpr, consts, **window
 
 
 def _reduce_window_series(push, primals, series, *, jaxpr, consts, **window):
-    """All coefficients are reduced together, as further operands."""
+    """The jet rule: all coefficients are reduced together, as further operands."""
     count, order = len(primals) // 2, len(series[0])
     flags = [(has_tangent(v.aval),) * order for v in jaxpr.invars]
     pushed, out_flags = push(jaxpr, flags, flags[:count])
@@ -297,10 +297,10 @@ def _reduce_window_series(push, primals, series, *, jaxpr, consts, **window):
         if has_tangent(get_aval(x))
     ]
     (operands, inits), (operand_terms, init_terms) = _halves(primals), _halves(terms)
-    given = (*operands, *operand_terms, *inits, *init_terms)
-    scalars = [get_aval(x).update(shape=()) for x in given]
+    all_operands = (*operands, *operand_terms, *inits, *init_terms)
+    scalars = [get_aval(x).update(shape=()) for x in all_operands]
     program = trace_to_jaxpr(combine, scalars)
-    outs = reduce_window_p.bind(*given, jaxpr=program, consts=(), **window)
+    outs = reduce_window_p.bind(*all_operands, jaxpr=program, consts=(), **window)
     return outs[:count], series_of(out_flags, outs[count:])
 
 
@@ -344,7 +344,7 @@ reduce_window_p: Primitive = define(
     exempt=of_windows,
 )
 
-# Computations that have a primitive of their own, with the initial value that it starts from.
+# Computations with a specialised primitive, and the initial value that it starts from.
 _monoids: dict[Any, tuple[Callable[[np.dtype], ArrayLike], Primitive]] = {
     add: (_zero, reduce_window_sum_p),
     max: (lowest, reduce_window_max_p),
@@ -366,7 +366,7 @@ def reduce_window(
 
     Args:
       operand: an array, or a pytree of arrays of one shape that are reduced together.
-      init_value: for each array a scalar, the identity of the computation; padding holds it.
+      init_value: for each array a scalar, the identity of the computation; padding has this value.
       computation: an associative function of two pytrees of scalars like ``init_value``.
       window_dimensions: the window's size in each dimension.
       window_strides: its step in each dimension, by default 1.
@@ -382,7 +382,7 @@ def reduce_window(
       TypeError: if the lengths of the window's parameters differ from the operand's rank, or
         they are not positive, or an initial value is not a scalar.
       ValueError: if the pytrees differ.
-      RuntimeError: if the padding's name is not known.
+      RuntimeError: if the padding's name is unknown.
 
     Example:
       Sums of neighbours, and the maximum of blocks of two by two:

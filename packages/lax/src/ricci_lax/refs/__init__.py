@@ -1,4 +1,4 @@
-"""References: mutable arrays, which programs read and write."""
+"""References: mutable arrays."""
 
 from ricci_ir import export_names as _export_names
 

@@ -1,4 +1,4 @@
-"""Making, reading and writing references."""
+"""Create, read and write references."""
 
 from typing import Any, final
 
@@ -95,7 +95,7 @@ class TransformedRef:
         set(self, index, value)
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
-        """Add a value to what is at an index."""
+        """Add a value at an index."""
         addupdate(self, idx, x)
 
     def __repr__(self) -> str:
@@ -103,7 +103,7 @@ class TransformedRef:
 
 
 class _Views:
-    """What ``ref.at`` is: index it for a view of a part."""
+    """The object ``ref.at``: index it for a view of a part."""
 
     __slots__ = ("ref",)
 
@@ -117,7 +117,7 @@ class _Views:
 def _located(
     name: str, ref: Any, index: Any
 ) -> tuple[Any, tuple[Form, ...], tuple[ArrayLike, ...]]:
-    """A reference, and the forms and operands of its indices, of which ``index`` is the last."""
+    """A reference, and the forms and operands of its indices, the last of which is ``index``."""
     view = ref if type(ref) is TransformedRef else None
     base = ref if view is None else view.ref
     if not is_reference(base):
@@ -146,7 +146,7 @@ def get(ref: Ref | TransformedRef, idx: Any = None) -> Array:
       An array of the part's shape.
 
     Raises:
-      ValueError: if ``ref`` is no reference, or an index is past the end.
+      ValueError: if ``ref`` is not a reference, or an index is past the end.
 
     Example:
       >>> import numpy as np
@@ -189,14 +189,14 @@ def set(ref: Ref | TransformedRef, idx: Any, value: ArrayLike) -> None:
 def swap(
     ref: Ref | TransformedRef, idx: Any, value: ArrayLike, _function_name: str = "ref_swap"
 ) -> Array:
-    """Write to a reference at an index, and return what was there; see ``set``.
+    """Write to a reference at an index, and return the previous value; see ``set``.
 
     Args:
       ref, idx: see ``get``.
       value: an array of the shape and dtype of what is there, or a scalar for a scalar.
 
     Returns:
-      An array: what was there before.
+      An array: the previous value.
 
     Raises:
       ValueError: if the shape or the dtype of ``value`` is another.
@@ -240,37 +240,37 @@ def addupdate(ref: Ref | TransformedRef, idx: Any, x: ArrayLike) -> None:
 def _fitting(
     ref: Any, transforms: tuple[Form, ...], operands: tuple[ArrayLike, ...], x: ArrayLike
 ) -> ArrayLike:
-    """A value of the type of the part of a reference that it is written to."""
+    """Check and convert a value to the type of the part of a reference that it is written to."""
     if transforms:
         avals = tuple(map(get_aval, operands))
         expected: Any = get_p.result_avals((ref.aval, *avals), {"transforms": transforms})
     else:
         expected = ref.aval.inner_aval
-    found: Any = get_aval(x)
-    if found.shape != expected.shape:
+    aval: Any = get_aval(x)
+    if aval.shape != expected.shape:
         raise ValueError(
-            f"a value of shape {found.shape} is written to a part of shape "
+            f"a value of shape {aval.shape} is written to a part of shape "
             f"{expected.shape} of a reference of type {ref.aval}. Values are not broadcast: use "
             f"jnp.full({expected.shape}, value)."
         )
-    if found.dtype != expected.dtype and not _gives_way(found, expected.dtype):
+    if aval.dtype != expected.dtype and not _gives_way(aval, expected.dtype):
         raise ValueError(
-            f"a value of dtype {found.dtype} is written to a reference of type {ref.aval}. "
+            f"a value of dtype {aval.dtype} is written to a reference of type {ref.aval}. "
             f"Convert it with astype({str(expected.dtype)!r})."
         )
     return as_array(converted(x, expected.dtype))
 
 
-# Kinds of numbers, each of which holds those before it.
+# Kinds of numbers, each of which includes those before it.
 _kinds: tuple[type[np.generic], ...] = (np.integer, np.floating, np.complexfloating)
 
 
-def _gives_way(found: Any, dtype: Any) -> bool:
-    """Whether a value that is weakly typed takes a dtype: an integer any, a float no integer's."""
-    if not found.weak_type:
+def _gives_way(value_aval: Any, dtype: Any) -> bool:
+    """Whether a weakly typed value can be converted to a dtype: not to a lesser kind of number."""
+    if not value_aval.weak_type:
         return False
     return any(
-        issubdtype(found.dtype, kind) and any(issubdtype(dtype, k) for k in _kinds[i:])
+        issubdtype(value_aval.dtype, kind) and any(issubdtype(dtype, k) for k in _kinds[i:])
         for i, kind in enumerate(_kinds)
     )
 
@@ -278,19 +278,19 @@ def _gives_way(found: Any, dtype: Any) -> bool:
 def new_ref(
     init_val: ArrayLike, *, memory_space: Any = None, kind: str | None = None, pin: bool = False
 ) -> Ref:
-    """A reference that holds an array, at first ``init_val``.
+    """Create a reference to an array, with the initial value ``init_val``.
 
     Args:
       init_val: an array or a scalar. It stays as it is.
       memory_space: where the reference's array is to be; a part of the type.
-      kind: a name that becomes a part of the type.
+      kind: a name that is a part of the type.
       pin: whether the array's memory must stay where it is; only inside of ``jit``.
 
     Returns:
       The reference. ``ref[...]`` reads the array, ``ref[...] = x`` and ``ref[idx] = x`` write.
 
     Raises:
-      TypeError: if ``init_val`` is no array.
+      TypeError: if ``init_val`` is not an array.
       NotImplementedError: if ``pin`` is set outside of ``jit``.
 
     Example:
@@ -309,7 +309,7 @@ def new_ref(
 
     Notes:
       A reference cannot be returned from a jitted function, nor be a leaf that ``grad``
-      differentiates with respect to. What is read is an array, which later writes do not change.
+      differentiates with respect to. Reading returns an array, which later writes do not change.
 
     See also:
       ``freeze``, ``ricci.ref``; the guide to references.
@@ -327,15 +327,15 @@ def new_ref(
     if pin and context.trace is eval_trace:
         raise NotImplementedError("new_ref: pin=True is for references that a jit makes.")
     init = as_array(converted(init_val, aval.dtype, False))
-    made = new_ref_p.bind(init, memory_space=memory_space, kind=kind, pin=bool(pin))
-    return _recorded(made)
+    ref = new_ref_p.bind(init, memory_space=memory_space, kind=kind, pin=bool(pin))
+    return _recorded(ref)
 
 
 def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
-    """A reference that holds an array whose values are to be written first; they are zeros.
+    """Create a reference to an array that is to be written before it is read; it is zeros.
 
     Args:
-      ty: the type of the array, or what has a ``shape`` and a ``dtype``.
+      ty: the type of the array, or an object with a ``shape`` and a ``dtype``.
       memory_space, pin: see ``new_ref``.
 
     Returns:
@@ -352,7 +352,7 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
 
 
 def _recorded(made: Any) -> Any:
-    """A new reference as users see it: that of a program has brackets."""
+    """A new reference for users: a traced one with brackets."""
     if isinstance(made, Tracer) and not isinstance(made, StagedReference):
         return StagedReference(made._trace, made.aval, made.atom)  # pyright: ignore
     return made

@@ -1,4 +1,4 @@
-"""The index of a reference: its form, which is static, and the positions, which are operands."""
+"""Indices of references: a static form, and positions, which are operands."""
 
 from collections.abc import Sequence
 from operator import index as as_int
@@ -34,7 +34,7 @@ ARRAY = "array"  # the positions in an array of integers
 
 
 class Part(TupleRecord):
-    """What an index selects along one dimension.
+    """The part of an index along one dimension.
 
     Attributes:
       kind: ``ONE``, ``WINDOW`` or ``ARRAY``.
@@ -57,7 +57,7 @@ def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ArrayLike
     """Split an index into its form and its operands.
 
     Args:
-      shape: the shape of what is indexed.
+      shape: the shape of the indexed array.
       index: integers, slices with a step of at least 1, ``...``, arrays of integers, and windows
         (``ds``), or a tuple of these.
 
@@ -71,13 +71,13 @@ def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ArrayLike
     dots = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(dots) > 1:
         raise ValueError("the index of a reference holds two ellipses (...). Keep one.")
-    given = len(parts) - len(dots)
-    if given > len(shape):
+    count = len(parts) - len(dots)
+    if count > len(shape):
         raise ValueError(
-            f"the index of a reference has {given} parts, but its shape is {shape}: give at most "
+            f"the index of a reference has {count} parts, but its shape is {shape}: give at most "
             "one for each dimension."
         )
-    whole = [slice(None)] * (len(shape) - given)
+    whole = [slice(None)] * (len(shape) - count)
     place = dots[0] if dots else len(parts)
     parts[place : place + 1] = whole
     form: list[Part] = []
@@ -123,7 +123,7 @@ def _read_part(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Pa
 
 
 class _described:
-    """An array in the place of a tracer, for a message."""
+    """The description of a tracer's array, for an error message."""
 
     def __init__(self, value: object, aval: ShapedArray):
         self.aval = aval
@@ -156,8 +156,8 @@ def _read_slice(part: slice, size: int, axis: int) -> Part:
 
 def _read_window(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Part:
     start, span = part.start, (part.size - 1) * part.stride + 1 if part.size else 0
-    known = not isinstance(start, Tracer)
-    if known and not is_symbolic_dim(size) and not 0 <= int(start) <= size - span:
+    concrete = not isinstance(start, Tracer)
+    if concrete and not is_symbolic_dim(size) and not 0 <= int(start) <= size - span:
         raise ValueError(
             f"a window of {part.size} elements from {int(start)} on, with step {part.stride}, is "
             f"out of bounds for dimension {axis} of a reference, of size {size}."
@@ -180,7 +180,7 @@ def _has_arrays(form: Form) -> bool:
 
 
 def _is_known(x: Array, form: Form) -> bool:
-    """Whether an array that is at hand is indexed with numbers; its brackets are quick then."""
+    """Whether a concrete array is indexed with static numbers, for which its brackets are fast."""
     return (
         context.trace is eval_trace
         and hasattr(type(x), "__getitem__")
@@ -190,14 +190,14 @@ def _is_known(x: Array, form: Form) -> bool:
 
 def _starts(form: Form, shape: tuple[int, ...], operands: Sequence[ArrayLike]) -> list[ArrayLike]:
     """The first position along each dimension."""
-    given = iter(operands)
-    found: list[Any] = []
+    positions = iter(operands)
+    starts: list[Any] = []
     for part, size in zip(form, shape, strict=True):
         if part.start is None:
-            found.append(convert_element_type(next(given), np.int32))
+            starts.append(convert_element_type(next(positions), np.int32))
         else:
-            found.append(np.int32(max(part.start + size, 0) if part.start < 0 else part.start))
-    return found
+            starts.append(np.int32(max(part.start + size, 0) if part.start < 0 else part.start))
+    return starts
 
 
 def _singles(form: Form) -> tuple[int, ...]:
@@ -205,7 +205,7 @@ def _singles(form: Form) -> tuple[int, ...]:
 
 
 def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
-    """The part of an array at an index. Positions out of bounds are moved to the nearest."""
+    """The part of an array at an index. Positions out of bounds are clamped."""
     shape = x.shape
     if is_whole(form, shape):
         return x
@@ -215,18 +215,18 @@ def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
     steps = [part.step for part in form]
     starts = _starts(form, shape, operands)
     if operands or not is_recording():
-        found = dynamic_slice(x, starts, spans)
+        window = dynamic_slice(x, starts, spans)
         if any(step != 1 for step in steps):
-            found = static_slice(found, [0] * len(spans), spans, steps)
+            window = static_slice(window, [0] * len(spans), spans, steps)
     else:
         ends = [int(s) + n for s, n in zip(starts, spans, strict=True)]  # pyright: ignore
-        found = static_slice(x, [int(s) for s in starts], ends, steps)  # pyright: ignore
+        window = static_slice(x, [int(s) for s in starts], ends, steps)  # pyright: ignore
     singles = _singles(form)
-    return squeeze(found, singles) if singles else found
+    return squeeze(window, singles) if singles else window
 
 
 def written_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array) -> Array:
-    """An array with another part at an index."""
+    """The array with the part at an index replaced."""
     if is_whole(form, x.shape):
         return converted(value, x.dtype)  # pyright: ignore[reportReturnType]
     if _has_arrays(form) or any(part.step != 1 for part in form):
@@ -239,32 +239,32 @@ def written_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array
 
 
 def added_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array) -> Array:
-    """An array with something added at an index; positions that occur twice get both."""
+    """The array with a value added at an index; it is added at repeated positions repeatedly."""
     if _has_arrays(form):
         return x.at[_numpy_index(form, operands)].add(value)  # pyright: ignore
     return written_at(x, form, operands, add(read_at(x, form, operands), value))
 
 
 def _numpy_index(form: Form, operands: Sequence[ArrayLike]) -> tuple[Any, ...]:
-    """The index as the brackets of arrays take it."""
-    given = iter(operands)
-    found: list[Any] = []
+    """The index in the form of the brackets of arrays."""
+    positions = iter(operands)
+    brackets: list[Any] = []
     for part in form:
         if part.kind == WINDOW and part.start is not None:
-            found.append(slice(part.start, part.start + part.size * part.step, part.step))
+            brackets.append(slice(part.start, part.start + part.size * part.step, part.step))
         elif part.kind == WINDOW:
             steps = np.arange(part.size, dtype=np.int32) * np.int32(part.step)
-            found.append(add(convert_element_type(next(given), np.int32), steps))
+            brackets.append(add(convert_element_type(next(positions), np.int32), steps))
         else:
-            found.append(part.start if part.start is not None else next(given))
-    return tuple(found)
+            brackets.append(part.start if part.start is not None else next(positions))
+    return tuple(brackets)
 
 
 # Several indices, one after the other: ``ref.at[first].at[second][third]``.
 
 
 def operand_count(form: Form) -> int:
-    """How many operands an index has."""
+    """The number of operands of an index."""
     return sum(part.start is None for part in form)
 
 
@@ -272,25 +272,25 @@ def split_operands(
     forms: Sequence[Form], operands: Sequence[ArrayLike]
 ) -> list[Sequence[ArrayLike]]:
     """The operands of each of several indices."""
-    found, start = [], 0
+    groups, start = [], 0
     for form in forms:
         end = start + operand_count(form)
-        found.append(operands[start:end])
+        groups.append(operands[start:end])
         start = end
-    return found
+    return groups
 
 
 def index_text(form: Form, names: Sequence[str]) -> str:
-    """An index as printed equations show it.
+    """The text of an index in printed equations.
 
     Args:
       form: the form.
       names: the names of its operands.
     """
-    given = iter(names)
+    names_left = iter(names)
     if form and all(p.kind == WINDOW and p[1:] == (0, -1, 1) for p in form):
         return "..."
-    return ",".join(_part_text(part, given) for part in form)
+    return ",".join(_part_text(part, names_left) for part in form)
 
 
 def _part_text(part: Part, names: Any) -> str:

@@ -1,8 +1,8 @@
 """The primitives of references.
 
-Programs show them. They are never lowered, differentiated or batched: whatever does that discharges
-the program first, or applies their ``discharge`` rules, which are functions of the array that the
-reference holds.
+They occur in jaxprs, but are never lowered, differentiated or batched: these transformations
+discharge the jaxpr first, or apply the ``discharge`` rules, which are functions of the referenced
+array.
 """
 
 from collections.abc import Sequence
@@ -48,22 +48,22 @@ def _part_aval(ref: AbstractRef, *operands: ShapedArray, transforms: Forms) -> S
     if all(is_whole(form, ref.shape) for form in transforms):
         return inner
     run = lambda x, *given: [read_part(x, transforms, given)]
-    (found,) = trace_to_jaxpr(run, [inner, *operands]).out_avals
-    return found.strip_weak_type()  # pyright: ignore[reportAttributeAccessIssue]
+    (aval,) = trace_to_jaxpr(run, [inner, *operands]).out_avals
+    return aval.strip_weak_type()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _place_text(ref: Any, operands: Sequence[Any], transforms: Forms, atom: Any) -> str:
-    """A reference with its indices, as printed equations show it."""
+    """The text of a reference with its indices in printed equations."""
     text = atom(ref)
     shape = ref.aval.shape
     if not transforms:
         return f"{text}[...]"
-    for form, given in zip(transforms, split_operands(transforms, operands), strict=True):
+    for form, positions in zip(transforms, split_operands(transforms, operands), strict=True):
         if is_whole(form, shape):
             text += "[...]"
         else:
-            text += f"[{index_text(shown_form(form, shape), [atom(x) for x in given])}]"
-        shape = shape_behind(form, shape, given)
+            text += f"[{index_text(shown_form(form, shape), [atom(x) for x in positions])}]"
+        shape = shape_behind(form, shape, positions)
     return text
 
 
@@ -106,8 +106,7 @@ def _addupdate_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
 
 
 _discharged = unsupported(
-    "references are not interpreted in programs: the program is to be discharged first "
-    "(ricci_ir.discharged)"
+    "references are not interpreted in jaxprs: discharge the jaxpr first (ricci_ir.discharged)"
 )
 _rules: dict[str, Any] = {
     "jvp": _discharged,
@@ -115,7 +114,7 @@ _rules: dict[str, Any] = {
     "batch": _discharged,
     "lower": _discharged,
     "sharding": by_program,
-    "examples": no_examples("references are no arrays; they have laws of their own"),
+    "examples": no_examples("references are not arrays; other laws apply to them"),
 }
 
 # Operands: the reference and the positions of its indices.
@@ -140,7 +139,7 @@ swap_p: Primitive = define(
     **_rules,
 )
 
-# Operands: the reference, what is added, and the positions.
+# Operands: the reference, the value to add, and the positions.
 addupdate_p: Primitive = define(
     "addupdate",
     abstract_eval=lambda ref, value, *operands, transforms: [],
@@ -157,7 +156,7 @@ _accumulating = frozenset({accumulate_effect})
 _making = frozenset({inside_effect})
 
 
-# Making and ending
+# Creating and freeing
 
 new_ref_p: Primitive = define(
     "new_ref",

@@ -1,9 +1,8 @@
-"""What becomes of the array in a reference when a part of it is written.
+"""Updates of the array of a reference when a part of it is written.
 
-Inside of programs and transformations that is a function of arrays. Outside of them, for a
-large array, it is one compiled step, whose operands are the positions too, so that no position
-compiles anything. The step takes over the array's memory if nobody else can hold the array, so that
-writing one element does not copy the others.
+While tracing, an update is a function of arrays. Eagerly, for a large array, it is one compiled
+step whose operands include the positions, so that new positions compile nothing. The array is
+donated to the step if the reference owns it, so that writing one element does not copy the others.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,8 +56,8 @@ _SMALL = 1 << 14
 
 def read_part(x: Array, forms: Forms, operands: Sequence[Any]) -> Array:
     """The part of an array at several indices."""
-    for form, given in zip(forms, split_operands(forms, operands), strict=True):
-        x = read_at(x, form, given)
+    for form, positions in zip(forms, split_operands(forms, operands), strict=True):
+        x = read_at(x, form, positions)
     return x
 
 
@@ -68,12 +67,14 @@ def _updated(
     """``update`` applied at the innermost of several indices."""
     if not forms:
         return update(x, (), (), value)
-    first, *rest = forms
-    given, *_ = split_operands(forms, operands)
-    if not rest:
-        return update(x, first, given, value)
-    inner = _updated(update, read_at(x, first, given), tuple(rest), operands[len(given) :], value)
-    return written_at(x, first, given, inner)
+    first, *inner_forms = forms
+    positions, *_ = split_operands(forms, operands)
+    if not inner_forms:
+        return update(x, first, positions, value)
+    inner = _updated(
+        update, read_at(x, first, positions), tuple(inner_forms), operands[len(positions) :], value
+    )
+    return written_at(x, first, positions, inner)
 
 
 def shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) -> tuple[int, ...]:
@@ -85,7 +86,7 @@ def shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) ->
     return trace_to_jaxpr(run, avals).out_avals[0].shape  # pyright: ignore
 
 
-# Steps outside of programs
+# Eager steps
 
 
 def _write(x: Array, value: Array, *operands: Array, transforms: Forms) -> Array:
@@ -101,7 +102,7 @@ def _swap(x: Array, value: Array, *operands: Array, transforms: Forms) -> tuple[
     return _write(x, value, *operands, transforms=transforms), old
 
 
-# Each once for arrays that others may hold, and once for those whose memory is taken over.
+# Each once for arrays that may be shared, and once for those whose memory is donated.
 _write_steps = (Composite(_write, "ref_set"), Composite(_write, "ref_set", donates=True))
 _add_steps = (Composite(_add, "ref_addupdate"), Composite(_add, "ref_addupdate", donates=True))
 _swap_steps = (Composite(_swap, "ref_swap"), Composite(_swap, "ref_swap", donates=True))
@@ -110,7 +111,7 @@ _swap_steps = (Composite(_swap, "ref_swap"), Composite(_swap, "ref_swap", donate
 def _step_operands(
     ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms
 ) -> tuple[Forms, list[Any]] | None:
-    """The indices of a step with positions as operands, or ``None`` if there is no step for them.
+    """The indices of a step with positions as operands, or ``None`` if no step supports them.
 
     Strides, and windows beside arrays of positions, are quicker with known positions.
     """
@@ -120,27 +121,29 @@ def _step_operands(
         return None
     shape = ref.shape
     forms: list[Form] = []
-    given: list[Any] = []
+    step_operands: list[Any] = []
     is_part = False
-    for form, found in zip(transforms, split_operands(transforms, operands), strict=True):
+    for form, positions in zip(transforms, split_operands(transforms, operands), strict=True):
         has_arrays = any(part.kind == ARRAY for part in form)
         if has_arrays and len(forms) + 1 < len(transforms):
             return None
-        rest = iter(found)
+        remaining = iter(positions)
         parts: list[Part] = []
         for part, size in zip(form, shape, strict=True):
             if part.start is None:
-                given.append(next(rest))
+                step_operands.append(next(remaining))
             elif part != (WINDOW, 0, size, 1):
                 if part.kind == WINDOW and (has_arrays or part.step != 1 or not part.size):
                     return None
-                given.append(np.int32(part.start if part.start >= 0 else max(part.start + size, 0)))
+                step_operands.append(
+                    np.int32(part.start if part.start >= 0 else max(part.start + size, 0))
+                )
                 part = part._replace(start=None)
             parts.append(part)
             is_part = is_part or part.start is None
         forms.append(tuple(parts))
-        shape = shape_behind(form, shape, found) if not has_arrays else ()
-    return (tuple(forms), given) if is_part else None
+        shape = shape_behind(form, shape, positions) if not has_arrays else ()
+    return (tuple(forms), step_operands) if is_part else None
 
 
 def _apply(
@@ -150,30 +153,30 @@ def _apply(
     operands: Sequence[ArrayLike],
     transforms: Forms,
 ) -> Any:
-    """What a step gives for what a reference holds, whose memory it takes over if it can."""
+    """Apply a step to the array of a reference, donating the array if the reference owns it."""
     step = _step_operands(ref, value, operands, transforms)
     if step is None:
         return steps[0].fun(ref.read(), value, *operands, transforms=transforms)
-    forms, given = step
-    return steps[ref.is_owned](ref.read(), value, *given, transforms=forms)
+    forms, positions = step
+    return steps[ref.is_owned](ref.read(), value, *positions, transforms=forms)
 
 
 def write(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> None:
-    """Write to a reference that no program records."""
+    """Write to a reference eagerly."""
     with locked((ref,)):
         new = _apply(_write_steps, ref, value, operands, transforms)
         _settle(ref, new, value)
 
 
 def add(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> None:
-    """Add to a reference that no program records."""
+    """Add to a reference eagerly."""
     with locked((ref,)):
         new = _apply(_add_steps, ref, value, operands, transforms)
         _settle(ref, new, value)
 
 
 def swap(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> Array:
-    """Write to a reference that no program records, and return what was there."""
+    """Write to a reference eagerly, and return the previous value."""
     with locked((ref,)):
         new, old = _apply(_swap_steps, ref, value, operands, transforms)
         if old is ref.read():
@@ -183,6 +186,6 @@ def swap(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: 
 
 
 def _settle(ref: Ref, new: Array, value: ArrayLike) -> None:
-    """Write a new array, which nobody else holds if it is neither the value nor the old array."""
+    """Write a new array; the reference owns it if it is neither the value nor the old array."""
     if new is not ref.read():
         ref.write(new, fresh=new is not value)

@@ -3,8 +3,8 @@
 ``rule(log, primitive, operands, params)`` applies the primitive, reports errors to ``log`` and
 returns the results as a list. A primitive without a rule is applied without checks.
 
-Elementwise primitives have ``checks_nan`` unless their definition says otherwise. Rules that need
-operations of their own, such as those of indexing and control flow, are in ``checkify``.
+Elementwise primitives have ``checks_nan`` unless their definition has another rule. Rules that need
+other operations, such as those of indexing and control flow, are in ``checkify``.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ check_rules: RuleTable = rule_table("checkify", required=False)
 
 
 class Log(Protocol):
-    """Where a rule reports errors; ``checkify`` records them."""
+    """The log to which a rule reports errors, implemented by ``checkify``."""
 
     def report_nans(self, primitive: Primitive, results: Sequence[ArrayLike]) -> None:
         """Report NaNs among the results."""

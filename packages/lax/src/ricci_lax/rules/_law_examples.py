@@ -1,7 +1,7 @@
 """Two kinds of rules for tests of a primitive: ``examples`` and ``exempt``.
 
-``examples`` gives the operands that the laws of ``ricci_testing`` are checked on, ``exempt`` the
-laws that do not apply, with the reason. Both are data, so nothing here depends on the tests.
+``examples`` are the operands on which the laws of ``ricci_testing`` are checked, ``exempt`` the
+laws that do not apply, with the reason. Both are data, so this module does not depend on the tests.
 """
 
 import enum
@@ -51,7 +51,7 @@ class Samples(TupleRecord):
 
     Attributes:
       domains: for each operand, which numbers it may be.
-      params: the parameters; examples are made with each of these dictionaries.
+      params: the parameters; there are examples with each of these dictionaries.
       fixed: the positions of operands without a derivative.
       order: how often it can be differentiated, 1 or 2.
       specials: whether infinities, NaN and zeros are examples; they are not where compilers may
@@ -70,7 +70,7 @@ class OverAxes(TupleRecord):
 
     Attributes:
       axes: the names and the sizes of the axes.
-      pairs: gives pairs of operands, which have a leading dimension for each axis, and parameters.
+      pairs: returns pairs of operands, with a leading dimension for each axis, and parameters.
       fixed: the positions of operands that are the same for all examples of a batch.
     """
 

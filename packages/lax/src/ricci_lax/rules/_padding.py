@@ -1,11 +1,11 @@
-"""The kind of rule ``padding``: how an operation is computed on arrays that are padded.
+"""The rule kind ``padding``: computing an operation on padded arrays.
 
-A dimension whose size is symbolic in a program's types is held in an array of a larger size: its
-elements come first, and what follows is padding, of any content. A rule computes the operation so
-that no element of its results depends on padding: ``rule(site, *operands)`` gives the result, or a
-list of them, padded in the same way. ``ricci_buckets`` calls it.
+A dimension whose size is symbolic in a jaxpr's types is stored in an array of a larger size: its
+elements come first, followed by padding of any content. A rule computes the operation so that no
+element of its results depends on padding: ``rule(site, *operands)`` returns the result, or a list
+of them, padded in the same way. ``ricci_buckets`` calls it.
 
-Elementwise operations (``follow=0``), and primitives that stand for a program, need no rule.
+Elementwise operations (``follow=0``), and primitives that call a jaxpr, need no rule.
 """
 
 from typing import Any, NoReturn, Protocol
@@ -16,7 +16,7 @@ padding_rules: RuleTable = rule_table("padding", required=False)
 
 
 class PaddedSite(Protocol):
-    """What a rule knows of the equation that it computes.
+    """The interface of an equation to its padding rule.
 
     Attributes:
       params: the equation's parameters; sizes among them may be symbolic.
@@ -32,7 +32,7 @@ class PaddedSite(Protocol):
         ...
 
     def refuse(self, reason: str, remedy: str) -> NoReturn:
-        """Raise the error that says why padding may reach a result, and what to do instead."""
+        """Raise an error with the reason why padding may reach a result, and the remedy."""
         ...
 
 

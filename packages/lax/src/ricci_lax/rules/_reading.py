@@ -1,6 +1,6 @@
-"""Three kinds of rules for the analysis of programs: ``follow``, ``positions`` and ``key_role``.
+"""Three rule kinds for the analysis of jaxprs: ``follow``, ``positions`` and ``key_role``.
 
-``ricci_check`` uses them to follow known integers through a program, to compare positions with
+``ricci_check`` uses them to follow known integers through a jaxpr, to compare positions with
 the sizes of arrays, and to find random keys that are used twice.
 """
 
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from ricci_ir import RuleTable, TupleRecord, rule_table
 
-# The number of leading operands whose elements the operation only moves; the others say where to.
+# The number of leading operands whose elements the operation only moves; the others are positions.
 # 0, as for elementwise operations: the results are known if all operands are.
 follow_rules: RuleTable = rule_table("follow", required=False)
 ALL_OPERANDS = -1
 
-# ``rule(avals, params)`` gives the ``Positions`` at which an operation reads or writes its first
+# ``rule(avals, params)`` returns the ``Positions`` at which an operation reads or writes its first
 # operand.
 position_rules: RuleTable = rule_table("positions", required=False)
 
@@ -26,10 +26,10 @@ class Positions(TupleRecord):
     """The positions at which an operation reads or writes its first operand.
 
     Attributes:
-      operands: the numbers of the operands that hold positions: one scalar for each axis, or
+      operands: the numbers of the operands that are positions: one scalar for each axis, or
         a single array whose last dimension has one number for each.
       axes: the axes that the positions are along.
-      sizes: for each dimension of the first operand, how much of it is read or written at once.
+      sizes: for each dimension of the first operand, the size of the part that is read or written.
       outside: what happens at a position out of bounds; with ``"is read"`` or ``"is written"`` the
         nearest one inside is taken.
     """
@@ -41,12 +41,12 @@ class Positions(TupleRecord):
 
 
 def outside_of_gather(mode: object) -> str:
-    """What a gather of a ``GatherScatterMode`` does at a position out of bounds."""
+    """The effect of a position out of bounds in a gather of a ``GatherScatterMode``."""
     return "the fill value is read" if _starts(mode, "FILL") else "is read"
 
 
 def outside_of_scatter(mode: object) -> str:
-    """What a scatter of a ``GatherScatterMode`` does at a position out of bounds."""
+    """The effect of a position out of bounds in a scatter of a ``GatherScatterMode``."""
     return "is written" if _starts(mode, "CLIP") else "the update is dropped"
 
 
@@ -55,7 +55,7 @@ def _starts(mode: object, text: str) -> bool:
 
 
 class KeyRole(enum.Enum):
-    """What an operation does with the keys among its operands."""
+    """The use that an operation makes of the keys among its operands."""
 
     DRAW = "numbers are drawn from them, which uses them up"
     SPLIT = "they are split into new keys, which uses them up"

@@ -1,8 +1,8 @@
-"""Saving rules: how the values inside of loops and branches are saved for a recomputation.
+"""Saving rules: saved residuals inside of loops and branches, for rematerialisation.
 
-``checkpoint`` runs a program forward, and parts of it again in the backward pass. A policy says
-which values are saved in between, also inside of programs that an operation holds. The operation
-then becomes two: one that returns saved values, and one that takes them and computes the rest.
+``checkpoint`` runs a jaxpr forward, and parts of it again in the backward pass. A policy selects
+the values that are saved in between, also inside of an operation's jaxprs. The operation is then
+split in two: one that returns saved values, and one that reads them and recomputes the others.
 """
 
 from typing import Any, NamedTuple
@@ -14,13 +14,13 @@ __all__ = [
     "saving_rules",
 ]
 
-# ``rule(params, policy, needed)`` gives a ``Saving``, or ``None`` if nothing inside is saved.
-# ``needed`` says which results the recomputation must give.
+# ``rule(params, policy, needed)`` returns a ``Saving``, or ``None`` if nothing inside is saved.
+# ``needed`` flags the results of the recomputation.
 saving_rules: RuleTable = rule_table("saving", required=False)
 
 
 class Saving(NamedTuple):
-    """An operation that returns saved values, and one that takes them.
+    """An operation that returns saved values, and one that reads them.
 
     Attributes:
       first: the parameters of the first, which returns further results behind its own.

@@ -13,15 +13,15 @@ from ricci_ir import ArrayLike, Primitive, Shape, TupleRecord, rule_table
 
 
 class Singular(TupleRecord):
-    """What ``find_nan`` reports of an operation whose derivative is not finite.
+    """The points where an operation's derivative is not finite, for ``find_nan``'s reports.
 
     Attributes:
       points: ``points(*operands)`` is true where the value is finite and the derivative is not;
         ``None`` for an operation that, like ``log``, has an infinite value at these points, too.
       at_zero: whether these are the points where ``operand`` is 0.
       operand: the number of the operand that decides.
-      harmless: a safe value of this operand, as a program would write it.
-      spellings: other names of the operation in users' programs.
+      harmless: a safe value of this operand, as source text.
+      spellings: other names of the operation in users' code.
     """
 
     points: Callable[..., np.ndarray] | None = None

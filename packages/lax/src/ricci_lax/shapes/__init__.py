@@ -1,4 +1,4 @@
-"""Putting arrays together and taking them apart: joining, slicing, gather and scatter."""
+"""Joining, slicing, gather and scatter."""
 
 from ._dimension_numbers import *
 from ._dynamic_slicing import *

@@ -28,10 +28,10 @@ __all__ = [
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which dimension is which in ``gather``; as in StableHLO's attribute of that name.
+    """The roles of dimensions in ``gather``; as in StableHLO's attribute of that name.
 
     Attributes:
-      offset_dims: the dimensions of the result that hold the slices' own dimensions.
+      offset_dims: the dimensions of the result that are the slices' dimensions.
       collapsed_slice_dims: the operand's dimensions, with slices of size 1, that are left out.
       start_index_map: for each component of an index, the operand's dimension it counts along.
       operand_batching_dims, start_indices_batching_dims: dimensions of the operand and of the
@@ -48,10 +48,10 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which dimension is which in ``scatter``; as in StableHLO's attribute of that name.
+    """The roles of dimensions in ``scatter``; as in StableHLO's attribute of that name.
 
     Attributes:
-      update_window_dims: the dimensions of the updates that hold the windows' own dimensions.
+      update_window_dims: the dimensions of the updates that are the windows' dimensions.
       inserted_window_dims: the operand's dimensions that the windows lack (of size 1 there).
       scatter_dims_to_operand_dims: for each component of an index, the operand's dimension it
         counts along.
@@ -59,7 +59,7 @@ class ScatterDimensionNumbers(NamedTuple):
         indices that go together, one window for each.
 
     The last dimension of the indices holds their components. The fields correspond, one by one,
-    to those of ``GatherDimensionNumbers`` for reading what is written.
+    to those of ``GatherDimensionNumbers`` for reading the same elements.
     """
 
     update_window_dims: Sequence[int]
@@ -70,10 +70,10 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What happens to indices out of bounds in ``gather`` and ``scatter``.
+    """The treatment of indices out of bounds in ``gather`` and ``scatter``.
 
     ``CLIP`` moves slices into bounds; ``FILL_OR_DROP`` reads a fill value, and drops updates;
-    ``PROMISE_IN_BOUNDS`` says that there are none (what happens otherwise is undefined).
+    ``PROMISE_IN_BOUNDS`` promises that there are none (otherwise the behaviour is undefined).
     """
 
     CLIP = enum.auto()
@@ -92,12 +92,12 @@ class GatherScatterMode(enum.Enum):
             return mode
         if mode is None:
             return GatherScatterMode.FILL_OR_DROP
-        found = _modes.get(mode)
-        if found is None:
+        named = _modes.get(mode)
+        if named is None:
             raise ValueError(
-                f"{mode!r} is no mode for indices out of bounds; the modes are {', '.join(_modes)}."
+                f"{mode!r} is not a mode for indices out of bounds: {', '.join(_modes)}."
             )
-        return found
+        return named
 
 
 _modes: dict[str, GatherScatterMode] = {
@@ -170,7 +170,7 @@ def check_batching(
     operand: ShapedArray,
     indices: ShapedArray,
 ) -> None:
-    """Raise ``TypeError`` unless the dimensions that go together are distinct and equal in size."""
+    """Raise ``TypeError`` unless batching dimensions are distinct, and pairs equal in size."""
     left_out_name, map_name, operand_name, indices_name = names
     check_dims(op, operand_name, operand_dims, operand.ndim)
     check_dims(op, indices_name, indices_dims, indices.ndim - 1, ordered=False)
@@ -217,10 +217,10 @@ _combiners: Cache[Any, Jaxpr] = Cache("scatter combiners", 256)
 
 
 def combiner(fun: Callable[[Array, Array], ArrayLike], dtype: DTypeLike) -> Jaxpr:
-    """The program that combines an element with its update, made once for each dtype."""
+    """The jaxpr that combines an element with its update, cached by function and dtype."""
     key = (fun, dtype)
-    found = _combiners.entries.get(key)
-    if found is None:
+    jaxpr = _combiners.entries.get(key)
+    if jaxpr is None:
         scalar = ShapedArray((), dtype)
-        found = _combiners.make(key, trace_to_jaxpr, lambda x, y: [fun(x, y)], [scalar, scalar])
-    return found
+        jaxpr = _combiners.make(key, trace_to_jaxpr, lambda x, y: [fun(x, y)], [scalar, scalar])
+    return jaxpr

@@ -146,7 +146,7 @@ def _start_indices(
         ndim = len(shape_of(indices))
         if ndim != 1:
             raise ValueError(
-                f"start indices of shape {shape_of(indices)} are no list of scalars; give one "
+                f"start indices of shape {shape_of(indices)} must be scalars or a vector; give one "
                 "for each dimension."
             )
         if isinstance(indices, np.ndarray):
@@ -174,7 +174,7 @@ def _from_start(i: ArrayLike, size: int) -> ArrayLike:
     dtype = array_aval(i).dtype
     if not issubdtype(dtype, np.signedinteger):
         return i
-    # An index type that cannot hold the size wraps around, as the sum would.
+    # A size that the index type cannot represent wraps around, as the sum would.
     step = (
         convert_element_type(size, dtype)
         if is_symbolic_dim(size)
@@ -190,14 +190,14 @@ def _from_start(i: ArrayLike, size: int) -> ArrayLike:
 
 
 def _strong(i: ArrayLike) -> ArrayLike:
-    """A Python integer with a dtype that is not weak; anything else as it is."""
+    """A Python integer with a dtype that is not weak; anything else unchanged."""
     if is_symbolic_dim(i):
         return convert_element_type(i, python_scalar_dtype(int))
     return python_scalar_dtype(int).type(i) if type(i) is int else i
 
 
 def _checked(i: ArrayLike, size: int) -> ArrayLike:
-    """An index that must not be negative, as far as that is known."""
+    """Check that a concrete index is not negative."""
     if isinstance(i, int | np.integer) and i < 0:
         raise ValueError(
             f"start index {i} lies before the start of a dimension of size {size}. Pass "
@@ -248,7 +248,7 @@ def dynamic_slice(
 
     Notes:
       A part that would reach out of bounds is moved, not cut: its elements are then not those that
-      were asked for, and no error says so. ``ricci.check`` reports it.
+      were requested, without an error. ``ricci.check`` reports it.
 
     See also:
       ``jnp.take`` and ``x[i]`` for single positions; ``dynamic_update_slice``.
@@ -376,9 +376,9 @@ def dynamic_update_slice(
       [[1.0, 1.0], [2.0, 2.0], [0.0, 0.0]]
 
     Notes:
-      An update that would reach out of bounds is moved into them, as ``dynamic_slice`` moves what
-      it reads. Outside of ``jit`` the whole array is copied; inside, the compiler writes in place
-      where the old array is not used any more.
+      An update that would reach out of bounds is moved into them, like the part that
+      ``dynamic_slice`` reads. Outside of ``jit`` the array is copied; inside, the compiler writes
+      in place where the old array is not used any more.
 
     See also:
       ``x.at[...].set(...)``, which takes NumPy's indices.
@@ -525,7 +525,7 @@ def dynamic_update_index_in_dim(
 
     Args:
       operand: an array of any dtype.
-      update: what to write, of the same dtype; with or without the axis.
+      update: the value to write, of the same dtype; with or without the axis.
       index, axis, allow_negative_indices: as in ``dynamic_index_in_dim``.
 
     Returns:

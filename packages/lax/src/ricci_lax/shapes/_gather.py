@@ -95,11 +95,11 @@ def _check_gather(
                     f"gather: {name} drops dimension {d}, for which slice_sizes asks "
                     f"{slice_sizes[d]} elements. Ask for 1 there, or keep the dimension."
                 )
-    kept = operand.ndim - len(dims.collapsed_slice_dims) - len(dims.operand_batching_dims)
-    if len(dims.offset_dims) != kept:
+    count = operand.ndim - len(dims.collapsed_slice_dims) - len(dims.operand_batching_dims)
+    if len(dims.offset_dims) != count:
         raise TypeError(
             f"gather: offset_dims {tuple(dims.offset_dims)} must name one dimension of the result "
-            f"for each of the {kept} dimensions of a slice that are kept."
+            f"for each of the {count} dimensions of a slice that are not collapsed."
         )
 
 
@@ -143,7 +143,7 @@ def _gather_batch(axis, args, batch_dims, *, dimension_numbers, slice_sizes, **p
     offset_dims = shifted(dims.offset_dims)
     if not mapped:
         dims = dims._replace(offset_dims=offset_dims)
-        # What holds of the indices of each example need not hold of all of them.
+        # The indices of a batch need not have the properties of each example's indices.
         params = {**params, "indices_are_sorted": False, "unique_indices": False}
     elif not mapped_indices:
         dims = dims._replace(offset_dims=(0, *offset_dims))
@@ -166,8 +166,8 @@ def _in_bounds(ctx: Lowering, indices: Value, bounds: Sequence[int]) -> Value:
     ndim = len(indices.shape)
     kind = "UNSIGNED" if issubdtype(indices.dtype, np.unsignedinteger) else "SIGNED"
     limit = iinfo(indices.dtype).max
-    known = [b if is_symbolic_dim(b) else min(b, limit) for b in bounds]
-    upper = ctx.integers(known, indices.dtype)
+    clamped = [b if is_symbolic_dim(b) else min(b, limit) for b in bounds]
+    upper = ctx.integers(clamped, indices.dtype)
     upper = ctx.broadcast(upper, indices.shape, [ndim - 1])
     lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
     flags = indices.aval.update(dtype=np.dtype(bool))
@@ -200,7 +200,7 @@ def _gather_lower(
     if mode is GatherScatterMode.ONE_HOT:
         raise NotImplementedError('gather: mode "one_hot" cannot be lowered; use another mode')
     if 0 in out.shape:
-        # A slice may be larger than an operand that nothing is read of.
+        # A slice may be larger than an operand from which no element is read.
         return ctx.broadcast(ctx.constant(0, out.update(shape=())), out.shape, ())
     mask = None
     if mode is FILL:
@@ -258,23 +258,25 @@ def _gather_factors(
     slice_sizes: Shape,
     **params: object,
 ) -> FactorMap:
-    """Dimensions that are taken whole, or are batches, may be divided."""
+    """The sharding factors: dimensions that are read whole, or are batches, may be sharded."""
     dims = dimension_numbers
     batches = {i: operand.ndim + i for i in range(indices.ndim - 1)}
     paired = dict(zip(dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True))
-    taken = [
+    factors = [
         batches[paired[i]] if i in paired else i if slice_sizes[i] == size else None
         for i, size in enumerate(operand.shape)
     ]
     gone = {*dims.collapsed_slice_dims, *dims.operand_batching_dims}
-    offsets = iter([f for i, f in enumerate(taken) if i not in gone])
-    rest = iter(batches.values())
+    offsets = iter([f for i, f in enumerate(factors) if i not in gone])
+    batch_factors = iter(batches.values())
     rank = len(dims.offset_dims) + len(batches)
-    result = tuple(next(offsets) if i in dims.offset_dims else next(rest) for i in range(rank))
-    of_operand = tuple(
-        None if i in dims.collapsed_slice_dims else factor for i, factor in enumerate(taken)
+    result = tuple(
+        next(offsets) if i in dims.offset_dims else next(batch_factors) for i in range(rank)
     )
-    advice = "Say how the result is to be divided: x.at[index].get(out_sharding=P(...))."
+    of_operand = tuple(
+        None if i in dims.collapsed_slice_dims else factor for i, factor in enumerate(factors)
+    )
+    advice = "Specify the sharding of the result: x.at[index].get(out_sharding=P(...))."
     return FactorMap((of_operand, (*batches.values(), None)), (result,), advice=advice)
 
 
@@ -304,7 +306,7 @@ def _default_fill(dtype: object) -> float | bool:
 
 
 def _checked_fill(value: ArrayLike, dtype: DTypeLike | ExtendedDType) -> complex:
-    """A value that fills, as a Python scalar: an int may be larger than the default dtype holds."""
+    """A fill value as a Python scalar; an int may be out of range of the default dtype."""
     if isinstance(getattr(value, "dtype", None), ExtendedDType):
         raise TypeError(
             f"gather: fill_value must be a number, got {array_aval(value).str_short()}. Read in "
@@ -342,8 +344,8 @@ def gather(
       dimension_numbers: which dimension is which.
       slice_sizes: the slices' shape, one size for each dimension of the operand.
       unique_indices, indices_are_sorted: promises about the positions, for speed.
-      mode: what happens out of bounds; by default ``"promise_in_bounds"``.
-      fill_value: what is read out of bounds in mode ``"fill"``; by default NaN, the least signed
+      mode: the treatment of indices out of bounds; by default ``"promise_in_bounds"``.
+      fill_value: the value read out of bounds in mode ``"fill"``; by default NaN, the least signed
         integer, the largest unsigned integer or true.
 
     Returns:
@@ -352,7 +354,7 @@ def gather(
 
     Raises:
       TypeError: if the dimension numbers do not fit the shapes.
-      ValueError: if the indices are not integers, or the mode is not known.
+      ValueError: if the indices are not integers, or the mode is unknown.
 
     Example:
       Rows at computed positions: each position is one index along dimension 0, and each slice a
@@ -370,8 +372,8 @@ def gather(
       [[-1, -1]]
 
     Notes:
-      With the default mode positions out of bounds give undefined values. Brackets (``x[rows]``),
-      which become gathers, default to ``"fill"``.
+      With the default mode values at positions out of bounds are undefined. Brackets (``x[rows]``),
+      which are gathers, default to ``"fill"``.
 
     See also:
       ``jnp.take``, ``jnp.take_along_axis``; ``scatter``.
@@ -427,14 +429,14 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     positions = concatenate([expand_dims(i, (len(batch),)) for i in idxs], len(batch))
     dtype = array_aval(positions).dtype
     sizes = np.array([shape[axis] for axis in axes], dtype).reshape(*[1] * len(batch), -1)
-    rest = rem(positions, sizes)
+    wrapped = rem(positions, sizes)
     if issubdtype(dtype, np.signedinteger):
-        rest = select_n(lt(rest, np.zeros((), dtype)[()]), rest, add(rest, sizes))
-    kept = len(shape) - len(axes)
+        wrapped = select_n(lt(wrapped, np.zeros((), dtype)[()]), wrapped, add(wrapped, sizes))
+    offset_rank = len(shape) - len(axes)
     dims = GatherDimensionNumbers(
-        offset_dims=tuple(range(len(batch), len(batch) + kept)),
+        offset_dims=tuple(range(len(batch), len(batch) + offset_rank)),
         collapsed_slice_dims=tuple(sorted(axes)),
         start_index_map=axes,
     )
     slice_sizes = [1 if d in axes else n for d, n in enumerate(shape)]
-    return gather(src, rest, dims, slice_sizes)
+    return gather(src, wrapped, dims, slice_sizes)

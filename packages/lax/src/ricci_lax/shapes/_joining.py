@@ -146,7 +146,7 @@ def concatenate(operands: ArrayLike | Sequence[ArrayLike], dimension: int) -> Ar
     """
     operands = tuple(operands) if isinstance(operands, Sequence) else unstack(operands)
     if not operands:
-        raise ValueError("concatenate: there are no arrays to join; give at least one.")
+        raise ValueError("concatenate: operands is empty; give at least one array.")
     if len(operands) == 1 and shape_of(operands[0]):
         return as_array(operands[0])
     return concatenate_p.bind(*operands, dimension=index(dimension))
@@ -207,7 +207,7 @@ split_p: Primitive = define(
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Cut an array along an axis into pieces of the given sizes.
+    """Split an array along an axis into pieces of some sizes.
 
     Args:
       operand: an array of any dtype.
@@ -246,7 +246,7 @@ def _stack_aval(*avals: ShapedArray, axis: int) -> ShapedArray:
         )
     check_dtypes_match("stack", avals)
     if not 0 <= axis <= first.ndim:
-        raise ValueError(f"stack: axis {axis} is no place for one in arrays of shape {shapes}.")
+        raise ValueError(f"stack: axis {axis} is out of range for arrays of shape {shapes}.")
     shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
     return ShapedArray(shape, first.dtype, all(aval.weak_type for aval in avals))
 
@@ -306,7 +306,7 @@ def stack(operands: ArrayLike | Sequence[ArrayLike], axis: int = 0) -> Array:
     """
     operands = tuple(operands) if isinstance(operands, Sequence) else unstack(operands)
     if not operands:
-        raise ValueError("stack: there are no arrays to stack; give at least one.")
+        raise ValueError("stack: operands is empty; give at least one array.")
     axis = canonical_axis(axis, len(shape_of(operands[0])) + 1)
     return stack_p.bind(*operands, axis=axis)
 
@@ -332,9 +332,9 @@ def _unstack_lower(ctx: Lowering, x: Value, *, axis: int) -> list[Value]:
 
 
 def _unstack_factors(x: ShapedArray, *, axis: int) -> FactorMap:
-    kept = tuple(i for i in range(x.ndim) if i != axis)
+    other_dims = tuple(i for i in range(x.ndim) if i != axis)
     dims = tuple(None if i == axis else i for i in range(x.ndim))
-    return FactorMap((dims,), (kept,) * x.shape[axis])
+    return FactorMap((dims,), (other_dims,) * x.shape[axis])
 
 
 unstack_p: Primitive = define(

@@ -151,9 +151,9 @@ def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int]]:
 
 def _scatter_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
     numbers = params["dimension_numbers"]
-    given = iter(avals[2].shape[d] for d in numbers.update_window_dims)
+    window_sizes = iter(avals[2].shape[d] for d in numbers.update_window_dims)
     left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    sizes = [1 if d in left_out else next(given) for d in range(len(avals[0].shape))]
+    sizes = [1 if d in left_out else next(window_sizes) for d in range(len(avals[0].shape))]
     axes = numbers.scatter_dims_to_operand_dims
     return Positions((1,), axes, sizes, outside_of_scatter(params["mode"]))
 
@@ -166,7 +166,7 @@ def _scatter_factors(
     dimension_numbers: ScatterDimensionNumbers,
     **params: object,
 ) -> FactorMap:
-    """Dimensions that updates cover whole, or that are batches, may be divided."""
+    """The sharding factors: dimensions that updates cover, or that are batches, may be sharded."""
     dims = dimension_numbers
     batches = {i: operand.ndim + i for i in range(indices.ndim - 1)}
     paired = dict(zip(dims.operand_batching_dims, dims.scatter_indices_batching_dims, strict=True))
@@ -183,10 +183,12 @@ def _scatter_factors(
         of_window[place] = of_operand[-1]
     # A batch of updates that belongs to no batch of the operand lands anywhere in it.
     inner = {batches[i] for i in dims.scatter_indices_batching_dims}
-    rest = (f if f in inner else None for f in batches.values())
-    of_updates = tuple(of_window[i] if i in of_window else next(rest) for i in range(updates.ndim))
+    batch_factors = (f if f in inner else None for f in batches.values())
+    of_updates = tuple(
+        of_window[i] if i in of_window else next(batch_factors) for i in range(updates.ndim)
+    )
     of_indices = (*(f if f in inner else None for f in batches.values()), None)
-    advice = "Say how the result is to be divided: x.at[index].set(y, out_sharding=P(...))."
+    advice = "Specify the sharding of the result: x.at[index].set(y, out_sharding=P(...))."
     return FactorMap(
         (tuple(of_operand), of_indices, of_updates), (tuple(of_operand),), advice=advice
     )
@@ -209,8 +211,8 @@ def _scatter(
         name,
         sharding=factors(_scatter_factors),
         abstract_eval=abstract_eval,
-        # No memo, which would keep the program among the parameters alive; ``_scatter_aval``
-        # caches what does not depend on the program.
+        # No memo, which would keep the jaxpr among the parameters alive; ``_scatter_aval``
+        # caches the part that does not depend on the jaxpr.
         memo=False,
         jvp=lambda primals, tangents, **params: jvp(primitive, primals, tangents, **params),
         transpose=lambda ct, *args, **params: transpose(primitive, ct, *args, **params),
@@ -223,7 +225,7 @@ def _scatter(
 
 
 def _update_cotangent(ct, indices, updates, dims, mode) -> Array:
-    """The cotangent of the updates: what a gather reads at their positions."""
+    """The cotangent of the updates: a gather at their positions."""
     params = window_reading(dims, updates.aval.shape, len(shape_of(ct)), mode)
     return gather_p.bind(ct, indices, **params)
 
@@ -304,7 +306,7 @@ def _extremal_jvp(primitive, primals, tangents, **params):
     like = array_aval(updates)
     dims = params["dimension_numbers"]
     mode = params["mode"]
-    if mode is not GatherScatterMode.CLIP:  # what is read out of bounds is not written
+    if mode is not GatherScatterMode.CLIP:  # elements read out of bounds are not written
         mode = GatherScatterMode.PROMISE_IN_BOUNDS
     reading = window_reading(dims, like.shape, aval.ndim, mode)
 
@@ -328,9 +330,9 @@ def _extremal_jvp(primitive, primals, tangents, **params):
     one, minus_one = (scalar(value, aval.dtype) for value in (1, -1))
     share = select(operand_wins, div(one, add(winners, one)), div(one, winners))
     share = select(update_wins, share, filled(0))
-    kept = select(operand_wins, div(one, add(winners, one)), filled(0))
-    # The operand's share there shrinks from 1 to ``kept``; each update carries an equal part.
-    loss = div(add(minus_one, kept), written)
+    share = select(operand_wins, div(one, add(winners, one)), filled(0))
+    # The operand's share there shrinks from 1 to ``share``; each update carries an equal part.
+    loss = div(add(minus_one, share), written)
     change = add(mul(read(t_operand), loss), mul(t_updates, share))
     return result, _add_at(t_operand, indices, change, params)
 
@@ -343,7 +345,7 @@ scatter_min_p: Primitive = _scatter("scatter-min", None, _extremal_jvp, _not_lin
 scatter_max_p: Primitive = _scatter("scatter-max", None, _extremal_jvp, _not_linear)
 
 
-# scatter: updates replace what was there.
+# scatter: updates replace elements.
 
 
 def _set_jvp(primitive, primals, tangents, **params):
@@ -364,7 +366,7 @@ def _set_jvp(primitive, primals, tangents, **params):
 
 
 def _overlapping_set_jvp(primitive, primals, tangents, **params):
-    """The jvp rule where windows may overlap: value and tangent must keep the same updates.
+    """The jvp rule where windows may overlap: value and tangent must have the same updates.
 
     Each update gets a number; scattering the numbers tells which update won at each position.
     Adding the winners to the operand, cleared at these positions, equals the scatter.

@@ -31,14 +31,14 @@ _update_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("applied functio
 
 
 def _update_program(func: Callable[[Array], ArrayLike], dtype: DTypeLike) -> Jaxpr:
-    """The program of a function of a scalar, kept for each function so that it is traced once."""
-    found = _update_programs.recall(func, dtype)
-    if found is None:
+    """The jaxpr of a function of a scalar, cached by function and dtype."""
+    jaxpr = _update_programs.recall(func, dtype)
+    if jaxpr is None:
         scalar = ShapedArray((), dtype)
-        found = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
-        if not any(isinstance(const, Tracer) for const in found.consts):
-            _update_programs.put(func, dtype, found)
-    return found
+        jaxpr = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
+        if not any(isinstance(const, Tracer) for const in jaxpr.consts):
+            _update_programs.put(func, dtype, jaxpr)
+    return jaxpr
 
 
 def scatter_apply(

@@ -1,4 +1,4 @@
-"""How a scatter is written: the window that each update is combined with, and its lowering."""
+"""The lowering of scatters, and the gather that reads the elements that a scatter writes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ from ._dimension_numbers import (
 def window_reading(
     dims: ScatterDimensionNumbers, updates_shape: Shape, operand_ndim: int, mode: GatherScatterMode
 ) -> dict[str, Any]:
-    """The parameters of the gather that reads what a scatter writes."""
+    """The parameters of the gather that reads the elements that a scatter writes."""
     left_out = {*dims.inserted_window_dims, *dims.operand_batching_dims}
     window = iter(dims.update_window_dims)
     sizes = tuple(1 if d in left_out else updates_shape[next(window)] for d in range(operand_ndim))
@@ -49,8 +49,8 @@ def _clip_indices(
     sizes = window_reading(dims, updates.shape, len(operand.shape), FILL)["slice_sizes"]
     limit = iinfo(indices.dtype).max
     bounds = [operand.shape[d] - sizes[d] for d in dims.scatter_dims_to_operand_dims]
-    known = [b if is_symbolic_dim(b) or b < limit else limit for b in bounds]
-    upper = ctx.integers(known, indices.dtype)
+    clamped = [b if is_symbolic_dim(b) or b < limit else limit for b in bounds]
+    upper = ctx.integers(clamped, indices.dtype)
     upper = ctx.broadcast(upper, indices.shape, [len(indices.shape) - 1])
     lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
     return ctx.emit("stablehlo.clamp", [lower, indices, upper], indices.aval)

@@ -109,12 +109,12 @@ def _slice_lower(
 
 
 def sliced_dimensions(operands: Sequence[ShapedArray], sizes: Shape) -> FactorMap:
-    """How a slice is divided: as its operand, the first one; a single element is not divided."""
+    """Sharding factors of a slice: the first operand's; a one-element slice is replicated."""
     dims = tuple(range(len(sizes)))
-    rest = ((),) * (len(operands) - 1)
+    scalars = ((),) * (len(operands) - 1)
     if prod(sizes) == 1:
-        return FactorMap((dims, *rest), ((None,) * len(sizes),), reduced=frozenset(dims))
-    return FactorMap((dims, *rest), (dims,))
+        return FactorMap((dims, *scalars), ((None,) * len(sizes),), reduced=frozenset(dims))
+    return FactorMap((dims, *scalars), (dims,))
 
 
 def _slice_factors(x: ShapedArray, **params: Any) -> FactorMap:
@@ -293,12 +293,12 @@ def _pad_transpose(ct, x, padding_value, *, padding_config):
     cut = [(-low, -high, 0) for low, high, _ in padding_config]
     spread = pad(ct, zero, cut)
     starts, steps = [0] * aval.ndim, [interior + 1 for *_, interior in padding_config]
-    kept = slice(spread, starts, shape_of(spread), steps)
+    inner = slice(spread, starts, shape_of(spread), steps)
     ct_value = None
     if is_undefined_primal(padding_value):
         every = tuple(range(aval.ndim))
-        ct_value = sub(reduce_sum(ct, every), reduce_sum(kept, every))
-    return [kept if is_undefined_primal(x) else None, ct_value]
+        ct_value = sub(reduce_sum(ct, every), reduce_sum(inner, every))
+    return [inner if is_undefined_primal(x) else None, ct_value]
 
 
 def _pad_batch(axis, args, dims, *, padding_config):
@@ -314,9 +314,9 @@ def _pad_batch(axis, args, dims, *, padding_config):
     keys = is_extended(aval.dtype)  # there is no zero among them
     filling = index_in_dim(value, 0, keepdims=False) if keys else np.zeros((), aval.dtype)[()]
     padded = pad(x, filling, config)
-    kept = pad(full(aval.shape, True), False, config)
+    inside = pad(full(aval.shape, True), False, config)
     values = broadcast_in_dim(move_dim(value, value_dim, 0), shape_of(padded), (dim,))
-    return select_n(kept, values, padded), dim
+    return select_n(inside, values, padded), dim
 
 
 def _pad_lower(
@@ -347,7 +347,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: PaddingCon
         the first two may be negative, which removes elements.
 
     Returns:
-      An array of the operand's dtype, larger by what is added.
+      An array of the operand's dtype, larger by the padding.
 
     Raises:
       TypeError: if the dtypes differ.

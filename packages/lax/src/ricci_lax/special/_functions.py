@@ -144,8 +144,8 @@ def _zeta_by_exponent(t, x, q):
         for j in (2 * k - 1, 2 * k):
             further = add(x, scalar_like(x, j))
             rising, rate = mul(rising, mul(further, inverse)), add(rate, reciprocal(further))
-    rest = sub(slope, add(mul(log_a, tail), integral))
-    return mul(t, sub(mul(exp(neg(mul(x, log_a))), rest), total))
+    tail_slope = sub(slope, add(mul(log_a, tail), integral))
+    return mul(t, sub(mul(exp(neg(mul(x, log_a))), tail_slope), total))
 
 
 zeta_p: Primitive = nary(

@@ -75,11 +75,11 @@ def _eps(x: ArrayLike) -> ArrayLike:
 
 
 class Iteration:
-    """A limit that is approached step by step.
+    """The limit of an iteration.
 
     Args:
-      start: ``start(*parameters)`` gives the first state, a tuple of arrays.
-      step: ``step(n, state, *parameters)`` gives the next one; its last array is the
+      start: ``start(*parameters)`` returns the first state, a tuple of arrays.
+      step: ``step(n, state, *parameters)`` returns the next one; its last array is the
         approximation. ``n`` counts from 1.
     """
 
@@ -106,10 +106,10 @@ class Iteration:
         return Iteration(start, step)
 
     def lower(self, ctx: Lowering, parameters: list[Value], parts: int = 1) -> list[Value]:
-        """Write the loop, which ends when the approximation settles.
+        """Write the loop, which ends when the approximation has converged.
 
         Args:
-          parts: 2 if the state holds derivatives in its first half.
+          parts: 2 if the first half of the state is derivatives.
 
         Returns:
           The approximation; or its derivative, and it.
@@ -191,12 +191,12 @@ _fraction = Iteration(_fraction_start, _fraction_step)
 
 
 def _use_fraction(a: Array, x: Array) -> Array:
-    """Where the continued fraction converges faster than the series."""
+    """Whether the continued fraction converges faster than the series, elementwise."""
     return bitwise_and(gt(x, filled_like(x, 1)), gt(x, a))
 
 
 def _inside(a: Array, x: Array) -> ArrayLike:
-    """Where both arguments are positive and finite."""
+    """Whether both arguments are positive and finite, elementwise."""
     zero = filled_like(x, 0)
     return _all(gt(a, zero), gt(x, zero), is_finite(a), is_finite(x))
 
@@ -295,22 +295,22 @@ def _in_single(lower: Callable[[Lowering, list[Value]], Value]) -> Callable[...,
 
 
 def _gamma(finish: Callable[..., Array], derivative: bool = False) -> Callable[..., Value]:
-    """The lowering that runs the series and the fraction, each where it converges.
+    """The lowering that evaluates the series and the fraction, each where it converges.
 
     Args:
-      finish: ``finish(a, x, series, fraction)`` gives the result; with ``derivative``, the
+      finish: ``finish(a, x, series, fraction)`` returns the result; with ``derivative``, the
         derivative by ``a`` stands before each of the two values.
     """
 
     def lower(ctx: Lowering, operands: list[Value]) -> Value:
-        found = []
+        limits = []
         for iteration, prepare in ((_series, _for_series), (_fraction, _for_fraction)):
             parameters = traced(prepare)(ctx, *operands)
             if derivative:
-                found += iteration.with_derivative().lower(ctx, parameters, parts=2)
+                limits += iteration.with_derivative().lower(ctx, parameters, parts=2)
             else:
-                found += iteration.lower(ctx, parameters)
-        return traced(finish)(ctx, *operands, *found)
+                limits += iteration.lower(ctx, parameters)
+        return traced(finish)(ctx, *operands, *limits)
 
     return _in_single(lower)
 
@@ -323,7 +323,7 @@ def _density(a: Array, x: Array) -> Array:
 
 
 def _times_log(power: Array, logarithm: Array) -> Array:
-    """The logarithm of a power, given that of its base: 0 for the power 0, of 0 too."""
+    """The logarithm of a power from that of its base; 0 for the power 0, also of 0."""
     product = mul(power, logarithm)
     lowest = _const(logarithm, float("-inf"))
     unity = bitwise_and(eq(power, _const(power, 0)), eq(logarithm, lowest))

@@ -1,4 +1,4 @@
-"""The base of the other rooms: shapes, constants, copies, and checks of operand types."""
+"""The base of the other modules: shapes, constants, copies, and checks of operand types."""
 
 from ._broadcasting import *
 from ._copy import *

@@ -94,9 +94,9 @@ def _broadcast_in_dim_aval(
 def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions, sharding):
     sizes = x.aval.shape
     repeated = tuple(i for i, size in enumerate(sizes) if size == 1)
-    kept = [d for size, d in zip(sizes, broadcast_dimensions, strict=True) if size != 1]
-    summed = tuple(d for d in range(len(shape)) if d not in kept)
-    total = transpose(reduce_sum(ct, summed), inverse(inverse(kept)))
+    others = [d for size, d in zip(sizes, broadcast_dimensions, strict=True) if size != 1]
+    summed = tuple(d for d in range(len(shape)) if d not in others)
+    total = transpose(reduce_sum(ct, summed), inverse(inverse(others)))
     return [expand_dims(total, repeated)]
 
 
@@ -120,7 +120,7 @@ _broadcast_in_dim_usual = hides(broadcast_dimensions=(), sharding=None)
 
 
 def _broadcast_in_dim_shown(*, shape: Shape, **params: object) -> dict[str, Any]:
-    return _broadcast_in_dim_usual(**params)  # the result's type says the shape
+    return _broadcast_in_dim_usual(**params)  # the result's type has the shape
 
 
 def _broadcast_in_dim_factors(
@@ -247,8 +247,10 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
         return as_array(array)
     sizes = iter(shape)
     new_shape = tuple(1 if d in inserted else next(sizes) for d in range(ndim))
-    kept = tuple(d for d in range(ndim) if d not in inserted)
-    return broadcast_in_dim_p.bind(array, shape=new_shape, broadcast_dimensions=kept, sharding=None)
+    positions = tuple(d for d in range(ndim) if d not in inserted)
+    return broadcast_in_dim_p.bind(
+        array, shape=new_shape, broadcast_dimensions=positions, sharding=None
+    )
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -325,7 +327,7 @@ def reduced_aval(x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
 
 
 def batched_axes(axes: Sequence[int], dim: int) -> tuple[tuple[int, ...], int]:
-    """The axes to reduce of a batch at ``dim``, and where the result has its batch."""
+    """The axes to reduce of a batch at ``dim``, and the batch dimension of the result."""
     return tuple(a + (a >= dim) for a in axes), dim - sum(a < dim for a in axes)
 
 
@@ -335,24 +337,24 @@ def _reduce_sum_aval(x: ShapedArray, *, axes: Shape, out_sharding) -> ShapedArra
 
 
 def _reduce_sum_transpose(ct, x, *, axes, out_sharding):
-    kept = tuple(d for d in range(x.aval.ndim) if d not in axes)
-    return [broadcast_in_dim(ct, x.aval.shape, kept)]
+    remaining = tuple(d for d in range(x.aval.ndim) if d not in axes)
+    return [broadcast_in_dim(ct, x.aval.shape, remaining)]
 
 
 def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
     axes, dim = batched_axes(axes, dims[0])
     if out_sharding is not None:
-        found = array_aval(args[0]).type_sharding
-        part = () if found is None else found.parts[dims[0]]
+        sharding = array_aval(args[0]).type_sharding
+        part = () if sharding is None else sharding.parts[dims[0]]
         out_sharding = out_sharding.insert_dimension(dim, part)
     return reduce_sum_p.bind(args[0], axes=axes, out_sharding=out_sharding), dim
 
 
 def reduction_factors(*avals: ShapedArray, axes: Shape, **params: object) -> FactorMap:
-    """The factor map of a reduction over axes, which may be divided."""
+    """The factor map of a reduction over axes, which may be sharded."""
     dims = tuple(range(avals[0].ndim))
-    kept = tuple(i for i in dims if i not in axes)
-    return FactorMap((dims,) * len(avals), (kept,), frozenset(axes))
+    remaining = tuple(i for i in dims if i not in axes)
+    return FactorMap((dims,) * len(avals), (remaining,), frozenset(axes))
 
 
 reduce_sum_p: Primitive = define(

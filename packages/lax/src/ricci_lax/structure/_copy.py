@@ -1,4 +1,4 @@
-"""Copying an array: the same values in memory of their own."""
+"""Copying an array: the same values in new memory."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Symbolic dimensions as numbers in programs."""
+"""Symbolic dimensions as values."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ dim_as_value_p: Primitive = define(
     abstract_eval=_dim_as_value_aval,
     jvp=zero_derivative,
     transpose=not_linear,
-    batch=unsupported("there is no operand to map over"),
+    batch=unsupported("it has no operand to map over"),
     lower=_dim_as_value_lower,
     reference=_dim_as_value_outside,
     exact=_dim_as_value_outside,

@@ -1,4 +1,4 @@
-"""Arrays made without operands: ``iota``, which counts along an axis, and constant arrays."""
+"""Arrays without operands: ``iota``, which counts along an axis, and constant arrays."""
 
 from operator import index
 
@@ -40,7 +40,7 @@ from ricci_stablehlo import Lowering, Value, write_iota
 from . import _exact_rules as exact
 from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p
 from ._operand_types import array_aval, as_sizes, check_dtype, check_nonnegative, numeric
-from ._placement import bind_divided, bind_placed, place_of, placement
+from ._placement import bind_placed, bind_sharded, place_of, placement
 
 __all__ = [
     "broadcasted_iota",
@@ -77,7 +77,7 @@ iota_p: Primitive = define(
     abstract_eval=_iota_aval,
     jvp=zero_derivative,
     transpose=not_linear,
-    batch=unsupported("there is no operand to map over"),
+    batch=unsupported("it has no operand to map over"),
     lower=_iota_lower,
     exact=exact.iota,
     exempt=without_operands,
@@ -174,8 +174,8 @@ def full(
     """
     shape = as_sizes(shape)
     kind = type(fill_value)
-    if kind in _python_scalars:  # an int may be larger than the default dtype holds
-        own, weak = python_scalar_dtype(kind), kind is not bool
+    if kind in _python_scalars:  # an int may be out of range of the default dtype
+        value_dtype, weak = python_scalar_dtype(kind), kind is not bool
     else:
         aval = array_aval(fill_value)
         if aval.shape:
@@ -183,18 +183,18 @@ def full(
                 f"full: fill_value has shape {aval.shape}, and only a scalar can fill an array. "
                 "For an array of values use broadcast_in_dim."
             )
-        own, weak = aval.dtype, aval.weak_type
+        value_dtype, weak = aval.dtype, aval.weak_type
     stays_weak = dtype is None and weak
-    dtype = own if dtype is None else explicit_dtype(dtype, "full")
+    dtype = value_dtype if dtype is None else explicit_dtype(dtype, "full")
     if dtype == float0:
         return as_array(np.zeros(shape, float0))
-    if isinstance(dtype, ExtendedDType) and own != dtype:  # all words of an element are the value
+    if isinstance(dtype, ExtendedDType) and value_dtype != dtype:  # the value of all words
         words = dtype.physical_aval(ShapedArray((), dtype))
         fill_value = dtype.from_physical(full(words.shape, fill_value, words.dtype))
     elif kind in _python_scalars or isinstance(fill_value, np.ndarray | np.generic):
         scalar = converted_scalar(fill_value, dtype)
         fill_value = scalar.item() if stays_weak else unnarrowed(scalar)
-    elif own != dtype or weak != stays_weak:
+    elif value_dtype != dtype or weak != stays_weak:
         # The conversion is defined with the arithmetic, which builds on this module.
         fill_value = primitives["convert_element_type"].bind(
             fill_value, new_dtype=dtype, weak_type=stays_weak, sharding=None
@@ -202,8 +202,8 @@ def full(
     if sharding is None:
         return broadcast_in_dim(fill_value, shape, ())
     params = {"shape": as_sizes(shape), "broadcast_dimensions": ()}
-    result = bind_divided(broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params)
-    # Outside of programs a scalar says nothing of a mesh, so that its copies are still to be put.
+    result = bind_sharded(broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params)
+    # An eager scalar does not have a mesh, so that its copies are still to be placed.
     return placement.create(result, sharding) if context.trace is eval_trace else result
 
 
@@ -220,7 +220,7 @@ def full_like(
     Args:
       x: an array, or anything with a shape and a dtype.
       fill_value: a scalar, or an array of no dimensions.
-      dtype, shape: what to use instead of those of ``x``.
+      dtype, shape: used instead of those of ``x``.
       sharding: the sharding of the result; by default that of ``x``, if it was put there and has
         the shape.
 
@@ -241,14 +241,14 @@ def full_like(
         # The result stays weak: a Python scalar has a weak dtype, so convert the value to one.
         if np.isscalar(fill_value) and aval.dtype != BOOL:
             fill_value = converted_scalar(fill_value, aval.dtype).item()
-        elif not array_aval(fill_value).shape:  # of others `full` says what is wrong
+        elif not array_aval(fill_value).shape:  # `full` raises for others
             fill_value = primitives["convert_element_type"].bind(
                 fill_value, new_dtype=aval.dtype, weak_type=True, sharding=None
             )
         result = full(shape, fill_value, sharding=sharding)
     else:
-        found = aval.dtype if dtype is None else dtype
-        result = full(shape, fill_value, found, sharding=sharding)
+        result_dtype = aval.dtype if dtype is None else dtype
+        result = full(shape, fill_value, result_dtype, sharding=sharding)
     return cast_varying(result, varying(aval))
 
 

@@ -42,10 +42,10 @@ def stop_gradient[T](x: T) -> T:
     """The value itself, without derivatives.
 
     Args:
-      x: a pytree of arrays; leaves that are no arrays are left as they are.
+      x: a pytree of arrays; other leaves are unchanged.
 
     Returns:
-      A pytree of the same values. Its tangents are zero, and so are the cotangents it passes on.
+      A pytree of the same values. Its tangents are zero, and so are the cotangents of ``x``.
 
     Example:
       A target that moves with the parameters, but is not differentiated:
@@ -74,14 +74,14 @@ def stop_gradient[T](x: T) -> T:
 
 def _barrier_jvp(primals, tangents):
     results = optimization_barrier_p.bind(*primals)
-    given = [t for t in tangents if type(t) is not Zero]
-    barred = iter(optimization_barrier_p.bind(*given) if given else ())
+    nonzeros = [t for t in tangents if type(t) is not Zero]
+    barred = iter(optimization_barrier_p.bind(*nonzeros) if nonzeros else ())
     return results, [t if type(t) is Zero else next(barred) for t in tangents]
 
 
 def _barrier_transpose(cts, *args):
-    given = [ct for ct in cts if type(ct) is not Zero]
-    barred = iter(optimization_barrier_p.bind(*given))
+    nonzeros = [ct for ct in cts if type(ct) is not Zero]
+    barred = iter(optimization_barrier_p.bind(*nonzeros))
     return [None if type(ct) is Zero else next(barred) for ct in cts]
 
 
@@ -127,7 +127,7 @@ def optimization_barrier(operand: PyTree, /) -> PyTree:
       [1.0, 2.0]
 
     See also:
-      ``checkpoint``, which puts one around what it recomputes.
+      ``checkpoint``, which puts one around its recomputation.
     """
     leaves, tree = tree_flatten(operand)
     return tree_unflatten(tree, optimization_barrier_p.bind(*leaves))

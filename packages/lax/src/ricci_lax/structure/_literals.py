@@ -1,4 +1,4 @@
-"""Values brought into a program: staged scalars, arrays of any content, shapes as arrays."""
+"""Constants as arrays: staged scalars, uninitialised arrays, shapes."""
 
 from collections.abc import Sequence
 
@@ -56,7 +56,7 @@ stage_p: Primitive = define(
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """A value as an array; inside a traced function, as a value of the program.
+    """A value as an array; inside a traced function, as a variable of the jaxpr.
 
     Args:
       x: an array, a NumPy array or a Python scalar, whose dtype stays weak.
@@ -92,7 +92,7 @@ empty_p = define(
     abstract_eval=_empty_aval,
     jvp=zero_derivative,
     transpose=not_linear,
-    batch=unsupported("there is no operand to map over"),
+    batch=unsupported("it has no operand to map over"),
     lower=_empty_lower,
     exact=exact.empty,
     exempt=without_operands,
@@ -119,10 +119,10 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) ->
       >>> lax.empty((2, 3), np.float32).shape
       (2, 3)
     """
-    found = np.dtype(explicit_dtype(dtype, "empty"))
-    # The dtype's own scalar type is kept as it is, because printed programs show it.
-    kept = dtype if isinstance(dtype, type) and np.dtype(dtype) == found else found
-    result = empty_p.bind(shape=as_sizes(shape), dtype=kept, out_sharding=None)
+    canonical = np.dtype(explicit_dtype(dtype, "empty"))
+    # A scalar type is not converted to a dtype, because printed jaxprs show it.
+    param = dtype if isinstance(dtype, type) and np.dtype(dtype) == canonical else canonical
+    result = empty_p.bind(shape=as_sizes(shape), dtype=param, out_sharding=None)
     return placement.as_asked(result, out_sharding)
 
 
@@ -145,12 +145,12 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
       >>> lax.broadcast_like(np.ones(3, np.float32), np.ones((2, 3), np.int32)).shape
       (2, 3)
     """
-    own, shape = shape_of(arr), shape_of(like_arr)
-    first = len(shape) - len(own)
-    if first < 0 or any(n not in (1, m) for n, m in zip(own, shape[first:], strict=True)):
+    arr_shape, shape = shape_of(arr), shape_of(like_arr)
+    first = len(shape) - len(arr_shape)
+    if first < 0 or any(n not in (1, m) for n, m in zip(arr_shape, shape[first:], strict=True)):
         raise ValueError(
-            f"broadcast_like: an array of shape {own} cannot be repeated to shape {shape}. From "
-            "the last dimension on, its sizes must be the same, or 1."
+            f"broadcast_like: an array of shape {arr_shape} cannot be repeated to shape {shape}. "
+            "From the last dimension on, its sizes must be the same, or 1."
         )
     return broadcast_in_dim(arr, shape, tuple(range(first, len(shape))))
 
@@ -165,7 +165,7 @@ def shape_as_value(shape: Sequence[int]) -> Array | np.ndarray:
       A vector of integers.
 
     Raises:
-      TypeError: if ``shape`` is no sequence of integers.
+      TypeError: if ``shape`` is not a sequence of integers.
 
     Example:
       >>> from ricci import lax
@@ -177,7 +177,7 @@ def shape_as_value(shape: Sequence[int]) -> Array | np.ndarray:
 
 
 def dtype(x: ArrayLike) -> np.dtype:
-    """The dtype of a value as an array, or the dtype that a scalar type or a name stands for.
+    """The dtype of a value as an array, or the dtype of a scalar type or a name.
 
     Args:
       x: an array, anything with a dtype, a Python scalar, a dtype, or its name.

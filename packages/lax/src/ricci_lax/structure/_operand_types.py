@@ -1,4 +1,4 @@
-"""The types of operands, and the shapes and axes that users give; checks of them."""
+"""Types of operands, and users' shapes and axes, with checks."""
 
 from collections.abc import Callable, Sequence
 from operator import index
@@ -93,7 +93,7 @@ def shape_of(x: ArrayLike) -> tuple[int, ...]:
 
 
 def as_sizes(shape: ShapeLike) -> tuple[int, ...]:
-    """A shape given by a user as a tuple of ints; a single int is a shape of one dimension.
+    """A user's shape as a tuple of ints; a single int is a shape of one dimension.
 
     Raises:
       TypeError: if it is not a sequence of concrete integers.
@@ -105,7 +105,7 @@ def as_sizes(shape: ShapeLike) -> tuple[int, ...]:
             return (as_size(shape),)
         except TypeError:
             raise TypeError(
-                f"{shape!r} is no shape: give integers that are known while tracing. A size that "
+                f"invalid shape {shape!r}: give integers that are known while tracing. A size that "
                 "depends on an argument of jit must be computed outside, or be a static "
                 "argument."
             ) from None

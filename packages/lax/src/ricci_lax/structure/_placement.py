@@ -1,4 +1,4 @@
-"""Arrays that are made where a user, or an array like them, says."""
+"""Placement of new arrays: on the device or sharding of a user's argument or another array."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -22,7 +22,7 @@ from ._operand_types import array_aval
 
 
 class Placement:
-    """How arrays get to a place that is asked for; the package that has devices registers it."""
+    """The hooks that place arrays on devices, registered by the package that has devices."""
 
     __slots__ = ("checked", "constrain", "create", "put")
 
@@ -43,12 +43,12 @@ class Placement:
         put: Callable[[Any, Any], Array],
         checked: Callable[[Any], Any],
     ) -> None:
-        """Set what is done with a place, which is a device or a sharding.
+        """Register the hooks, for which a place is a device or a sharding.
 
         Args:
-          constrain: ``constrain(x, place)`` says where a value is; one that is committed to other
+          constrain: ``constrain(x, place)`` constrains a value; one that is committed to other
             devices is refused.
-          create: ``create(x, place)`` puts a new array there, whatever it was made of.
+          create: ``create(x, place)`` puts a new array there, wherever it was computed.
           put: ``put(x, place)`` is the user's ``device_put``.
           checked: ``checked(out_sharding)`` is the sharding that a user's argument
             ``out_sharding`` means; it raises where that is none.
@@ -59,7 +59,7 @@ class Placement:
         self.checked = checked
 
     def as_asked(self, x: Array, out_sharding: object) -> Array:
-        """``x`` with the sharding that a user asked for by ``out_sharding``, if it was given."""
+        """``x`` with the sharding of a user's ``out_sharding``, if it is not ``None``."""
         return x if out_sharding is None else self.constrain(x, self.checked(out_sharding))
 
 
@@ -73,7 +73,7 @@ def _no_placement(sharding: object) -> NoReturn:
 placement: Placement = Placement()
 
 
-def bind_divided(
+def bind_sharded(
     primitive: Primitive,
     operands: Sequence[Any],
     rank: int,
@@ -81,7 +81,7 @@ def bind_divided(
     params: dict[str, Any],
     name: str = "sharding",
 ) -> Array:
-    """Apply a primitive that takes the sharding of its result, where types can say it.
+    """Bind a primitive with the sharding of its result as a parameter, where types have shardings.
 
     Args:
       primitive, operands, params: the operation.
@@ -91,8 +91,8 @@ def bind_divided(
     """
     typed = sharding_forms.read(rank, sharding)
     if typed is not None and typed.unreduced and name == "sharding":
-        own = [array_aval(x).type_sharding for x in operands]
-        if not any(known is not None and known.unreduced for known in own):
+        shardings = [array_aval(x).type_sharding for x in operands]
+        if not any(s is not None and s.unreduced for s in shardings):
             # The devices' terms add up to the value, which is not itself a term of all.
             filled = primitive.bind(*operands, **params, **{name: typed.update(unreduced=())})
             return placement.constrain(filled, sharding)
@@ -111,12 +111,12 @@ def bind_placed(
     params: dict[str, Any],
     name: str = "sharding",
 ) -> Array:
-    """``bind_divided`` with what a user asked for by ``out_sharding``."""
-    return bind_divided(primitive, operands, rank, placement.checked(out_sharding), params, name)
+    """``bind_sharded`` for a user's ``out_sharding``."""
+    return bind_sharded(primitive, operands, rank, placement.checked(out_sharding), params, name)
 
 
 def place_of(x: object, shape: Shape) -> Any:
-    """Where an array of a shape goes that is made like ``x``, if ``x`` says so.
+    """The sharding or device of ``x`` for an array of another shape, or ``None``.
 
     It does if it was put somewhere and has that shape or is on one device, or describes an array
     with a sharding.
@@ -129,10 +129,10 @@ def place_of(x: object, shape: Shape) -> Any:
         return aval.sharding if aval.type_sharding.is_divided else None
     if not getattr(x, "committed", True):
         return None
-    where: Any = getattr(x, "sharding", None)
-    if where is None or np.shape(x) == shape:  # pyright: ignore
-        return where
-    devices = tuple(getattr(where, "device_set", ()))
+    sharding: Any = getattr(x, "sharding", None)
+    if sharding is None or np.shape(x) == shape:  # pyright: ignore
+        return sharding
+    devices = tuple(getattr(sharding, "device_set", ()))
     if len(devices) != 1:
         return None
-    return where if len(getattr(where, "spec", ())) <= len(shape) else devices[0]
+    return sharding if len(getattr(sharding, "spec", ())) <= len(shape) else devices[0]

@@ -1,4 +1,4 @@
-"""Another shape for the elements of an array: ``reshape``, ``squeeze``, ``collapse``."""
+"""Changing the shape of an array: ``reshape``, ``squeeze``, ``collapse``."""
 
 from collections.abc import Sequence
 from operator import index
@@ -86,30 +86,30 @@ def _reshape_lower(ctx: Lowering, x: Value, *, dimensions: Shape | None, **param
 
 
 def _reshape_factors(x: ShapedArray, *, new_sizes: Shape, **params: object) -> FactorMap:
-    """Dimensions that are merged bring their axes along; one that is split leaves its to the first.
+    """Sharding factors: merged dimensions keep their axes; a split one passes its to the first.
 
     Dimensions of size 1 are left out. The others are grouped so that each group of the operand has
     the size of a group of the result.
     """
-    given = [i for i, size in enumerate(x.shape) if size != 1]
+    old_dims = [i for i, size in enumerate(x.shape) if size != 1]
     operand: list[int | None] = [None] * x.ndim
     results: list[int | tuple[int, ...] | None] = [None] * len(new_sizes)
-    made = [i for i, size in enumerate(new_sizes) if size != 1]
-    while given and made:
-        old, new = [given.pop(0)], [made.pop(0)]
+    new_dims = [i for i, size in enumerate(new_sizes) if size != 1]
+    while old_dims and new_dims:
+        old, new = [old_dims.pop(0)], [new_dims.pop(0)]
         sizes = [x.shape[old[0]], new_sizes[new[0]]]
-        while sizes[0] != sizes[1] and (given if sizes[0] < sizes[1] else made):
+        while sizes[0] != sizes[1] and (old_dims if sizes[0] < sizes[1] else new_dims):
             if sizes[0] < sizes[1]:
-                old.append(given.pop(0))
+                old.append(old_dims.pop(0))
                 sizes[0] *= x.shape[old[-1]]
             else:
-                new.append(made.pop(0))
+                new.append(new_dims.pop(0))
                 sizes[1] *= new_sizes[new[-1]]
         if len(old) == 1 or len(new) == 1:
             for i in old:
                 operand[i] = i
             results[new[0]] = old[0] if len(old) == 1 else tuple(old)
-    advice = "Say how the result is to be divided: lax.reshape(x, sizes, out_sharding=P(...))."
+    advice = "Specify the sharding of the result: lax.reshape(x, sizes, out_sharding=P(...))."
     return FactorMap((tuple(operand),), (tuple(results),), advice=advice)
 
 
@@ -135,7 +135,7 @@ def reshape(
     *,
     out_sharding: object = None,
 ) -> Array:
-    """Give an array another shape of the same size.
+    """Change the shape of an array to another of the same size.
 
     Args:
       operand: an array of any dtype.
@@ -274,7 +274,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if stop < start:
         raise ValueError(
-            f"collapse: from dimension {start_dimension} to {stop_dimension} is no range of "
+            f"collapse: from dimension {start_dimension} to {stop_dimension} is not a range of "
             f"dimensions of shape {shape}."
         )
     size = 1

@@ -42,7 +42,7 @@ def _resharded(
     mesh: object,
 ) -> list[TypeSharding | None]:
     (aval,) = avals
-    found = aval.type_sharding
+    current = aval.type_sharding
     if sharding is None:
         parts, unreduced, reduced = ((),) * aval.ndim, frozenset(), frozenset()
     else:
@@ -51,7 +51,7 @@ def _resharded(
         make_type_sharding(
             mesh if sharding is None else sharding.mesh,
             parts,
-            () if found is None else found.varying,
+            () if current is None else current.varying,
             unreduced,
             reduced,
         )
@@ -70,46 +70,46 @@ def _reshard_batch(
     aval = _aval(x)
     if dim is None:
         return reshard_p.bind(x, sharding=sharding, mesh=mesh), None
-    found = aval.type_sharding
-    kept: tuple[Hashable, ...] = () if found is None else found.parts[dim]
+    current = aval.type_sharding
+    batch_axes: tuple[Hashable, ...] = () if current is None else current.parts[dim]
     if sharding is None:
         parts: tuple[Any, ...] = ((),) * (aval.ndim - 1)
-        batched = make_type_sharding(mesh, (*parts[:dim], kept, *parts[dim:]))
+        batched = make_type_sharding(mesh, (*parts[:dim], batch_axes, *parts[dim:]))
     else:
         parts = sharding.parts
-        batched = sharding.update(parts=(*parts[:dim], kept, *parts[dim:]))
+        batched = sharding.update(parts=(*parts[:dim], batch_axes, *parts[dim:]))
     return reshard_p.bind(x, sharding=batched, mesh=mesh), dim
 
 
 def _reshard_lower(
     ctx: Lowering, x: Value, *, sharding: TypeSharding | None, mesh: object
 ) -> Value:
-    """Write the constraint. The compiler may divide further over axes that it decides about."""
+    """Write the constraint. The compiler may shard further over its automatic axes."""
     if mesh is None:
         return x
     if sharding is None:
         return ctx.divided(x, mesh, ())
     terms = sharding.sums[0]
-    found = x.aval.type_sharding
-    if terms and (found is None or not found.sums[0]):
+    current = x.aval.type_sharding
+    if terms and (current is None or not current.sums[0]):
         # Otherwise XLA may take a value that all devices can compute for one of the terms.
-        x = ctx.divided(x, mesh, () if found is None else found.parts)
+        x = ctx.divided(x, mesh, () if current is None else current.parts)
     return ctx.divided(x, mesh, sharding.parts, terms)
 
 
 def _reshard_transpose(
     ct: Array, x: UndefinedPrimal, *, sharding: TypeSharding | None, mesh: object
 ) -> list[ArrayLike]:
-    """The transpose rule: a cotangent is moved to where the operand's are.
+    """The transpose rule: a cotangent is resharded to the operand's cotangent sharding.
 
-    The cotangent of what is unreduced is reduced, and the other way round.
+    The cotangent of an unreduced value is reduced, and vice versa.
     """
-    found = x.aval.type_sharding
-    return [reshard_to(ct, None if found is None else found.cotangent())]
+    current = x.aval.type_sharding
+    return [reshard_to(ct, None if current is None else current.cotangent())]
 
 
-# The same value, divided as ``sharding`` says over the Explicit axes of ``mesh``. What is unreduced
-# is summed, if ``sharding`` does not say that it stays so.
+# The same value, sharded by ``sharding`` over the Explicit axes of ``mesh``. Unreduced values are
+# summed, unless they are unreduced in ``sharding``, too.
 reshard_p: Primitive = define(
     "reshard",
     abstract_eval=lambda x, *, sharding, mesh: x,
@@ -131,42 +131,42 @@ def _aval(x: ArrayLike) -> ShapedArray:
 
 
 def _explicit_part(sharding: TypeSharding | None) -> Any:
-    """What a type says of ``Explicit`` axes; ``None`` if it says nothing."""
+    """The sharding of a type over ``Explicit`` axes, comparable; ``None`` if there is none."""
     if sharding is None or sharding.mesh is None:
         return None
     return sharding.mesh, sharding.parts, sharding.sums
 
 
 def reshard_to(x: ArrayLike, sharding: TypeSharding | None) -> ArrayLike:
-    """A value divided as a type with ``sharding`` says; itself if it is so already."""
-    found = _aval(x).type_sharding
-    if _explicit_part(found) == _explicit_part(sharding):
+    """A value resharded to a type's ``sharding``; unchanged if it has it already."""
+    current = _aval(x).type_sharding
+    if _explicit_part(current) == _explicit_part(sharding):
         return x
     mesh = sharding.mesh if sharding is not None else current_mesh.value
-    if mesh is None and found is not None:
-        mesh = found.mesh
+    if mesh is None and current is not None:
+        mesh = current.mesh
     return reshard_p.bind(x, sharding=sharding, mesh=mesh)
 
 
 def resolved_by[R](out_sharding: object, apply: Callable[[], R]) -> R:
-    """What ``apply()`` returns, moved to a sharding.
+    """Return ``apply()``, resharded.
 
-    Where it is ambiguous how a result on the way is divided, that is decided, not refused.
+    An ambiguous sharding of an intermediate result is decided, rather than an error.
 
     Args:
-      out_sharding: what the user gave; ``None`` leaves the result as it is.
+      out_sharding: the user's argument; ``None`` leaves the result unchanged.
       apply: computes an array.
     """
     if out_sharding is None:
         return apply()
-    wanted = placement.checked(out_sharding)
+    target = placement.checked(out_sharding)
     with lenient_sharding(True):
         result = apply()
-    return placement.constrain(result, wanted)  # pyright: ignore
+    return placement.constrain(result, target)  # pyright: ignore
 
 
 def as_typed(x: ArrayLike, aval: ShapedArray) -> Any:
-    """A value of the sharding of another type, and varying along its axes at least.
+    """A value resharded to another type, and varying at least along its axes.
 
     Args:
       x: the value.
@@ -175,10 +175,10 @@ def as_typed(x: ArrayLike, aval: ShapedArray) -> Any:
     Returns:
       The value, of that sharding.
     """
-    wanted = aval.type_sharding
-    if wanted is _aval(x).type_sharding:
+    target = aval.type_sharding
+    if target is _aval(x).type_sharding:
         return x
-    return cast_varying(reshard_to(x, wanted), varying(aval))
+    return cast_varying(reshard_to(x, target), varying(aval))
 
 
 array_ops.register(

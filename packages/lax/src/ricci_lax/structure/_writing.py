@@ -1,4 +1,4 @@
-"""Writing operations of StableHLO that several rules need."""
+"""Emitting operations of StableHLO that several rules need."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which programs count as the same."""
+"""Structural equality of jaxprs."""
 
 import numpy as np
 import pytest

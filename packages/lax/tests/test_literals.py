@@ -15,7 +15,7 @@ def of(*shape, dtype: Any = "float32"):
     return ShapeDtypeStruct(shape, np.dtype(dtype))
 
 
-def test_staged_scalars_are_values_of_the_program():
+def test_staged_scalars_are_variables_of_the_jaxpr():
     jaxpr = make_jaxpr(lambda: add(stage(2.0), stage(3.0)))()
     assert str(jaxpr) == "{ lambda ; . let a:f32[] = add 2.0:f32[] 3.0:f32[] in (a,) }"
 
@@ -92,7 +92,7 @@ def test_dtypes(x, name):
 
 
 @pytest.mark.parametrize(("error", "x"), [(ValueError, None), (TypeError, [1]), (TypeError, "a")])
-def test_what_has_no_dtype(error, x):
+def test_values_without_a_dtype_are_refused(error, x):
     with pytest.raises(error):
         dtype(x)
 
@@ -110,6 +110,6 @@ def test_the_shape_of_a_scalar_is_empty():
 
 
 @pytest.mark.parametrize("shape", [5, ("a",), (1.5,)])
-def test_what_is_no_shape(shape):
+def test_invalid_shapes_are_refused(shape):
     with pytest.raises(TypeError):
         shape_as_value(shape)

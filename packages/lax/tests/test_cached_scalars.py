@@ -1,4 +1,4 @@
-"""Scalars of constants, which are kept: zeros with both signs, and both widths of types."""
+"""Cached scalar constants: zeros of both signs, and both widths of types."""
 
 import numpy as np
 import pytest
