@@ -165,7 +165,7 @@ COMPLEX, REAL = of(3, 8), of(3, 8, dtype="float32")
     ("error", "message", "x", "kind", "lengths"),
     [
         (ValueError, "'foo' is not a kind of transform", COMPLEX, "foo", (8,)),
-        (ValueError, "'rFft' is no kind", REAL, "rFft", (8,)),
+        (ValueError, "'rFft' is not a kind", REAL, "rFft", (8,)),
         (TypeError, "fft_type=1 is neither", COMPLEX, 1, (8,)),
         (TypeError, "fft_type=None is neither", COMPLEX, None, (8,)),
         (
