@@ -19,6 +19,7 @@ from ricci_ir import (
     DebugInfo,
     EquationTrace,
     Jaxpr,
+    JaxprEqn,
     JaxprTrace,
     Literal,
     Primitive,
