@@ -210,7 +210,8 @@ def special_layout(x: object) -> Layout | None:
     if layout in _row_major:
         return None
     own = Layout.from_pjrt_layout(layout)
-    if own.major_to_minor != tuple(range(words.ndim)):
+    # The buffer of a token has a dimension, and a layout without dimensions.
+    if own.major_to_minor not in ((), tuple(range(words.ndim))):
         return own
     _row_major.add(layout)
     return None
