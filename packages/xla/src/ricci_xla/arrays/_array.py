@@ -25,7 +25,7 @@ from ricci_xla.devices import _state as _state
 from ricci_xla.devices._client import check_computed
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, JaxRuntimeError
-from ricci_xla.meshes._division import device_indices, has_terms, unknown_sum
+from ricci_xla.meshes._shard_shapes import device_indices, has_terms, unknown_sum
 from ricci_xla.meshes._sharding_types import Sharding
 
 from ._across_processes import can_be_read

@@ -40,14 +40,14 @@ from ricci_xla.devices._runtime_types import (
 from ricci_xla.devices._topologies import is_described
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._current_mesh import sharding_on_devices, with_set_devices
-from ricci_xla.meshes._division import (
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._shard_shapes import (
     device_indices,
     has_terms,
     holds_whole_term,
     tiles,
     unknown_sum,
 )
-from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec

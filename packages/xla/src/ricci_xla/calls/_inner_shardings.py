@@ -17,7 +17,7 @@ from ricci_xla.meshes._current_mesh import (
     sharding_on_devices,
     with_set_devices,
 )
-from ricci_xla.meshes._division import check_fits
+from ricci_xla.meshes._shard_shapes import check_fits
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 

@@ -1,4 +1,4 @@
-"""Devices, and what is set up before anything runs on them: clients, plugins, options."""
+"""Devices and their setup: clients, plugins, options."""
 
 from ._client import *
 from ._colab import *

@@ -1,4 +1,4 @@
-"""Clients of the runtime: one for each platform, made when a device is first asked for."""
+"""Clients of the runtime: one for each platform, created when a device is first requested."""
 
 import threading
 import warnings
@@ -54,9 +54,9 @@ __all__ = [
 
 default_device: State = config.state("jax_default_device")
 
-# The names that a user may give for a platform, and the platforms that each stands for.
+# Names of platforms that users may write, and the platforms that each selects.
 _ALIASES = {"gpu": ("cuda", "rocm"), "cuda": ("cuda",), "rocm": ("rocm",)}
-# The options that clients are made with, and whether setting one afterwards is an error (else it
+# The options that clients are created with, and whether setting one afterwards is an error (else it
 # is a warning).
 _CLIENT_OPTIONS = {
     "jax_platforms": False,
@@ -85,52 +85,52 @@ default_device.on_change(_check_default_device)
 
 
 class _Clients:
-    """The clients made so far, in order of preference, and why others could not be made."""
+    """The clients created so far, in order of preference, and why others could not be."""
 
     def __init__(self):
         self.lock = threading.RLock()
-        self.made: dict[str, Client] | None = None
+        self.by_platform: dict[str, Client] | None = None
         self.first: Device | None = None  # this process's first device of the default platform
-        self.options: dict[str, Any] = {}  # the values that the clients were made with
+        self.options: dict[str, Any] = {}  # the values that the clients were created with
         self.failed: dict[str, str] = {}
         self.distributed: dict[str, Any] = {}
-        self.forked = False  # whether this process was forked after clients were made
+        self.forked = False  # whether this process was forked after clients were created
 
     def all(self) -> dict[str, Client]:
-        """The clients by platform, made at the first call."""
-        made = self.made
-        if made is None:
+        """The clients by platform, created at the first call."""
+        clients = self.by_platform
+        if clients is None:
             check_not_forked()
             with self.lock:
-                if self.made is None:
+                if self.by_platform is None:
                     with self.distributed.get("waiting", nullcontext)():
-                        made = self.make()
-                    first = next(iter(made.values())).local_devices()[0]
+                        clients = self.make()
+                    first = next(iter(clients.values())).local_devices()[0]
                     self.options = {name: config.read(name) for name in _CLIENT_OPTIONS}
                     with unguarded():  # the user may forbid transfers before making an array
                         introduce_array_types(first)
-                    self.made, self.first = made, first
-                made = self.made
-        return made
+                    self.by_platform, self.first = clients, first
+                clients = self.by_platform
+        return clients
 
     def make(self) -> dict[str, Client]:
-        """Make the clients of the platforms that the options ask for, by default of all."""
+        """Create the clients of the platforms that the options select, by default of all."""
         self.failed.clear()
         plugins = find_plugins()
-        wanted = _wanted_platforms()
-        if wanted is None or not all(_is_available(name, plugins) for name in wanted):
+        requested = _requested_platforms()
+        if requested is None or not all(_is_available(name, plugins) for name in requested):
             plugin_modules.initialize(_PLUGIN_FUNCTIONS)
-        if wanted is None:
+        if requested is None:
             for message in plugin_modules.failed.values():
                 warnings.warn(message, stacklevel=2)
-            made = {}
+            clients = {}
             for name, plugin in likely_plugins(plugins).items():
                 try:
-                    made[name] = make_plugin_client(plugin, self.distributed)
+                    clients[name] = make_plugin_client(plugin, self.distributed)
                 except RuntimeError as error:
                     self.failed[name] = str(error)
                     if name == "tpu" and not has_tpu():
-                        continue  # only the environment speaks of one
+                        continue  # only environment variables announce one
                     warnings.warn(
                         f"The {name} plugin {plugin.library} is installed but could not be "
                         f"started, so it is not used: {error}\nWith "
@@ -144,32 +144,32 @@ class _Clients:
                     "Install it with `pip install 'ricci[tpu]'`.",
                     stacklevel=2,
                 )
-            made["cpu"] = _make_cpu_client(self.distributed)
-            return self.with_registered(made) if factories else made
-        made = {}
-        for name in wanted:
+            clients["cpu"] = _make_cpu_client(self.distributed)
+            return self.with_registered(clients) if factories else clients
+        clients = {}
+        for name in requested:
             for platform in _ALIASES.get(name, (name,)):
                 if platform == "cpu":
-                    made[platform] = _make_cpu_client(self.distributed)
+                    clients[platform] = _make_cpu_client(self.distributed)
                 elif platform in factories:
-                    made[platform] = self.make_wanted(platform, factories[platform].make)
+                    clients[platform] = self.make_requested(platform, factories[platform].make)
                 elif platform in plugins:
                     plugin = plugins[platform]
                     make = partial(make_plugin_client, plugin, self.distributed)
-                    made[platform] = self.make_wanted(platform, make)
-            if not any(platform in made for platform in _ALIASES.get(name, (name,))):
+                    clients[platform] = self.make_requested(platform, make)
+            if not any(platform in clients for platform in _ALIASES.get(name, (name,))):
                 raise RuntimeError(_not_installed(name, plugins))
-        return made
+        return clients
 
-    def with_registered(self, made: dict[str, Client]) -> dict[str, Client]:
-        """The clients, and those of registered platforms, in the order of their priorities."""
-        ranked = [(PRIORITIES.get(name, PLUGIN_PRIORITY), name, c) for name, c in made.items()]
+    def with_registered(self, clients: dict[str, Client]) -> dict[str, Client]:
+        """Return the clients and those of registered platforms, by descending priority."""
+        ranked = [(PRIORITIES.get(name, PLUGIN_PRIORITY), name, c) for name, c in clients.items()]
         ranked += make_registered(self.failed)
         ranked.sort(key=lambda row: -row[0])
         return {name: client for _, name, client in ranked}
 
-    def make_wanted(self, platform: str, make: Callable[[], Client | None]) -> Client:
-        """Make a client that the options ask for by name, so that failing is an error."""
+    def make_requested(self, platform: str, make: Callable[[], Client | None]) -> Client:
+        """Create a client that the options select by name, so that failing is an error."""
         try:
             client = make()
             if client is None:
@@ -189,7 +189,7 @@ _clients = _Clients()
 def check_not_forked() -> None:
     """Raise an error in a process that was forked from one that had clients already.
 
-    Their threads do not exist here, so that what they are asked for would never be done.
+    The clients' threads do not exist in the child, so its computations would never end.
 
     Raises:
       RuntimeError: if this is such a process.
@@ -216,22 +216,22 @@ def check_computed(arrays: Iterable[Any]) -> None:
 
 
 def note_fork() -> bool:
-    """In the child of a fork: forget the clients, if there are any, and say whether there were."""
-    if _clients.made is None:
+    """Drop the clients in the child of a fork; return whether there were any."""
+    if _clients.by_platform is None:
         return False
     _clients.lock = threading.RLock()  # another thread may have held it
-    _clients.made, _clients.first, _clients.forked = None, None, True
+    _clients.by_platform, _clients.first, _clients.forked = None, None, True
     return True
 
 
-def _is_default_platform(wanted: list[str] | None) -> bool:
-    """Whether the first of some platforms is the default platform of the clients made."""
-    made = next(iter(_clients.made or ()), None)
-    return bool(wanted) and made in _ALIASES.get(wanted[0], (wanted[0],))
+def _is_default_platform(requested: list[str] | None) -> bool:
+    """Whether the first requested platform is the default platform of the existing clients."""
+    default = next(iter(_clients.by_platform or ()), None)
+    return bool(requested) and default in _ALIASES.get(requested[0], (requested[0],))
 
 
-def _keep_with_clients(name: str, strict: bool) -> None:
-    """Complain when an option that clients are made with is set after they were made.
+def _warn_if_set_late(name: str, strict: bool) -> None:
+    """Warn or raise when an option that clients are created with is set afterwards.
 
     Args:
       name: the option's name.
@@ -239,9 +239,9 @@ def _keep_with_clients(name: str, strict: bool) -> None:
     """
 
     def check(value: object, local: bool) -> None:
-        if _clients.made is None or value is UNSET or value == _clients.options.get(name):
+        if _clients.by_platform is None or value is UNSET or value == _clients.options.get(name):
             return
-        if name in _PLATFORM_OPTIONS and _is_default_platform(_wanted_platforms()):
+        if name in _PLATFORM_OPTIONS and _is_default_platform(_requested_platforms()):
             return
         message = (
             f"the option {name}={value!r} comes too late: the devices were made with "
@@ -256,10 +256,10 @@ def _keep_with_clients(name: str, strict: bool) -> None:
 
 
 for _name, _strict in _CLIENT_OPTIONS.items():
-    _keep_with_clients(_name, _strict)
+    _warn_if_set_late(_name, _strict)
 
 
-def _wanted_platforms() -> list[str] | None:
+def _requested_platforms() -> list[str] | None:
     text = config.jax_platforms or config.jax_platform_name
     if not text:
         return None
@@ -289,14 +289,14 @@ def _not_installed(name: str, plugins: dict[str, Plugin]) -> str:
 
 
 def register_cpu_kernels() -> None:
-    """Make the kernels known to XLA that programs for CPUs call, LAPACK's among them."""
+    """Register the CPU's custom-call kernels, such as LAPACK's, with XLA."""
     for module in (lapack, cpu_sparse):
         for platform, targets in module.registrations().items():
             for name, target, version in targets:
                 xla_client.register_custom_call_target(
                     name, target, platform=platform, api_version=version
                 )
-    # On batches that are divided over devices, each device calls the kernel on its part.
+    # On batches that are sharded over devices, each device calls the kernel on its shard.
     for name in lapack.batch_partitionable_targets():
         xla_client.register_custom_call_as_batch_partitionable(name)
 
@@ -359,7 +359,7 @@ def set_distributed_client(
       RuntimeError: if clients have been made already.
     """
     with _clients.lock:
-        if _clients.made is not None:
+        if _clients.by_platform is not None:
             raise RuntimeError(
                 "the cluster must be joined before the first array is made or device asked for; "
                 "call initialize() at the start of the program."
@@ -373,14 +373,14 @@ def set_distributed_client(
 
 
 def backends_are_made() -> bool:
-    """Whether any client exists yet."""
-    return _clients.made is not None
+    """Whether any client has been created."""
+    return _clients.by_platform is not None
 
 
 def clear_backends() -> None:
-    """Forget all clients. The next use makes new ones, with the options of that time."""
+    """Drop all clients. The next use creates new ones, with the options of that time."""
     with _clients.lock:
-        _clients.made = _clients.first = None
+        _clients.by_platform = _clients.first = None
     clear_backend_caches()
 
 
@@ -394,24 +394,24 @@ def register_backend_factory(
     make_topology: Callable[..., Any] | None = None,
     c_api: Any = None,
 ) -> None:
-    """Add a platform, whose client a function makes when devices are first asked for.
+    """Add a platform, whose client a function creates when devices are first requested.
 
-    It is there unless ``jax_platforms`` asks for others. Clients that have been made already stay
-    as they are: register platforms at the start of a program, or call ``clear_backends``.
+    It is available unless ``jax_platforms`` selects others. Existing clients are not changed:
+    register platforms at the start of a program, or call ``clear_backends``.
 
     Args:
       name: the platform's name.
-      factory: makes jaxlib's client for it.
+      factory: creates jaxlib's client for it.
       priority: the platform of the highest priority is the default; that of CPUs is 0, those
         of plugins are 400 and more.
-      fail_quietly: whether a failure is told only to those who ask for the platform.
+      fail_quietly: whether a failure is reported only when the platform is requested by name.
       experimental, make_topology, c_api: accepted for compatibility, and ignored.
 
     Raises:
       RuntimeError: if the platform's client has been made already.
     """
     with _clients.lock:
-        if name in (_clients.made or {}):
+        if name in (_clients.by_platform or {}):
             raise RuntimeError(
                 f"the client of the platform {name!r} has been made already. Register its factory "
                 "before the first device is asked for, or call clear_backends first."
@@ -467,7 +467,7 @@ def register_plugin(
     return runtime.get_pjrt_plugin(plugin_name) if has_library else None
 
 
-# What modules of plugins find in ``jax._src.xla_bridge``.
+# The functions that modules of plugins import from ``jax._src.xla_bridge``.
 _PLUGIN_FUNCTIONS = {
     "register_backend_factory": register_backend_factory,
     "register_plugin": register_plugin,
@@ -479,7 +479,7 @@ def register_backend_cache(cache: BackendCache, for_what: str) -> None:
 
     Args:
       cache: has a method ``cache_clear``.
-      for_what: what it keeps.
+      for_what: a description of its contents.
 
     Example:
       >>> from functools import lru_cache
@@ -493,7 +493,7 @@ def register_backend_cache(cache: BackendCache, for_what: str) -> None:
 
 
 def backend_xla_version(platform: str | Client | None = None) -> int | None:
-    """The number of the version of XLA behind a client; ``None`` if the client does not tell it.
+    """The version number of a client's XLA, or ``None`` if the client does not report it.
 
     Args:
       platform: the platform's name, or a client; by default the default platform.
@@ -502,7 +502,7 @@ def backend_xla_version(platform: str | Client | None = None) -> int | None:
       An int or ``None``.
 
     Raises:
-      RuntimeError: if there is no such platform here.
+      RuntimeError: if there is no such platform.
 
     Example:
       >>> from ricci.extend.backend import backend_xla_version
@@ -526,14 +526,14 @@ def get_backend(platform: str | Client | None = None) -> Client:
     """The client of a platform.
 
     Args:
-      platform: the platform's name (``"gpu"`` stands for CUDA or ROCm), or ``None`` for the
-        default platform. A client is returned as it is.
+      platform: the platform's name (``"gpu"`` selects CUDA or ROCm), or ``None`` for the
+        default platform. A client is returned unchanged.
 
     Returns:
       The client.
 
     Raises:
-      RuntimeError: if there is no such platform here.
+      RuntimeError: if there is no such platform.
 
     Example:
       >>> from ricci.extend.backend import get_backend
@@ -542,39 +542,39 @@ def get_backend(platform: str | Client | None = None) -> Client:
     """
     if platform is not None and not isinstance(platform, str):
         return platform
-    made = _clients.all()
+    clients = _clients.all()
     if platform is None:
-        return next(iter(made.values()))
+        return next(iter(clients.values()))
     for name in _ALIASES.get(platform, (platform,)):
-        if name in made:
-            return made[name]
+        if name in clients:
+            return clients[name]
     reasons = [
         f"\n{name} is installed but could not be started: {_clients.failed[name]}"
         for name in _ALIASES.get(platform, (platform,))
         if name in _clients.failed
     ]
     raise RuntimeError(
-        f"there is no backend named {platform!r}; there are {', '.join(made)}.{''.join(reasons)}"
+        f"no backend named {platform!r}; there are {', '.join(clients)}.{''.join(reasons)}"
     )
 
 
 def platform_alias(platform: str) -> str:
-    """The name that users know a platform by: ``"gpu"`` for CUDA and ROCm, else its own."""
+    """The name of a platform for users: ``"gpu"`` for CUDA and ROCm, else unchanged."""
     return "gpu" if platform in _ALIASES else platform
 
 
 def canonical_platform(device: Device) -> str:
-    """The platform of a device as programs are lowered for it: GPUs are called by their runtime."""
+    """The platform of a device for lowering rules: ``"cuda"`` or ``"rocm"`` for GPUs."""
     if device.platform != "gpu":
         return device.platform
     return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
 
 
 def get_default_device() -> Device:
-    """The device that arrays go to unless the user says otherwise.
+    """The default device of new arrays: ``jax_default_device``, else the first local device.
 
     Raises:
-      RuntimeError: if ``jax_default_device`` names a platform that is not here.
+      RuntimeError: if ``jax_default_device`` names a platform that is not available.
 
     Example:
       >>> import ricci

@@ -8,9 +8,9 @@ __all__ = [
     "setup_tpu",
 ]
 
-# What Colab sets for the programs of a notebook.
+# The variable that Colab sets in a notebook's environment.
 _COLAB = "COLAB_RELEASE_TAG"
-# What it set where the TPU was on another machine.
+# The variable that it set when the TPU was on another machine.
 _REMOTE = "COLAB_TPU_ADDR"
 
 
@@ -18,7 +18,7 @@ def setup_tpu(tpu_driver_version: str | None = None) -> None:
     """Check that a notebook on Google Colab has a TPU; there is nothing to set up for it.
 
     The first notebooks reached a TPU on another machine, to which this function connected. Today's
-    runtimes run on the machine that has the TPU, whose devices are found like any others.
+    runtimes run on the machine of the TPU, whose devices are listed like any others.
 
     Args:
       tpu_driver_version: the driver of those days; has no effect.

@@ -15,13 +15,13 @@ __all__ = [
 
 
 class Security(TupleRecord):
-    """How connections to the coordination service are encrypted; by default they are not.
+    """Encryption of connections to the coordination service; none by default.
 
     Attributes:
       mtls_cert_file: the file with this process's certificate (PEM).
       mtls_key_file: the file with its private key.
-      mtls_ca_file: the file with the certificates of those who sign.
-      mtls_peer_uri_prefix: what the address in the other side's certificate begins with.
+      mtls_ca_file: the file with the certificates of the authorities.
+      mtls_peer_uri_prefix: the required prefix of the URI in the other side's certificate.
       verify_secure_credentials: whether a connection that is not encrypted is an error.
     """
 
@@ -40,7 +40,7 @@ def start_coordination_service(
     Args:
       address: where to listen, such as ``[::]:1234``.
       num_processes: the number of processes.
-      security: how connections are encrypted.
+      security: the encryption of connections.
       **timeouts: jaxlib's own arguments, in seconds.
     """
     return runtime.get_distributed_runtime_service(
@@ -56,7 +56,7 @@ def connect_to_coordinator(
     Args:
       address: where the service listens.
       process_id: the number of this process.
-      security: how connections are encrypted.
+      security: the encryption of connections.
       **timeouts: jaxlib's own arguments, in seconds.
 
     Returns:
@@ -75,13 +75,13 @@ def connect_to_coordinator(
 
 
 def start_preemption_service(client: object) -> Any:
-    """Let this process tell all others when it gets SIGTERM, and hear of those that do.
+    """Start the service that announces a SIGTERM of any process to all processes.
 
     Args:
-      client: what ``connect_to_coordinator`` returned.
+      client: the result of ``connect_to_coordinator``.
 
     Returns:
-      jaxlib's manager, whose ``reached_sync_point(step)`` says whether to save at that step.
+      jaxlib's manager, whose ``reached_sync_point(step)`` is whether to save at that step.
     """
     manager = runtime.create_preemption_sync_manager()
     manager.initialize(client)

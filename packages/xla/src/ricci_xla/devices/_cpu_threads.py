@@ -1,4 +1,4 @@
-"""How many threads the CPU's runtime has, where one processor stands for many devices.
+"""The number of threads of the CPU's runtime, when it simulates several devices.
 
 The runtime's pool has a thread for each processor or for each device, whichever are more. Two kinds
 of calls block threads of it: a device that waits in a collective for the others, and a launch on a
@@ -19,13 +19,13 @@ import os
 import re
 from collections.abc import Iterator
 
-# What the runtime reads the number of processors from before it asks the system.
+# The variable with the number of processors, which the runtime reads before it asks the system.
 _VARIABLE = "NPROC"
 _COUNT = r"--xla_force_host_platform_device_count=(\d+)"
 
 
 def _processors() -> int:
-    """How many processors the runtime counts: those that this process may run on."""
+    """The number of processors as the runtime counts them: those that this process may run on."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -33,19 +33,19 @@ def _processors() -> int:
 
 @contextlib.contextmanager
 def enough_threads(devices: int | None) -> Iterator[None]:
-    """A block in which a client is made that has threads enough for its devices.
+    """Give clients that are created in the ``with`` block enough threads for their devices.
 
     Args:
-      devices: how many devices it will have; ``None`` for as many as ``XLA_FLAGS`` says.
+      devices: the number of devices of the client; ``None`` for that of ``XLA_FLAGS``.
     """
     if devices is None:
         counts = re.findall(_COUNT, os.environ.get("XLA_FLAGS", ""))
         devices = int(counts[-1]) if counts else 1
-    wanted = 2 * devices
-    if devices == 1 or _VARIABLE in os.environ or wanted <= _processors():
+    threads = 2 * devices
+    if devices == 1 or _VARIABLE in os.environ or threads <= _processors():
         yield
         return
-    os.environ[_VARIABLE] = str(wanted)
+    os.environ[_VARIABLE] = str(threads)
     try:
         yield
     finally:

@@ -31,19 +31,19 @@ def print_environment_info(return_string: bool = False) -> str | None:
       True
     """
     lines = [f"{name}: {_version(name)}" for name in _DISTRIBUTIONS]
-    found = devices()
-    kinds = sorted({device.device_kind for device in found})
+    all_devices = devices()
+    kinds = sorted({device.device_kind for device in all_devices})
     local = len(local_devices())
     lines += [
         f"python: {sys.version}",
-        f"device info: {'-'.join(kinds)}-{len(found)}, {local} local devices",
+        f"device info: {'-'.join(kinds)}-{len(all_devices)}, {local} local devices",
         f"process_count: {process_count()}",
         f"platform: {platform.uname()}",
     ]
     settings = sorted(name for name in os.environ if name.startswith(_PREFIXES))
     lines += [f"{name}={os.environ[name]}" for name in settings]
-    if any(device.platform == "gpu" for device in found):
-        lines += _shown_by_driver()
+    if any(device.platform == "gpu" for device in all_devices):
+        lines += _driver_table()
     text = "\n".join(lines)
     if return_string:
         return text
@@ -51,13 +51,13 @@ def print_environment_info(return_string: bool = False) -> str | None:
     return None
 
 
-def _shown_by_driver() -> list[str]:
-    """The table of the NVIDIA driver, if its program is installed."""
+def _driver_table() -> list[str]:
+    """The output of ``nvidia-smi``, if it is installed."""
     try:
-        shown = subprocess.run(["nvidia-smi"], capture_output=True, text=True, check=False)
+        process = subprocess.run(["nvidia-smi"], capture_output=True, text=True, check=False)
     except OSError:
         return []
-    return [shown.stdout]
+    return [process.stdout]
 
 
 def _version(distribution: str) -> str:

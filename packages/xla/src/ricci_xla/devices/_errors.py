@@ -7,7 +7,7 @@ __all__ = [
 
 
 class IndivisibleError(ValueError):
-    """An array's dimension is not a multiple of the number of pieces it is to be cut into."""
+    """An array's dimension is not a multiple of its number of shards."""
 
 
 class DuplicateSpecError(ValueError):

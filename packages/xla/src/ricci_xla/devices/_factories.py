@@ -1,4 +1,4 @@
-"""Clients of platforms that a library brings, and caches that it keeps by client."""
+"""Registries of libraries: factories of clients, and caches to clear with the clients."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,12 @@ else:
 
 
 class BackendFactory:
-    """What makes the client of a platform.
+    """A registered factory of a platform's client.
 
     Attributes:
-      make: makes it.
+      make: creates the client.
       priority: the platform of the highest priority is the default; see ``PRIORITIES``.
-      fail_quietly: whether a failure is told only to those who ask for the platform.
+      fail_quietly: whether a failure is reported only when the platform is requested by name.
     """
 
     __slots__ = ("fail_quietly", "make", "priority")
@@ -29,13 +29,13 @@ class BackendFactory:
 
 
 class BackendCache(Protocol):
-    """A cache of what belongs to clients."""
+    """A cache of objects that belong to clients."""
 
     def cache_clear(self) -> object:
         """Drop everything."""
 
 
-# By platform, for those that are looked for here; modules of plugins say their own.
+# By platform, for those that Ricci looks for; modules of plugins pass their priority.
 PRIORITIES: dict[str, int] = {"tpu": 600, "cuda": 500, "cpu": 0}
 PLUGIN_PRIORITY = 400
 
@@ -44,14 +44,14 @@ caches: dict[str, list[BackendCache]] = {}
 
 
 def clear_backend_caches() -> None:
-    """Drop what caches keep by client."""
-    for kept in caches.values():
-        for cache in kept:
+    """Clear all registered caches."""
+    for registered in caches.values():
+        for cache in registered:
             cache.cache_clear()
 
 
 def make_registered(failed: dict[str, str]) -> list[tuple[int, str, Any]]:
-    """The priority, the name and the client of each registered platform.
+    """Create the client of each registered platform; return priorities, names and clients.
 
     Args:
       failed: by platform, why a client could not be made; added to.
@@ -59,7 +59,7 @@ def make_registered(failed: dict[str, str]) -> list[tuple[int, str, Any]]:
     Raises:
       RuntimeError: if one cannot be made that is not to fail quietly.
     """
-    made: list[tuple[int, str, Any]] = []
+    clients: list[tuple[int, str, Any]] = []
     for name, factory in factories.items():
         try:
             client = factory.make()
@@ -71,5 +71,5 @@ def make_registered(failed: dict[str, str]) -> list[tuple[int, str, Any]]:
         if client is None:
             failed[name] = "its factory returned None"
         else:
-            made.append((factory.priority, name, client))
-    return made
+            clients.append((factory.priority, name, client))
+    return clients

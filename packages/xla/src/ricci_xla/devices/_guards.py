@@ -1,8 +1,8 @@
 """Transfer guards and the guard of garbage collection.
 
 The options ``jax_transfer_guard*`` and ``jax_array_garbage_collection_guard`` log or forbid
-transfers between host and devices, and arrays that only the garbage collector frees. jaxlib does
-the watching: it has one state for the process and one for each thread, which the options set here.
+transfers between host and devices, and arrays that only the garbage collector frees. jaxlib
+enforces them: it has one state for the process and one for each thread, which the options set.
 A transfer is explicit if the user called ``device_put`` or ``device_get``; only
 ``disallow_explicit`` forbids those.
 """
@@ -39,7 +39,7 @@ class _Watch:
 watch = _Watch()
 
 
-def _tell_jaxlib(state: State, attribute: str, levels: Mapping[str, Any]) -> None:
+def _mirror_to_jaxlib(state: State, attribute: str, levels: Mapping[str, Any]) -> None:
     """Set an attribute of jaxlib's guards whenever an option changes, in every thread."""
 
     def update(value: Any, local: bool) -> None:
@@ -52,8 +52,10 @@ def _tell_jaxlib(state: State, attribute: str, levels: Mapping[str, Any]) -> Non
 
 
 for _direction in _directions:
-    _tell_jaxlib(config.state(f"jax_transfer_guard_{_direction}"), _direction, _transfer_levels)
-_tell_jaxlib(array_garbage_collection_guard, "garbage_collect_array", _collection_levels)
+    _mirror_to_jaxlib(
+        config.state(f"jax_transfer_guard_{_direction}"), _direction, _transfer_levels
+    )
+_mirror_to_jaxlib(array_garbage_collection_guard, "garbage_collect_array", _collection_levels)
 
 
 def _level(direction: str) -> Any:
@@ -81,9 +83,9 @@ def begin_explicit(attribute: str) -> tuple[str, bool]:
     Returns:
       The flag and its value before, for ``end_explicit``.
     """
-    here = _states.thread_local_state()
-    before = getattr(here, attribute)
-    setattr(here, attribute, True)
+    state = _states.thread_local_state()
+    before = getattr(state, attribute)
+    setattr(state, attribute, True)
     return attribute, before
 
 
@@ -112,29 +114,29 @@ def explicit_transfer[**P, R](attribute: str) -> Callable[[Callable[P, R]], Call
 
 
 class unguarded:
-    """Allow all transfers in a ``with`` block: those that the library itself needs to make."""
+    """Allow all transfers in a ``with`` block, for the library's internal transfers."""
 
     __slots__ = ("levels",)
 
     def __enter__(self) -> None:
         self.levels = None
         if watch.on:
-            here = _states.thread_local_state()
-            self.levels = [getattr(here, direction) for direction in _directions]
+            state = _states.thread_local_state()
+            self.levels = [getattr(state, direction) for direction in _directions]
             for direction in _directions:
-                setattr(here, direction, _Level.ALLOW)
+                setattr(state, direction, _Level.ALLOW)
 
     def __exit__(self, *exception: object) -> None:
         if self.levels is not None:
-            here = _states.thread_local_state()
+            state = _states.thread_local_state()
             for direction, level in zip(_directions, self.levels, strict=True):
-                setattr(here, direction, level)
+                setattr(state, direction, level)
 
 
 def check_device_to_device(aval: ShapedArray, sharding: object) -> None:
     """Apply the guard of device-to-device transfers to a copy that goes through the host.
 
-    jaxlib sees only two transfers with the host there, and so does not check it.
+    jaxlib sees two transfers with the host, and so does not check it.
 
     Raises:
       JaxRuntimeError: if the transfer is forbidden.
@@ -143,8 +145,8 @@ def check_device_to_device(aval: ShapedArray, sharding: object) -> None:
         return
     level = _level("device_to_device")
     explicit = _states.thread_local_state().explicit_device_put
-    what = f"device-to-device transfer: aval={aval}, dst_sharding={sharding}"
+    message = f"device-to-device transfer: aval={aval}, dst_sharding={sharding}"
     if level == _Level.DISALLOW_EXPLICIT or (level == _Level.DISALLOW and not explicit):
-        raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {what}")
+        raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {message}")
     if level == _Level.LOG_EXPLICIT or (level == _Level.LOG and not explicit):
-        _log.warning(what)
+        _log.warning(message)

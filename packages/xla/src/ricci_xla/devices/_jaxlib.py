@@ -27,9 +27,9 @@ runtime: Any = _jax
 
 @cache
 def load_mlir() -> tuple[Any, Any]:
-    """MLIR's Python bindings, and a context that knows the dialects of our programs.
+    """Load MLIR's Python bindings, and a context with the dialects of our modules.
 
-    Loaded when first needed, since most programs are handed to jaxlib as text.
+    Loaded when first needed, since most modules are passed to jaxlib as text.
     """
     ir = importlib.import_module("jaxlib.mlir.ir")
     extension = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")

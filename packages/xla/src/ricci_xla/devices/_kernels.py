@@ -1,4 +1,4 @@
-"""Custom-call kernels that must be initialized before a program that calls them runs."""
+"""Custom-call kernels that must be initialized before an executable that calls them runs."""
 
 import importlib
 
@@ -6,19 +6,19 @@ from ._jaxlib import lapack
 
 
 def prepare_kernels(text: str | bytes, platform: str) -> None:
-    """Initialize the kernels that a program calls; without this the program would crash.
+    """Initialize the kernels that a module calls; without this its executable would crash.
 
-    Programs that call no such kernel are left alone, since initializing imports SciPy.
+    Nothing is done for other modules, since initializing imports SciPy.
 
     Args:
-      text: the program, as StableHLO or HLO.
+      text: the module, as StableHLO or HLO.
       platform: the platform that it is to run on.
     """
-    if _names("lapack_", text):
+    if _mentions("lapack_", text):
         lapack.prepare_lapack_call("getrf", "float32")
-    if platform != "cpu" and _names("hybrid", text):
+    if platform != "cpu" and _mentions("hybrid", text):
         importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
 
 
-def _names(kernel: str, text: str | bytes) -> bool:
+def _mentions(kernel: str, text: str | bytes) -> bool:
     return kernel in text if isinstance(text, str) else kernel.encode() in text

@@ -33,7 +33,7 @@ def devices(backend: str | Client | None = None) -> list[Device]:
       The devices in the order of their numbers. Arrays go to the first one by default.
 
     Raises:
-      RuntimeError: if there is no such platform here.
+      RuntimeError: if there is no such platform.
 
     Example:
       >>> import ricci
@@ -75,13 +75,13 @@ def local_devices(
         process_index = host_id
     if process_index is None or process_index == client.process_index():
         return client.local_devices()
-    found = [d for d in client.devices() if d.process_index == process_index]
-    if not found:
+    matching = [d for d in client.devices() if d.process_index == process_index]
+    if not matching:
         raise ValueError(
             f"process_index={process_index} is not one of {process_indices(backend)}, the "
             "processes that take part."
         )
-    return found
+    return matching
 
 
 def device_count(backend: str | Client | None = None) -> int:
@@ -242,7 +242,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
       A list of arrays, in no particular order.
 
     Example:
-      What holds memory, largest first:
+      The arrays in memory, largest first:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -258,7 +258,7 @@ def _device_named(platform: str, number: int) -> Device:
     """The device of a platform with a number, for a copy or a pickle of a sharding.
 
     Raises:
-      RuntimeError: if there is no such device here.
+      RuntimeError: if there is no such device.
     """
     for device in get_backend(platform).devices():
         if device.id == number:

@@ -11,7 +11,7 @@ _format = logging.Formatter("%(levelname)s:%(asctime)s:%(name)s: %(message)s")
 
 
 class _ToStderr:
-    """The loggers that the options make write to stderr, with the handlers added to them."""
+    """The loggers that write to stderr by the options, with the handlers added to them."""
 
     def __init__(self):
         self.level: str | None = None
@@ -19,27 +19,27 @@ class _ToStderr:
         self.changed: dict[str, logging.Handler] = {}
 
     def apply(self) -> None:
-        """Set the loggers anew: the named modules log at DEBUG, all others at the level."""
+        """Reconfigure the loggers: the named modules log at DEBUG, all others at the level."""
         for name, handler in self.changed.items():
             logging.getLogger(name).removeHandler(handler)
             logging.getLogger(name).setLevel(logging.NOTSET)
         self.changed.clear()
-        wanted = dict.fromkeys(self.modules, "DEBUG")
-        if self.level not in (None, "NOTSET") and _ROOT not in wanted:
-            wanted[_ROOT] = self.level
-        for name, level in wanted.items():
+        levels = dict.fromkeys(self.modules, "DEBUG")
+        if self.level not in (None, "NOTSET") and _ROOT not in levels:
+            levels[_ROOT] = self.level
+        for name, level in levels.items():
             logger = logging.getLogger(name)
             handler = self.changed[name] = logging.StreamHandler(sys.stderr)
             handler.setFormatter(_format)
             # A message passes the handlers of all loggers above; only the innermost writes it.
-            handler.addFilter(lambda record, name=name: _writer(record.name, wanted) == name)
+            handler.addFilter(lambda record, name=name: _writer(record.name, levels) == name)
             logger.addHandler(handler)
             logger.setLevel(level)
 
 
-def _writer(name: str, wanted: Mapping[str, object]) -> str | None:
-    """The innermost of the wanted loggers that a message of the logger ``name`` passes."""
-    while name and name not in wanted:
+def _writer(name: str, levels: Mapping[str, object]) -> str | None:
+    """The innermost configured logger that a message of the logger ``name`` passes."""
+    while name and name not in levels:
         name = name.rpartition(".")[0]
     return name or None
 

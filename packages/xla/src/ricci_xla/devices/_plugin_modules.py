@@ -17,7 +17,7 @@ from ._registration import shown_to_jaxlib
 
 _GROUP = "jax_plugins"
 # Served by ``_plugins``, without the modules, which would import JAX.
-_OWN = ("jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13")
+_BUILT_IN = ("jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13")
 
 
 class PluginModules:
@@ -63,7 +63,7 @@ class PluginModules:
 
 def _modules() -> Iterator[tuple[str, Callable[[], Any]]]:
     """The name of each installed module, and a function that imports it."""
-    names: set[str] = set(_OWN)
+    names: set[str] = set(_BUILT_IN)
     for folder in package_folders(_GROUP):
         for path in sorted(folder.iterdir()):
             name = f"{_GROUP}.{path.stem}"

@@ -1,4 +1,4 @@
-"""PJRT plugins: shared objects in installed wheels, loaded when a client is asked for."""
+"""PJRT plugins: shared objects in installed wheels, loaded when a client is requested."""
 
 import importlib
 import os
@@ -29,7 +29,7 @@ _KERNEL_MODULES = (
 
 
 class Plugin(TupleRecord):
-    """A PJRT plugin that is installed here.
+    """An installed PJRT plugin.
 
     Attributes:
       platform: the platform it serves, such as ``"cuda"``.
@@ -63,15 +63,15 @@ def plugins_from_environment() -> list[Plugin]:
     Raises:
       RuntimeError: if an entry is not of the form ``name:path``.
     """
-    found = []
+    plugins = []
     for entry in filter(None, os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "").split(",")):
         platform, colon, path = entry.partition(":")
         if not (platform and colon and path):
             raise RuntimeError(
                 f"PJRT_NAMES_AND_LIBRARY_PATHS has the entry {entry!r}; expected name:path."
             )
-        found.append(Plugin(platform, Path(path)))
-    return found
+        plugins.append(Plugin(platform, Path(path)))
+    return plugins
 
 
 def find_plugins() -> dict[str, Plugin]:
@@ -85,20 +85,20 @@ def find_plugins() -> dict[str, Plugin]:
 
 
 def likely_plugins(installed: Mapping[str, Plugin]) -> dict[str, Plugin]:
-    """Return the plugins to try unasked: libtpu, which many programs only compile with, if need be.
+    """Return the plugins to try by default: libtpu only if there may be a TPU.
 
-    On a machine without a TPU it would take a second to find none.
+    libtpu is often installed to compile only, and takes a second to detect that there is no TPU.
     """
     return {k: v for k, v in installed.items() if k != "tpu" or may_have_tpu()}
 
 
 def client_options() -> dict[str, str]:
-    """The options that ``jax_pjrt_client_create_options`` gives to the clients of plugins.
+    """The options of plugins' clients by ``jax_pjrt_client_create_options``.
 
     Raises:
       ValueError: if an entry is not of the form ``name:value``.
     """
-    found = {}
+    options = {}
     for entry in filter(None, (config.jax_pjrt_client_create_options or "").split(";")):
         name, colon, value = entry.partition(":")
         if not (name.strip() and colon):
@@ -106,8 +106,8 @@ def client_options() -> dict[str, str]:
                 f"jax_pjrt_client_create_options has the entry {entry!r}; expected name:value, "
                 "with semicolons between entries."
             )
-        found[name.strip()] = value.strip()
-    return found
+        options[name.strip()] = value.strip()
+    return options
 
 
 def visible_devices() -> dict[str, list[int]]:
@@ -140,7 +140,7 @@ def load_plugin(platform: str, library: Path | None) -> None:
 
 
 def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client:
-    """Load a plugin's shared object, unless it is loaded already, and make a client with it.
+    """Load a plugin's shared object, unless it is loaded already, and create its client.
 
     Args:
       plugin: the plugin.
@@ -172,11 +172,11 @@ def cuda_options(distributed: Mapping[str, Any]) -> dict[str, Any]:
       distributed: as in `make_plugin_client`. The client finds the other processes' devices, and
         NCCL's communicators, through the coordination service.
     """
-    found = {**xla_client.generate_pjrt_gpu_plugin_options(), **visible_devices()}
+    options = {**xla_client.generate_pjrt_gpu_plugin_options(), **visible_devices()}
     if distributed:
-        found["node_id"] = distributed["process_id"]
-        found["num_nodes"] = distributed["num_processes"]
-    return found
+        options["node_id"] = distributed["process_id"]
+        options["num_nodes"] = distributed["num_processes"]
+    return options
 
 
 def _extension(package: str) -> ModuleType | None:

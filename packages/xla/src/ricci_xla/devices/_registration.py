@@ -1,6 +1,6 @@
-"""Shows our types to jaxlib, which looks them up in JAX's modules.
+"""Registration of our types with jaxlib, which looks them up in JAX's modules.
 
-jaxlib makes some arrays and shardings itself. It takes the classes of their types from modules
+jaxlib creates some arrays and shardings itself. It takes the classes of their types from modules
 named ``jax.core`` and ``jax._src...``, and from nowhere else. Without such modules the imports
 fail, and the arrays have no type; with JAX installed, JAX would be imported and would put its own
 methods on the array class. So modules with those names and our types exist while jaxlib looks.
@@ -64,10 +64,10 @@ def shown_to_jaxlib(contents: dict[str, dict[str, Any]] = _array_types) -> Itera
 def introduce_array_types(device: Device) -> None:
     """Make jaxlib look up the types of arrays, which it does once, with the first array."""
     aval = ShapedArray((), np.dtype(np.int32))
-    here = runtime.SingleDeviceSharding(device)
+    sharding = runtime.SingleDeviceSharding(device)
     with shown_to_jaxlib():
         array = runtime.batched_device_put(
-            aval, here, [np.zeros((), np.int32)], [device], enable_x64=True
+            aval, sharding, [np.zeros((), np.int32)], [device], enable_x64=True
         )
         array._single_device_array_to_np_array_did_copy()
 

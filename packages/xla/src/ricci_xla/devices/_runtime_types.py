@@ -1,4 +1,4 @@
-"""The classes of jaxlib's runtime that this package shows or annotates with.
+"""The classes of jaxlib's runtime that this package exports or annotates with.
 
 jaxlib has no stubs. The file ``_runtime_types.pyi`` tells type checkers what the classes have.
 """

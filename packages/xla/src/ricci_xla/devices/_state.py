@@ -32,8 +32,8 @@ runtime.jax_jit.set_disable_jit_state(disable_jit_state)
 runtime.jax_jit.set_enable_x64_state(enable_x64_state)
 runtime.jax_jit.set_post_hook_state(post_hook_state)
 
-# The mesh that programs run on, or None. What is traced depends on its axes alone
-# (``current_mesh``), so that it is no part of the trace key.
+# The mesh that executables run on, or None. Jaxprs depend on its axes alone (``current_mesh``), so
+# that it is not part of the trace key.
 device_mesh: State = State("device_mesh", None, None)
 
 # One value represents all options that affect tracing: `trace_key()` gives one object for each
@@ -42,7 +42,7 @@ device_mesh: State = State("device_mesh", None, None)
 trace_key_state = Config("trace_key", trace_key(), include_in_jit_key=True)
 
 # True while this thread traces a function. A call without tracers among its arguments is then part
-# of the traced program too, so it must come to Python instead of running from the cache.
+# of the jaxpr too, so it must come to Python instead of running from the cache.
 staging_state = Config("staging", False, include_in_jit_key=True)
 
 
@@ -64,7 +64,7 @@ def mirror(state: State, target: Any) -> None:
 
 
 def _trace_key_changed(value: object, local: bool) -> None:
-    """Make the dispatcher miss its cache when what calls depend on changes."""
+    """Make the dispatcher miss its cache when a setting that calls depend on changes."""
     context, everywhere, mesh = trace_context(), global_trace_key(), device_mesh.value
     if trace_key_state.get_global() is not everywhere:
         trace_key_state.set_global(everywhere)

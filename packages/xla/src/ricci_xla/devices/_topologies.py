@@ -1,7 +1,7 @@
-"""Topologies: devices that are described, not attached. Programs are compiled for them, and sized.
+"""Topologies: descriptions of devices that are not attached, to compile for and measure.
 
-A topology's devices belong to a client that can compile and cannot run. libtpu makes them for any
-TPU, on a machine that has none; jaxlib itself makes any number of CPU devices.
+A topology's devices belong to a client that can compile and cannot run. libtpu creates them for any
+TPU, on a machine without one; jaxlib itself creates any number of CPU devices.
 """
 
 import operator
@@ -58,7 +58,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
       The topology.
 
     Raises:
-      RuntimeError: if there is no such platform here.
+      RuntimeError: if there is no such platform.
 
     Example:
       >>> from ricci.experimental.topologies import get_attached_topology
@@ -71,7 +71,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 def get_topology_desc(
     topology_name: str = "", platform: str | None = None, **kwargs: object
 ) -> TopologyDescription:
-    """Devices that need not be attached: programs can be compiled for them.
+    """Describe devices that need not be attached, to compile for them.
 
     Args:
       topology_name: the kind of TPU and its chips along each axis, such as ``"v5e:2x2"``; or the
@@ -99,8 +99,8 @@ def get_topology_desc(
       >>> from ricci import P
       >>> from ricci.experimental.topologies import get_topology_desc, make_mesh
       >>> mesh = make_mesh(get_topology_desc("cpu:16"), (16,), ("x",))
-      >>> divided = ricci.NamedSharding(mesh, P("x"))
-      >>> x = ricci.ShapeDtypeStruct((32, 8), jnp.float32, sharding=divided)
+      >>> sharding = ricci.NamedSharding(mesh, P("x"))
+      >>> x = ricci.ShapeDtypeStruct((32, 8), jnp.float32, sharding=sharding)
       >>> compiled = ricci.jit(lambda x: x.sum(axis=0)).lower(x).compile()
       >>> compiled.input_shardings[0][0].shard_shape((32, 8))
       (2, 8)
@@ -126,53 +126,53 @@ def get_topology_desc(
 
 
 def _cpu_count(name: str, colon: str, count: str, options: dict[str, Any]) -> int:
-    """The number of devices that the arguments of ``get_topology_desc`` ask for."""
+    """The number of CPU devices by the arguments of ``get_topology_desc``."""
     unknown = options.keys() - {"num_devices"}
     if unknown:
         raise TypeError(
-            f"get_topology_desc: {', '.join(sorted(unknown))} is no option of CPU devices, which "
-            "have num_devices only."
+            f"get_topology_desc: {', '.join(sorted(unknown))} is not an option of CPU devices, "
+            "which have num_devices only."
         )
     text = count if colon else "" if name == "cpu" else name
-    given = options.get("num_devices", text)
+    requested = options.get("num_devices", text)
     try:
-        found = int(given) if isinstance(given, str) else operator.index(given)
+        number = int(requested) if isinstance(requested, str) else operator.index(requested)
     except (TypeError, ValueError):
-        found = 0
-    if found < 1 or (text and text != str(found)) or (colon and name != "cpu"):
+        number = 0
+    if number < 1 or (text and text != str(number)) or (colon and name != "cpu"):
         raise ValueError(
             f"get_topology_desc: topology_name={':'.join(filter(None, (name, count)))!r} and "
             f"num_devices={options.get('num_devices')!r} do not say how many CPU devices there "
             "are. Give topology_name='cpu:256', or platform='cpu' and num_devices=256."
         )
-    return found
+    return number
 
 
 def _cpu_devices(count: int) -> list[Device]:
     register_cpu_kernels()
     attached = xla_client.make_cpu_client(num_devices=count).devices()
-    written = runtime.get_topology_for_devices(attached).serialize()
-    # One that is read again does not keep that client alive, which has two threads a device.
-    return runtime.DeviceTopology.deserialize(written)._make_compile_only_devices()
+    serialized = runtime.get_topology_for_devices(attached).serialize()
+    # A deserialized one does not keep that client alive, which has two threads a device.
+    return runtime.DeviceTopology.deserialize(serialized)._make_compile_only_devices()
 
 
 def cost_of_described(executable: Any) -> dict[str, Any]:
-    """XLA's estimates of what a program costs that was compiled for a topology's devices.
+    """XLA's cost estimates of an executable that was compiled for a topology's devices.
 
     Args:
-      executable: what their client compiled.
+      executable: the executable, of their client.
     """
     try:
         return executable.cost_analysis()
     except JaxRuntimeError as error:
         if "UNIMPLEMENTED" not in str(error):
             raise
-    # The CPU's compiler answers for programs that it has loaded; XLA's own analysis does for all.
+    # The CPU client analyses only executables that it has loaded; XLA's own analysis does all.
     return runtime.hlo_module_cost_analysis(_analysing_client(), executable.hlo_modules()[0])
 
 
 def cost_of_module(module: object, device: Device) -> dict[str, Any]:
-    """XLA's estimates of what an HLO module costs, as it is.
+    """XLA's cost estimates of an HLO module, without optimizing it.
 
     Args:
       module: jaxlib's ``HloModule``.
@@ -188,7 +188,7 @@ def _analysing_client() -> Any:
 
 
 def is_described(device: Device) -> bool:
-    """Whether a device is a topology's: programs are compiled for it, and cannot run on it."""
+    """Whether a device is a topology's, which can be compiled for but not run on."""
     return isinstance(device.client, runtime.CompileOnlyPyClient)
 
 

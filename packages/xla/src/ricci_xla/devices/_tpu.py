@@ -9,7 +9,7 @@ from pathlib import Path
 from ._packages import package_folder
 
 _GOOGLE_PCI_VENDOR = "0x1ae0"
-# Variables that the services which lend TPUs set, and users who divide a machine's TPUs.
+# Variables that cloud services with TPUs set, and users who partition a machine's TPUs.
 _VARIABLES = (
     "CLOUD_TPU_TASK_ID",
     "COLAB_TPU_ADDR",
@@ -20,9 +20,9 @@ _VARIABLES = (
     "TPU_VISIBLE_DEVICES",
     "TPU_WORKER_ID",
 )
-# Where there is no TPU, libtpu would ask a metadata server of the cloud for these, for minutes, and
-# let one process alone use it.
-_NOWHERE = {
+# Without a TPU, libtpu would query a metadata server of the cloud for these, for minutes, and let
+# only one process load it.
+_OFFLINE = {
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_WORKER_HOSTNAMES": "localhost",
@@ -48,14 +48,14 @@ def has_tpu() -> bool:
 
 
 def may_have_tpu() -> bool:
-    """Whether a TPU is attached, or the environment says so."""
+    """Whether a TPU is attached, or announced by an environment variable."""
     return any(name in os.environ for name in _VARIABLES) or has_tpu()
 
 
 @contextmanager
 def without_metadata_server() -> Iterator[None]:
-    """Tell libtpu what a metadata server would, on a machine that has no TPU."""
-    missing = {} if has_tpu() else {k: v for k, v in _NOWHERE.items() if k not in os.environ}
+    """Keep libtpu from querying a metadata server, on a machine that has no TPU."""
+    missing = {} if has_tpu() else {k: v for k, v in _OFFLINE.items() if k not in os.environ}
     os.environ.update(missing)
     try:
         yield

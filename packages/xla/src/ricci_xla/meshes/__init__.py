@@ -1,14 +1,14 @@
-"""Meshes of devices, and shardings: how arrays are divided over them."""
+"""Meshes of devices, and shardings of arrays over them."""
 
 from ._abstract_mesh import *
 from ._arrangement import *
 from ._axes import *
 from ._current_mesh import *
-from ._division import *
 from ._make_mesh import *
 from ._mesh import *
 from ._rings import *
 from ._serialized import *
+from ._shard_shapes import *
 from ._sharding import *
 from ._sharding_types import *
 from ._spec import *

@@ -15,10 +15,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AbstractDevice:
-    """The kind of device that an abstract mesh stands for.
+    """The kind of device of an abstract mesh.
 
     Attributes:
-      device_kind: what the device is called, such as ``"TPU v5 lite"``.
+      device_kind: the name of the kind, such as ``"TPU v5 lite"``.
       num_cores: the number of cores of a chip, if it is known.
       platform: the platform, if it is known.
 
@@ -60,7 +60,7 @@ class AbstractMesh(Axes):
       abstract_device: the kind of device, if it is known.
 
     Raises:
-      TypeError: if a size is no integer, or a type no ``AxisType``.
+      TypeError: if a size is not an integer, or a type not an ``AxisType``.
       ValueError: if the arguments differ in length, or two axes have the same name.
 
     Example:

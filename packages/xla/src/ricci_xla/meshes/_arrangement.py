@@ -46,40 +46,44 @@ def _products(size: int, choices: Sequence[Sequence[int]]) -> Iterator[_Factors]
         return
     for factor in choices[0]:
         if size % factor == 0:
-            for rest in _products(size // factor, choices[1:]):
-                yield (factor, *rest)
+            for remainder in _products(size // factor, choices[1:]):
+                yield (factor, *remainder)
 
 
 def _candidates(size: int, left: _Factors, full: _Factors, split: bool) -> list[_Factors]:
-    """The ways to make a mesh axis of what is left of the physical axes, the best first.
+    """The ways to make a mesh axis of the remaining factors of the physical axes, best first.
 
-    The best consists of whole physical axes for the largest part, then of the most of them; of two
-    that are alike in that, it is the one with more of the first physical axes.
+    The best has the largest product of whole physical axes, then the most of them; of equal ones,
+    it is the one with more of the first physical axes.
     """
     if split:
         choices = [_divisors(n) for n in left]
     else:
         choices = [(n, 1) if n > 1 else (1,) for n in left]
-    found = list(_products(size, choices))
+    products = list(_products(size, choices))
 
     def rank(factors: _Factors) -> tuple[int, int]:
         whole = [f for f, n in zip(factors, full, strict=True) if f == n and f > 1]
         return prod(whole), len(whole)
 
-    return sorted(found, key=rank, reverse=True)  # a stable sort keeps the first of equals first
+    return sorted(products, key=rank, reverse=True)  # a stable sort keeps the first of equals first
 
 
 def _assign(shape: Sequence[int], physical: _Factors, split: bool) -> list[_Factors] | None:
-    """The factors of each axis of a mesh; ``None`` if there is no way to choose them."""
+    """The factors of each axis of a mesh, or ``None`` if the shape cannot be factored.
+
+    Backtracking search from the last axis, which gets the best candidate that leaves the other axes
+    a solution.
+    """
 
     def choose(axis: int, left: _Factors) -> list[_Factors] | None:
         if axis < 0:
             return []
         for factors in _candidates(shape[axis], left, physical, split):
-            rest = tuple(n // f for n, f in zip(left, factors, strict=True))
-            before = choose(axis - 1, rest)
-            if before is not None:
-                return [*before, factors]
+            remaining = tuple(n // f for n, f in zip(left, factors, strict=True))
+            others = choose(axis - 1, remaining)
+            if others is not None:
+                return [*others, factors]
         return None
 
     return choose(len(shape) - 1, physical)
@@ -100,7 +104,7 @@ def _laid_out(grid: np.ndarray, shape: Sequence[int], factors: Sequence[_Factors
 def arranged(
     shape: tuple[int, ...], devices: Sequence[Any], contiguous: bool = False, split: bool = False
 ) -> np.ndarray | None:
-    """The devices in the best arrangement; ``None`` if the shape does not fit the machine.
+    """The devices in the best arrangement, or ``None`` if the shape does not fit the machine.
 
     Args:
       shape: the sizes of the axes.
@@ -113,16 +117,16 @@ def arranged(
         return in_order(shape, devices)
     handler = device_kind_handler_dict.get(devices[0].device_kind)
     if handler is not None:
-        found = handler(shape, devices, contiguous_submeshes=contiguous)
-        if found is not None:
-            return found
+        ring = handler(shape, devices, contiguous_submeshes=contiguous)
+        if ring is not None:
+            return ring
     grid = physical_grid(devices)
     if grid is None:
         return None
     if devices[0].device_kind in _CORES_ALONG_Z:
         grid = grid.reshape((*grid.shape[:2], -1, 1))
-    # The cores of a chip are the nearest neighbours of all: of two ways that are alike, the one
-    # that has them is better, and their index varies fastest.
+    # The cores of a chip are the nearest neighbours of all: they are the first physical axis, so
+    # that of equal candidates the one with cores is better, and their index varies fastest.
     *machine, cores = grid.shape
     factors = _assign(shape, (cores, *machine), split and not contiguous)
     if factors is None:
@@ -141,10 +145,10 @@ def in_order(shape: tuple[int, ...], devices: Sequence[Any]) -> np.ndarray:
 
 
 def checked_shape(shape: Sequence[int], count: int, function: str, name: str) -> tuple[int, ...]:
-    """The sizes of a mesh's axes, for as many devices as there are.
+    """Check that the sizes of a mesh's axes fit the number of devices, and return them as ints.
 
     Raises:
-      TypeError: if a size is no integer.
+      TypeError: if a size is not an integer.
       ValueError: if a size is not positive, or the sizes do not multiply to ``count``.
     """
     sizes = tuple(map(index, shape))
@@ -190,11 +194,11 @@ def create_device_mesh(
       >>> create_device_mesh((1, 1), ricci.devices()[:1]).shape
       (1, 1)
     """
-    found = list(all_devices() if devices is None else devices)
-    shape = checked_shape(mesh_shape, len(found), "create_device_mesh", "mesh_shape")
-    result = arranged(shape, found, contiguous_submeshes, allow_split_physical_axes)
+    available = list(all_devices() if devices is None else devices)
+    shape = checked_shape(mesh_shape, len(available), "create_device_mesh", "mesh_shape")
+    result = arranged(shape, available, contiguous_submeshes, allow_split_physical_axes)
     if result is None:
-        raise _no_arrangement(shape, found, contiguous_submeshes, allow_split_physical_axes)
+        raise _no_arrangement(shape, available, contiguous_submeshes, allow_split_physical_axes)
     return result
 
 
@@ -227,13 +231,13 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """An array of devices for a mesh over several slices, which a slower network connects.
+    """An array of devices for a mesh over several slices, connected by a slower network.
 
     Args:
       mesh_shape: for each axis, its size within a slice.
       dcn_mesh_shape: for each axis, its size over the slices. The axis has the product of both.
       devices: the devices to arrange; all of the default platform by default.
-      process_is_granule: whether a slice is what one process has, else the devices of one
+      process_is_granule: whether a slice is the devices of one process, else those of one
         ``slice_index``.
       should_sort_granules_by_key: whether slices are taken in the order of their numbers, else in
         that of ``devices``.
@@ -243,13 +247,13 @@ def create_hybrid_device_mesh(
       An array of devices, each of whose sizes is the product of those in the two shapes.
 
     Raises:
-      ValueError: if devices do not say to which slice they belong, or the sizes do not multiply to
-        the number of slices or of devices in one.
+      ValueError: if devices have no ``slice_index``, or the sizes do not multiply to the number of
+        slices or of devices in one.
       NotImplementedError: as for ``create_device_mesh``.
 
     Example:
-      Two slices of four devices each need devices that tell their slice, as those of a TPU pod do.
-      Processes are slices where ``process_is_granule`` says so:
+      Devices of a TPU pod have a ``slice_index``. On others, ``process_is_granule`` makes a slice
+      of each process:
 
       >>> import ricci
       >>> from ricci.experimental.mesh_utils import create_hybrid_device_mesh
@@ -257,10 +261,10 @@ def create_hybrid_device_mesh(
       >>> create_hybrid_device_mesh((1, 1), (1, 1), devices, process_is_granule=True).shape
       (1, 1)
     """
-    found = list(all_devices() if devices is None else devices)
+    available = list(all_devices() if devices is None else devices)
     key = "process_index" if process_is_granule else "slice_index"
     granules: dict[int, list[Any]] = {}
-    for device in found:
+    for device in available:
         if not hasattr(device, key):
             raise ValueError(
                 f"create_hybrid_device_mesh: the device {device} has no {key}. Pass "

@@ -13,10 +13,10 @@ __all__ = [
 
 
 class AxisType(enum.Enum):
-    """How it is decided how arrays are divided along a mesh axis.
+    """The kind of sharding along a mesh axis.
 
-    ``Auto``: the compiler decides. ``Explicit``: the arrays' types say it. ``Manual``: the program
-    itself works on the part of one device.
+    ``Auto``: the compiler chooses shardings. ``Explicit``: shardings are part of the arrays' types.
+    ``Manual``: the function works on the shard of one device, as in ``shard_map``.
     """
 
     Auto = 1
@@ -61,7 +61,7 @@ class Axes:
 
     @property
     def empty(self) -> bool:
-        """Whether there are no devices."""
+        """Whether the mesh has zero devices."""
         return not self.size
 
     @cached_property
@@ -115,17 +115,17 @@ class Axes:
 
 
 def types_text(axis_types: tuple[AxisType, ...]) -> str:
-    """Types of axes as a printed mesh shows them."""
+    """Format the types of axes for a mesh's ``repr``."""
     names = ", ".join(kind.name for kind in axis_types)
     return f"({names},)" if len(axis_types) == 1 else f"({names})"
 
 
 def checked_names(axis_names: str | Sequence[Hashable], mesh: str) -> tuple[Hashable, ...]:
-    """The names of a mesh's axes, of which a single one may be given as a string.
+    """Check the names of a mesh's axes, or the one name given as a string; return a tuple.
 
     Args:
       axis_names: the names.
-      mesh: what they are for, for errors.
+      mesh: the name of the mesh's class or function, for errors.
 
     Raises:
       ValueError: if a name is ``None``, or used twice.
@@ -148,16 +148,16 @@ def checked_types(
     default: AxisType,
     mesh: str,
 ) -> tuple[AxisType, ...]:
-    """The types of a mesh's axes, one for each name.
+    """Check the types of a mesh's axes; return a tuple with one for each name.
 
     Args:
       axis_names: the names.
-      axis_types: the types; one may stand for a mesh of one axis, ``None`` for the default.
-      default: the type of axes that none is given for.
-      mesh: what they are for, for errors.
+      axis_types: the types; a single one for a mesh of one axis, ``None`` for the default.
+      default: the default type of all axes.
+      mesh: the name of the mesh's class or function, for errors.
 
     Raises:
-      TypeError: if they are no types of axes.
+      TypeError: if one is not an ``AxisType``.
       ValueError: if their number is not that of the names.
     """
     if axis_types is None:

@@ -1,4 +1,4 @@
-"""Where devices are in a machine: the coordinates of the chips of a TPU slice."""
+"""Coordinates of the chips of a TPU slice, and the physical grid of its devices."""
 
 from collections.abc import Sequence
 from math import prod
@@ -8,30 +8,29 @@ import numpy as np
 
 
 def _coords(device: object) -> tuple[int, int, int] | None:
-    found = getattr(device, "coords", None)
-    if found is None:
+    coords = getattr(device, "coords", None)
+    if coords is None:
         return None
-    x, y, z = (*found, 0, 0)[:3] if len(found) < 3 else tuple(found)[:3]
+    x, y, z = (*coords, 0, 0)[:3] if len(coords) < 3 else tuple(coords)[:3]
     return x, y, z
 
 
 def bounds(devices: Sequence[Any]) -> tuple[int, int, int] | None:
-    """How many chips there are along x, y and z; ``None`` for devices without coordinates."""
-    found = [_coords(device) for device in devices]
-    known = [c for c in found if c is not None]
-    if not known or len(known) < len(found):
+    """The number of chips along x, y and z, or ``None`` if a device has no coordinates."""
+    coords = [c for device in devices if (c := _coords(device)) is not None]
+    if not coords or len(coords) < len(devices):
         return None
-    x, y, z = (max(axis) - min(axis) + 1 for axis in zip(*known, strict=True))
+    x, y, z = (max(axis) - min(axis) + 1 for axis in zip(*coords, strict=True))
     return x, y, z
 
 
 def by_coordinates(devices: Sequence[Any]) -> list[Any]:
     """Devices with coordinates, sorted by z, then y, then x, then the core on the chip."""
 
-    def place(device: object) -> tuple[int, ...]:
+    def sort_key(device: object) -> tuple[int, ...]:
         return (*reversed(_coords(device) or ()), _core(device))
 
-    return sorted(devices, key=place)
+    return sorted(devices, key=sort_key)
 
 
 def _core(device: object) -> int:
@@ -39,7 +38,7 @@ def _core(device: object) -> int:
 
 
 def physical_grid(devices: Sequence[Any]) -> np.ndarray | None:
-    """The devices in a grid by x, y, z and core; ``None`` if they do not fill a box."""
+    """The devices in a grid by x, y, z and core, or ``None`` if they do not fill a box."""
     shape = bounds(devices)
     if shape is None:
         return None
@@ -49,6 +48,6 @@ def physical_grid(devices: Sequence[Any]) -> np.ndarray | None:
     low = [min(axis) for axis in zip(*(_coords(d) or () for d in devices), strict=True)]
     grid = np.full((*shape, cores), None, dtype=object)
     for device in devices:
-        place = [c - start for c, start in zip(_coords(device) or (), low, strict=True)]
-        grid[(*place, _core(device))] = device
+        position = [c - start for c, start in zip(_coords(device) or (), low, strict=True)]
+        grid[(*position, _core(device))] = device
     return None if any(device is None for device in grid.flat) else grid

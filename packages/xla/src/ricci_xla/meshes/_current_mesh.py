@@ -1,9 +1,9 @@
-"""The meshes in force, and the shardings that a ``PartitionSpec`` alone stands for there.
+"""The current meshes of a thread, and the shardings that a bare ``PartitionSpec`` means with them.
 
-Three settings of a thread make them. ``ricci_ir.current_mesh`` is the axes that traced programs
-refer to; ``device_mesh`` is the devices that programs run on. ``set_mesh`` sets both, and
+There are three settings. ``ricci_ir.current_mesh`` has the axes that jaxprs refer to;
+``device_mesh`` has the devices that executables run on. ``set_mesh`` sets both, and
 ``use_abstract_mesh`` the first alone. The third, ``entered_mesh()``, is that of a ``with mesh:``
-block, which means nothing but how specs are read.
+block, which only affects the meaning of specs.
 """
 
 from functools import lru_cache
@@ -37,14 +37,14 @@ empty_abstract_mesh: AbstractMesh = AbstractMesh((), ())
 def sharding_in_program(
     spec: PartitionSpec, user: str, error: type[Exception] = RuntimeError
 ) -> NamedSharding:
-    """The sharding of a value of a traced program that is given by a spec alone.
+    """The sharding of a traced value by a spec alone.
 
-    That of ``set_mesh`` has no devices: a program is traced once for all meshes with the same axes.
+    With ``set_mesh`` its mesh has no devices: a jaxpr serves all meshes with the same axes.
 
     Args:
       spec: the spec.
-      user: the function that it was given to, for the error.
-      error: the error to raise if no mesh is in force.
+      user: the function that takes the spec, for the error.
+      error: the error to raise without a mesh.
     """
     mesh = current_mesh.value
     return _named(entered_mesh() if mesh is None else mesh, spec, user, error)
@@ -53,7 +53,7 @@ def sharding_in_program(
 def sharding_on_devices(
     spec: PartitionSpec, user: str, error: type[Exception] = RuntimeError
 ) -> NamedSharding:
-    """The sharding of an array that is given by a spec alone; see ``sharding_in_program``."""
+    """The sharding of an array by a spec alone; see ``sharding_in_program``."""
     mesh = device_mesh.value
     return _named(entered_mesh() if mesh is None else mesh, spec, user, error)
 
@@ -70,7 +70,7 @@ def _named(
 
 
 def on_set_devices(axes: AbstractMesh) -> Mesh | None:
-    """The devices of the mesh that is set, in a grid of other axes; ``None`` if they do not fit."""
+    """The devices of the mesh of ``set_mesh`` in a grid of other axes, or ``None`` if unequal."""
     mesh = device_mesh.value
     if mesh is None or mesh.size != axes.size:
         return None
@@ -80,11 +80,11 @@ def on_set_devices(axes: AbstractMesh) -> Mesh | None:
 
 
 def with_set_devices(sharding: NamedSharding, user: str) -> NamedSharding:
-    """A sharding on an abstract mesh as one on the devices of the mesh that is set.
+    """Move a sharding on an abstract mesh to the devices of the mesh of ``set_mesh``.
 
     Args:
       sharding: the sharding.
-      user: the function that it was given to, for the error.
+      user: the function that takes the sharding, for the error.
 
     Raises:
       ValueError: if no mesh of as many devices is set.
@@ -99,14 +99,14 @@ def with_set_devices(sharding: NamedSharding, user: str) -> NamedSharding:
 
 
 def default_sharding() -> Sharding:
-    """The sharding of arrays that are made: copies on the mesh that is set, or the default device.
+    """The sharding of new arrays: replicated over the mesh of ``set_mesh``, or the default device.
 
-    Only the former is a place that they are committed to.
+    Only to the former are the arrays committed.
     """
     mesh = device_mesh.value
-    return single_device_sharding(get_default_device()) if mesh is None else _everywhere(mesh)
+    return single_device_sharding(get_default_device()) if mesh is None else _replicated(mesh)
 
 
 @lru_cache(maxsize=64)
-def _everywhere(mesh: Mesh) -> NamedSharding:
+def _replicated(mesh: Mesh) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec())

@@ -1,4 +1,4 @@
-"""Making meshes: which devices, in which order."""
+"""``make_mesh``: choice and order of a mesh's devices."""
 
 from collections.abc import Hashable, Sequence
 from math import prod
@@ -29,8 +29,8 @@ def make_mesh(
     Args:
       axis_sizes: the size of each axis.
       axis_names: the name of each axis.
-      axis_types: an ``AxisType`` for each axis; all ``Explicit`` by default, so that the types of
-        arrays say how they are divided.
+      axis_types: an ``AxisType`` for each axis; all ``Explicit`` by default, so that shardings are
+        part of the arrays' types.
       devices: the devices to take from; all of the default platform by default.
 
     Returns:
@@ -40,7 +40,7 @@ def make_mesh(
       ValueError: if there are too few devices.
 
     Example:
-      A mesh for data and model parallelism, of four devices, or of one where there is no more:
+      A mesh for data and model parallelism, of four devices, or of one if there are fewer:
 
       >>> import ricci
       >>> import ricci.numpy as jnp
@@ -52,31 +52,31 @@ def make_mesh(
       ShapedArray(float32[8@data,6@model])
 
     Notes:
-      With ``Explicit`` axes an operation on arrays whose divisions do not fit together is an error,
-      to be resolved by ``reshard``. With ``axis_types=(AxisType.Auto,) * 2`` the compiler decides.
+      With ``Explicit`` axes an operation on arrays with incompatible shardings is an error, to be
+      resolved by ``reshard``. With ``axis_types=(AxisType.Auto,) * 2`` the compiler decides.
 
     See also:
       ``Mesh``, for devices in an order of one's own; ``set_mesh``; ``NamedSharding``.
     """
-    found = list(all_devices() if devices is None else devices)
+    available = list(all_devices() if devices is None else devices)
     names = checked_names(axis_names, "make_mesh")
     count = prod(axis_sizes)
-    if count > len(found):
+    if count > len(available):
         raise ValueError(
             f"a mesh of shape {tuple(axis_sizes)} needs {count} devices, but there are "
-            f"{len(found)}. Make it smaller."
+            f"{len(available)}. Make it smaller."
         )
-    found = found[: max(count, 0)]
-    sizes = checked_shape(axis_sizes, len(found), "make_mesh", "axis_sizes")
+    available = available[: max(count, 0)]
+    sizes = checked_shape(axis_sizes, len(available), "make_mesh", "axis_sizes")
     if len(names) != len(sizes):
         raise ValueError(
             f"make_mesh: axis_sizes={sizes} has {len(sizes)} sizes, but axis_names={names} has "
             f"{len(names)} names. Give one name for each size."
         )
     types = checked_types(names, axis_types, AxisType.Explicit, "make_mesh")
-    grid = arranged(sizes, found)
+    grid = arranged(sizes, available)
     if grid is None:
-        grid = arranged(sizes, found, split=True)
+        grid = arranged(sizes, available, split=True)
     if grid is None:
-        grid = in_order(sizes, found)
+        grid = in_order(sizes, available)
     return Mesh(grid, names, types)

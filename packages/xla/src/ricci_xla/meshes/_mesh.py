@@ -22,7 +22,7 @@ __all__ = [
 _meshes: weakref.WeakValueDictionary[tuple, "Mesh"] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 
-# The mesh of the innermost ``with mesh:`` block. Its devices become part of traced programs.
+# The mesh of the innermost ``with mesh:`` block. Its devices become part of jaxprs.
 _entered: State = define_context("entered_mesh")
 
 
@@ -37,7 +37,7 @@ class Mesh(Axes):
       axis_types: an ``AxisType`` for each axis; all ``Auto`` by default.
 
     Raises:
-      TypeError: if a type is no ``AxisType``.
+      TypeError: if a type is not an ``AxisType``.
       ValueError: if names and dimensions differ in number, or two axes have the same name.
 
     Example:
@@ -50,15 +50,15 @@ class Mesh(Axes):
       (1, ('data', 'model'))
 
     Notes:
-      The axes are ``Auto``: the compiler decides how arrays inside a program are divided. Those of
-      ``make_mesh`` are ``Explicit``.
+      The axes are ``Auto``: the compiler chooses the shardings of arrays inside of jitted
+      functions. Those of ``make_mesh`` are ``Explicit``.
 
     See also:
       ``make_mesh``, which arranges the devices.
     """
 
     devices: np.ndarray
-    _block: Override | None = None  # what `with mesh:` enters
+    _block: Override | None = None  # the context that `with mesh:` enters
 
     def __new__(
         cls,
@@ -117,7 +117,7 @@ class Mesh(Axes):
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it is one device, and has no axes."""
+        """Whether it is one device without axes."""
         return not self.axis_names and not self.empty
 
     @cached_property
@@ -145,8 +145,8 @@ class Mesh(Axes):
         """
         if not self.is_multi_process:
             return self
-        here = {d.client.process_index() for d in self.devices.flat}
-        mine = np.vectorize(lambda d: d.process_index in here, otypes=[bool])(self.devices)
+        processes = {d.client.process_index() for d in self.devices.flat}
+        mine = np.vectorize(lambda d: d.process_index in processes, otypes=[bool])(self.devices)
         grid = self.devices
         for axis in range(grid.ndim):
             others = tuple(i for i in range(grid.ndim) if i != axis)

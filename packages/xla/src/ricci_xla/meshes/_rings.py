@@ -1,8 +1,8 @@
 """Rings of TPU chips: orders in which each chip is wired to the next, and the last to the first.
 
 Small slices of most TPU generations contain a ring through all of their chips, along which
-collectives over all devices run fastest. A row of the table says for which slices which ring is
-used; slices without a row are arranged by their axes (``_arrangement``).
+collectives over all devices run fastest. A row of the table is a ring and the slices that use it;
+slices without a row are arranged by their axes (``_arrangement``).
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ class Ring(TupleRecord):
 
     Attributes:
       kinds: the kinds of devices.
-      fits: ``fits(mesh_shape, chips)`` says whether to use it, given the shape of the mesh and the
+      fits: ``fits(mesh_shape, chips)`` is whether to use it, by the shape of the mesh and the
         numbers of chips along x, y and z.
       order: the positions of the devices of the ring; a longer list of devices is a row of rings.
       sorted: whether devices are first sorted by coordinates, else taken as they are listed.
@@ -75,16 +75,18 @@ _RINGS = (
 def _on_rings(
     kind: str, mesh_shape: Sequence[int], devices: Sequence[Any], **unused: object
 ) -> np.ndarray | None:
-    """Arrange devices of a kind by the rings that they form; ``None`` if there is no rule."""
+    """Arrange devices of a kind by the rings that they form, or return ``None`` without a row."""
     shape = tuple(mesh_shape)
     chips = bounds(devices)
     for ring in _RINGS:
         if kind in ring.kinds and chips is not None and ring.fits(shape, chips):
-            found = by_coordinates(devices) if ring.sorted else list(devices)
+            ordered = by_coordinates(devices) if ring.sorted else list(devices)
             size = len(ring.order)
-            order = [base + place for base in range(0, len(found), size) for place in ring.order]
-            flat = np.empty(len(found), dtype=object)
-            flat[:] = [found[place] for place in order]
+            order = [
+                base + position for base in range(0, len(ordered), size) for position in ring.order
+            ]
+            flat = np.empty(len(ordered), dtype=object)
+            flat[:] = [ordered[position] for position in order]
             return flat.reshape(shape)
     return None
 

@@ -1,4 +1,4 @@
-"""Shardings as the bytes of XLA's protocol buffer, as other programs store and send them."""
+"""Shardings as the bytes of XLA's protocol buffer, for storing and sending them."""
 
 from ._sharding_types import HloSharding, OpSharding
 
@@ -29,9 +29,9 @@ def get_op_sharding_from_serialized_proto(sharding: bytes) -> OpSharding:
       >>> get_op_sharding_from_serialized_proto(form.SerializeToString()).type == form.type
       True
     """
-    found = OpSharding()
-    found.ParseFromString(sharding)
-    return found
+    message = OpSharding()
+    message.ParseFromString(sharding)
+    return message
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
@@ -51,9 +51,9 @@ def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
       >>> from ricci.extend.sharding import get_hlo_sharding_from_serialized_proto
       >>> from ricci.extend.sharding import get_serialized_proto_from_hlo_sharding
       >>> mesh = ricci.make_mesh((1,), ("i",), devices=ricci.devices()[:1])
-      >>> there = ricci.NamedSharding(mesh, ricci.P("i"))
-      >>> sent = get_serialized_proto_from_hlo_sharding(there._to_xla_hlo_sharding(1))
-      >>> get_hlo_sharding_from_serialized_proto(sent)
+      >>> sharding = ricci.NamedSharding(mesh, ricci.P("i"))
+      >>> data = get_serialized_proto_from_hlo_sharding(sharding._to_xla_hlo_sharding(1))
+      >>> get_hlo_sharding_from_serialized_proto(data)
       {replicated}
     """
     return HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))

@@ -1,4 +1,4 @@
-"""The classes of shardings: what this package adds to jaxlib's, and the check of specs."""
+"""Methods that this package adds to jaxlib's classes of shardings, and the check of specs."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -11,7 +11,8 @@ from ricci_xla.devices._topologies import is_described
 
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
-from ._division import (
+from ._mesh import Mesh
+from ._shard_shapes import (
     addressable_devices_indices_map,
     check_compatible_aval,
     devices_indices_map,
@@ -21,7 +22,6 @@ from ._division import (
     num_devices,
     shard_shape,
 )
-from ._mesh import Mesh
 from ._sharding_types import (
     GSPMDSharding,
     HloSharding,
@@ -73,7 +73,7 @@ def _with_memory_kind(self: Sharding, kind: str) -> Sharding:
     """The same sharding in another memory of the devices."""
     raise NotImplementedError(
         f"{type(self).__name__}.with_memory_kind is not defined. A class of shardings defines it: "
-        "return the sharding whose memory_kind is the given one."
+        "return the sharding whose memory_kind is that of the argument."
     )
 
 
@@ -103,13 +103,13 @@ def _check_spec(mesh: Mesh | AbstractMesh, spec: object) -> None:
         if name not in types:
             raise _unknown_axis(spec, name, types)
         if name in seen:
-            where = (
+            uses = (
                 f"twice for dimension {dim}"
                 if seen[name] == dim
                 else f"for the dimensions {seen[name]} and {dim}"
             )
             raise DuplicateSpecError(
-                f"NamedSharding: {spec} uses the mesh axis {name!r} {where}. A mesh axis divides "
+                f"NamedSharding: {spec} uses the mesh axis {name!r} {uses}. A mesh axis divides "
                 "one dimension: use it once, and None or another axis elsewhere."
             )
         seen[name] = dim
@@ -120,8 +120,8 @@ def _check_spec(mesh: Mesh | AbstractMesh, spec: object) -> None:
             if types[name] is not AxisType.Explicit:
                 raise ValueError(
                     f"NamedSharding: {spec} is {what} over {name!r}, which is "
-                    f"{types[name].name} in {mesh}. Only along axes of type Explicit do types say "
-                    "that: make the mesh with axis_types=AxisType.Explicit for them."
+                    f"{types[name].name} in {mesh}. Only axes of type Explicit can be: make the "
+                    "mesh with axis_types=AxisType.Explicit for them."
                 )
     if UNCONSTRAINED in spec.partitions and types and AxisType.Auto not in types.values():
         raise ValueError(
@@ -131,12 +131,12 @@ def _check_spec(mesh: Mesh | AbstractMesh, spec: object) -> None:
 
 
 def _unknown_axis(
-    spec: PartitionSpec, name: Hashable, known: dict[Hashable, AxisType]
+    spec: PartitionSpec, name: Hashable, types: dict[Hashable, AxisType]
 ) -> ValueError:
-    alike = similar_names(str(name), map(str, known))
+    alike = similar_names(str(name), map(str, types))
     return ValueError(
         f"NamedSharding: {spec} names the axis {name!r}, but the axes of the mesh are "
-        f"{tuple(known)}.{f' Did you mean {alike[0]!r}?' if alike else ''}"
+        f"{tuple(types)}.{f' Did you mean {alike[0]!r}?' if alike else ''}"
     )
 
 
@@ -194,9 +194,9 @@ def _gspmd_with_memory_kind(self: GSPMDSharding, kind: str) -> GSPMDSharding:
 def _gspmd_get_replicated(
     devices: Sequence[Device], *, memory_kind: str | None = None
 ) -> GSPMDSharding:
-    """The sharding that has the whole array on each device."""
-    where = DeviceList(tuple(devices))
-    return GSPMDSharding(where, HloSharding.replicate(), memory_kind=memory_kind)
+    """The replicated sharding: the whole array on each device."""
+    device_list = DeviceList(tuple(devices))
+    return GSPMDSharding(device_list, HloSharding.replicate(), memory_kind=memory_kind)
 
 
 def _memory_kind(self: Any) -> str | None:
@@ -207,14 +207,14 @@ def _memory_kind(self: Any) -> str | None:
     try:
         return self._internal_device_list.default_memory_kind
     except ValueError:
-        # The runtime knows no memories of CPU devices that are described.
+        # The runtime has no memories for CPU devices of a topology.
         if all(isinstance(d, Device) and is_described(d) for d in self._internal_device_list):
             return "device"
         raise
 
 
 def _reduce_sharding(self: Sharding) -> tuple[Any, ...]:
-    """What makes the sharding anew, for ``copy`` and ``pickle``."""
+    """The constructor and arguments that rebuild the sharding, for ``copy`` and ``pickle``."""
     kind: str | None = getattr(self, "_memory_kind", None)
     if isinstance(self, NamedSharding):
         return NamedSharding, (self.mesh, self.spec, kind)
@@ -236,16 +236,16 @@ def _addressable(self: Sharding) -> DeviceList:
     return devices_of(self).addressable_device_list
 
 
-_SHARDING_DOC = """How an array is divided over devices.
+_SHARDING_DOC = """The distribution of an array's shards over devices.
 
 Shardings are immutable and can be compared, hashed, copied and pickled.
 """
 
-_NAMED_DOC = """A sharding over a mesh: each dimension of an array is divided along mesh axes.
+_NAMED_DOC = """A sharding over a mesh: each dimension of an array is sharded along mesh axes.
 
 Args:
-  mesh: a ``Mesh``, or an ``AbstractMesh`` where there are no devices.
-  spec: a ``PartitionSpec``: for each dimension, the mesh axes that divide it.
+  mesh: a ``Mesh``, or an ``AbstractMesh`` without devices.
+  spec: a ``PartitionSpec``: the mesh axes that shard each dimension.
   memory_kind: the kind of memory, such as ``"pinned_host"``; the devices' default memory without
     it.
 
@@ -254,8 +254,8 @@ Raises:
   DuplicateSpecError: if it names one twice.
 
 Example:
-  A batch divided over the devices of an axis. Dimensions that the spec does not name are whole on
-  every device.
+  A batch sharded over the devices of an axis. Dimensions that the spec does not name are
+  replicated.
 
   >>> import ricci
   >>> import ricci.numpy as jnp
@@ -267,7 +267,7 @@ Example:
   True
 
 Notes:
-  The sizes of divided dimensions must be multiples of the number of devices along their axes;
+  The sizes of sharded dimensions must be multiples of the number of devices along their axes;
   ``device_put`` raises an ``IndivisibleError`` otherwise.
 
 See also:
@@ -291,7 +291,7 @@ Example:
 
 _GSPMD_DOC = """A sharding in the compiler's own form, which names no mesh."""
 
-# What each of jaxlib's classes is given.
+# The attributes that are set on each of jaxlib's classes.
 _members: dict[type, dict[str, Any]] = {
     Sharding: {
         "__doc__": _SHARDING_DOC,
@@ -363,10 +363,10 @@ def single_device_sharding(device: Device) -> SingleDeviceSharding:
 
     Dispatching compares shardings by identity first.
     """
-    found = _single.get(device)
-    if found is None:
-        found = _single.setdefault(device, SingleDeviceSharding(device))
-    return found
+    sharding = _single.get(device)
+    if sharding is None:
+        sharding = _single.setdefault(device, SingleDeviceSharding(device))
+    return sharding
 
 
 def make_single_device_sharding(

@@ -8,7 +8,7 @@ from ._sharding_types import NamedSharding
 
 
 def shardy_text(sharding: NamedSharding, rank: int) -> str:
-    """How a sharding divides an array, as Shardy writes it behind the mesh's symbol."""
+    """The dimension shardings of an array in Shardy's syntax, which follow the mesh's symbol."""
     spec = sharding.spec
     parts = list(spec.partitions) + [None] * (rank - len(spec))
     dims = ", ".join(f"{{{', '.join(map(_quoted, _axis_names(part)))}}}" for part in parts)

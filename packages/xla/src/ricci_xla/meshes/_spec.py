@@ -1,4 +1,4 @@
-"""Partition specs: the mesh axes that divide each dimension of an array."""
+"""Partition specs: the mesh axes that shard each dimension of an array."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from typing import Any, SupportsIndex
@@ -33,16 +33,16 @@ _none: frozenset[Hashable] = frozenset()
 _set = object.__setattr__
 
 type Partition = Hashable | Sequence[Hashable]
-"""How one dimension is divided: a mesh axis, several, ``None`` or ``UNCONSTRAINED``."""
+"""The sharding of one dimension: a mesh axis, several, ``None`` or ``UNCONSTRAINED``."""
 
 
 @without_boundaries
 class PartitionSpec:
-    """For each dimension of an array, the mesh axis or axes that divide it.
+    """The mesh axis or axes that shard each dimension of an array.
 
     Args:
-      partitions: for each dimension an axis name, a tuple of them, ``None`` (not divided) or
-        ``PartitionSpec.UNCONSTRAINED``. Dimensions left out at the end are not divided.
+      partitions: for each dimension an axis name, a tuple of them, ``None`` (not sharded) or
+        ``PartitionSpec.UNCONSTRAINED``. Dimensions left out at the end are not sharded.
       unreduced: a set of mesh axes along which the devices hold parts that have yet to be combined.
       reduced: a set of mesh axes along which the values are the same, and their cotangents
         ``unreduced``.
@@ -54,7 +54,7 @@ class PartitionSpec:
         ``unreduced``.
 
     Example:
-      Rows over ``x``, columns not divided, the last dimension over two axes together:
+      Rows over ``x``, columns not sharded, the last dimension over two axes together:
 
       >>> import ricci
       >>> ricci.P("x", None, ("y", "z"))
@@ -70,8 +70,8 @@ class PartitionSpec:
       (1, 8)
 
     Notes:
-      A spec names mesh axes by position: ``P("x", "y")`` divides dimension 0 over ``x``, while
-      ``P(("x", "y"))`` divides dimension 0 over both. ``P()`` leaves every device the whole array.
+      A spec names mesh axes by position: ``P("x", "y")`` shards dimension 0 over ``x``, while
+      ``P(("x", "y"))`` shards dimension 0 over both. ``P()`` is replicated.
     """
 
     __slots__ = ("_hash", "partitions", "reduced", "unreduced", "unreduced_kind")
@@ -115,7 +115,7 @@ class PartitionSpec:
     def __getitem__(self, index: SupportsIndex | slice) -> Any:
         if self.unreduced or self.reduced:
             raise ValueError(
-                f"{self}[{index!r}] would leave out what is unreduced and reduced. Write "
+                f"{self}[{index!r}] would drop the unreduced and reduced axes. Write "
                 f"spec.partitions[{index!r}]."
             )
         return self.partitions[index]
@@ -155,8 +155,8 @@ class PartitionSpec:
             )
         if self.unreduced:
             raise TypeError(
-                f"{self} and the tuple {other} cannot be added: a tuple does not say what is "
-                "unreduced. Use update(partitions=...)."
+                f"{self} and the tuple {other} cannot be added: a tuple has no unreduced axes. Use "
+                "update(partitions=...)."
             )
         return self.update(join(other))
 
@@ -179,11 +179,11 @@ class PartitionSpec:
         return _rebuild, (self.partitions, self.unreduced, self.reduced, self.unreduced_kind)
 
     def index(self, value: Partition) -> int:
-        """The first dimension partitioned as ``value`` says."""
+        """The first dimension whose partition is ``value``."""
         return self.partitions.index(runtime.canonicalize_partition(value))
 
     def count(self, value: Partition) -> int:
-        """How many dimensions are partitioned as ``value`` says."""
+        """The number of dimensions whose partition is ``value``."""
         return self.partitions.count(runtime.canonicalize_partition(value))
 
     def update(
@@ -203,7 +203,7 @@ class PartitionSpec:
         )
 
     def to_lo(self) -> "list[PartitionSpec]":
-        """The specs of the arrays that a value consists of. An array is one: the list has this."""
+        """The specs of the arrays that a value consists of: for an array, this spec alone."""
         return [self]
 
     def to_tangent_spec(self) -> "PartitionSpec":
@@ -211,11 +211,11 @@ class PartitionSpec:
         return self
 
     def to_ct_spec(self) -> "PartitionSpec":
-        """The spec of cotangents: ``unreduced`` and ``reduced`` change places."""
+        """The spec of cotangents: ``unreduced`` and ``reduced`` are swapped."""
         return _rebuild(self.partitions, self.reduced, self.unreduced)
 
     def _axis_names(self) -> Iterator[tuple[int, Hashable]]:
-        """Each mesh axis of the spec, after the dimension that it divides."""
+        """Pairs of a dimension and a mesh axis that shards it."""
         for dimension, part in enumerate(self.partitions):
             if part is None or part is UNCONSTRAINED:
                 continue
@@ -273,8 +273,7 @@ def _checked_kind(kind: object, unreduced: frozenset[Hashable]) -> UnreducedKind
         )
     if kind is not None and not unreduced:
         raise ValueError(
-            f"PartitionSpec: unreduced_kind={kind} is given without unreduced axes, which it is "
-            "about."
+            f"PartitionSpec: unreduced_kind={kind} needs unreduced axes, but there are none."
         )
     return UnreducedKind.sum if unreduced and kind is None else kind
 

@@ -1,4 +1,4 @@
-"""The mesh that this thread has entered, in the form in which older libraries ask for it."""
+"""The mesh that this thread has entered, by the older interface ``thread_resources``."""
 
 from typing import Any, NamedTuple
 
@@ -35,13 +35,13 @@ class ResourceEnv(NamedTuple):
 
 
 class ThreadResources:
-    """Tells what this thread has entered; see ``env``."""
+    """The mesh that the calling thread has entered, as ``env``."""
 
     __slots__ = ()
 
     @property
     def env(self) -> ResourceEnv:
-        """The mesh in force here."""
+        """The mesh of the calling thread."""
         mesh = entered_mesh()
         return ResourceEnv(empty_mesh if mesh is None else mesh)
 

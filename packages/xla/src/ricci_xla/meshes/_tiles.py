@@ -1,4 +1,4 @@
-"""XLA's form of shardings: tiles over numbered devices, and the mesh axes that they stand for."""
+"""Conversion of shardings to XLA's ``HloSharding``, tiles over numbered devices, and back."""
 
 from functools import lru_cache
 from math import prod
@@ -29,8 +29,8 @@ def hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
 @lru_cache(maxsize=4096)
 def _of_named(sharding: NamedSharding, ndim: int) -> HloSharding:
     # The devices are numbered in the grid of the mesh. Its axes are transposed so that those that
-    # divide dimensions come first, in the dimensions' order; then those along which the devices
-    # hold terms of a sum; and those along which copies lie last.
+    # shard dimensions come first, in the dimensions' order; then the unreduced axes; last the
+    # replicated ones.
     mesh, spec = sharding.mesh, sharding.spec
     sizes = mesh.shape
     order: list[int] = []
@@ -42,7 +42,7 @@ def _of_named(sharding: NamedSharding, ndim: int) -> HloSharding:
     count = prod(mesh.axis_sizes[axis] for axis in terms)
     if prod(tiles) * count == 1:
         return HloSharding.replicate()
-    rest = [axis for axis in range(len(mesh.axis_names)) if axis not in order + terms]
+    replicated = [axis for axis in range(len(mesh.axis_names)) if axis not in order + terms]
     groups = [
         (size, kind)
         for size, kind in (
@@ -54,7 +54,7 @@ def _of_named(sharding: NamedSharding, ndim: int) -> HloSharding:
     return HloSharding.iota_tile(
         dims=[*tiles, *(size for size, _ in groups)],
         reshape_dims=list(mesh.axis_sizes),
-        transpose_perm=order + terms + rest,
+        transpose_perm=order + terms + replicated,
         subgroup_types=[kind for _, kind in groups],
     )
 
@@ -67,10 +67,12 @@ def tiled_dimensions(form: HloSharding) -> tuple[int, ...]:
 
 
 def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: int) -> Sharding:
-    """Rewrite a sharding that XLA gave by tiles as a ``NamedSharding`` on a mesh, if one is equal.
+    """Rewrite XLA's sharding as an equal ``NamedSharding`` on a mesh, or return it unchanged.
 
-    Along each dimension, the number of a device's tile must be made of its coordinates in the mesh,
-    as digits. The devices at distance one from the first, along each axis, show the axis's digit.
+    Along each dimension, a device's tile number must have its coordinates in the mesh as digits.
+    The device next to the first along a mesh axis has as its tile number that axis's stride, 0 if
+    the axis does not shard the dimension; axes sorted by stride give the spec. It is then checked
+    on all devices.
     """
     if mesh is None:
         return sharding
@@ -83,7 +85,7 @@ def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: i
     devices = np.array(form.tile_assignment_devices())
     if devices.size != mesh.size:
         return sharding
-    places = np.argsort(devices).reshape(mesh.axis_sizes)  # where a device is among the tiles
+    places = np.argsort(devices).reshape(mesh.axis_sizes)  # the tile of each device of the mesh
     spec: list[Any] = []
     for tile in np.unravel_index(places, dims)[:ndim]:
         strides = [
@@ -99,12 +101,12 @@ def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: i
     if len(used) > len(set(used)):
         return sharding
     named = NamedSharding(mesh, PartitionSpec(*spec))
-    found = hlo_sharding(named, ndim)
+    form_of_named = hlo_sharding(named, ndim)
     same = (
-        not found.is_replicated()
-        and found.tile_assignment_dimensions() == dims
-        and found.tile_assignment_devices() == form.tile_assignment_devices()
-        and found.subgroup_types() == form.subgroup_types()
-        and found.replicate_on_last_tile_dim() == form.replicate_on_last_tile_dim()
+        not form_of_named.is_replicated()
+        and form_of_named.tile_assignment_dimensions() == dims
+        and form_of_named.tile_assignment_devices() == form.tile_assignment_devices()
+        and form_of_named.subgroup_types() == form.subgroup_types()
+        and form_of_named.replicate_on_last_tile_dim() == form.replicate_on_last_tile_dim()
     )
     return named if same else sharding

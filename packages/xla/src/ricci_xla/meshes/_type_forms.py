@@ -1,4 +1,4 @@
-"""The shardings of types, as users see them: ``NamedSharding`` on an abstract mesh."""
+"""Conversion between types' shardings and ``NamedSharding`` on an abstract mesh."""
 
 from collections.abc import Hashable
 from functools import lru_cache
@@ -28,12 +28,12 @@ def _replicated(mesh: AbstractMesh | Mesh, ndim: int) -> NamedSharding:
 
 
 def _shown(aval: ShapedArray) -> NamedSharding:
-    """The sharding of a type. One that says nothing is replicated over the mesh in force."""
-    found = aval.type_sharding
+    """The sharding of a type; without one, replicated over the current mesh."""
+    type_sharding = aval.type_sharding
     mesh = current_mesh.value or empty_abstract_mesh
-    if found is None:
+    if type_sharding is None:
         return _replicated(mesh, aval.ndim)
-    return _named(found, mesh if found.mesh is None else found.mesh)
+    return _named(type_sharding, mesh if type_sharding.mesh is None else type_sharding.mesh)
 
 
 @lru_cache
@@ -46,10 +46,10 @@ def _named(sharding: TypeSharding, mesh: AbstractMesh | Mesh) -> NamedSharding:
 
 @lru_cache(maxsize=4096)
 def explicit_sharding(ndim: int, sharding: object) -> TypeSharding | None:
-    """What the type of arrays of a rank says if they have a sharding.
+    """The sharding in the type of arrays of a rank with a sharding, or ``None``.
 
-    It says how dimensions are divided over the ``Explicit`` axes of a mesh. The compiler decides
-    about the others, and about shardings without a mesh.
+    It has the ``Explicit`` axes of the mesh. The compiler decides about the others, and about
+    shardings without a mesh.
     """
     if type(sharding) is not NamedSharding:
         return None
@@ -80,11 +80,11 @@ def placed_aval(aval: ShapedArray, sharding: object) -> ShapedArray:
 
 
 def typed_sharding(aval: AbstractValue, mesh: Mesh) -> NamedSharding | None:
-    """The sharding of arrays of a type on a mesh; ``None`` if the type does not decide it."""
+    """The sharding of arrays of a type on a mesh, or ``None`` if the type does not determine it."""
     if not isinstance(aval, ShapedArray) or not mesh.are_all_axes_explicit:
         return None
-    found = aval.type_sharding
-    return _replicated(mesh, aval.ndim) if found is None else _named(found, mesh)
+    type_sharding = aval.type_sharding
+    return _replicated(mesh, aval.ndim) if type_sharding is None else _named(type_sharding, mesh)
 
 
 def _read(ndim: int, sharding: object) -> TypeSharding | None:

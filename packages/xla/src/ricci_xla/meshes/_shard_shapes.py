@@ -1,4 +1,4 @@
-"""How shardings divide arrays: the part that each device holds, and what cannot be divided."""
+"""Shapes and indices of an array's shards, and checks that a sharding fits an array."""
 
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
@@ -50,7 +50,7 @@ def num_devices(sharding: Sharding) -> int:
 
 @lru_cache(maxsize=4096)
 def tiles(sharding: Sharding, ndim: int) -> tuple[int, ...]:
-    """The number of parts that each dimension is divided into.
+    """The number of shards along each dimension.
 
     Raises:
       ValueError: if arrays of rank ``ndim`` have too few dimensions for the sharding.
@@ -61,8 +61,8 @@ def tiles(sharding: Sharding, ndim: int) -> tuple[int, ...]:
     form = hlo_sharding(sharding, ndim)
     if form.is_replicated() or form.is_maximal():
         return (1,) * ndim
-    found = tiled_dimensions(form)
-    return (*found, *(1,) * (ndim - len(found)))
+    counts = tiled_dimensions(form)
+    return (*counts, *(1,) * (ndim - len(counts)))
 
 
 def _check_rank(sharding: NamedSharding, ndim: int) -> None:
@@ -96,7 +96,7 @@ def check_compatible_aval(self: Sharding, aval_shape: Sequence[int]) -> None:
 
 
 def shard_shape(self: Sharding, global_shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of what each device holds of an array.
+    """The shape of each device's shard of an array.
 
     Args:
       global_shape: the array's shape.
@@ -119,10 +119,10 @@ def check_fits(
     """Check that an array of a shape can have a sharding.
 
     Args:
-      sharding: the sharding, if it is known.
+      sharding: the sharding, or ``None`` to check nothing.
       shape: the array's shape.
       what: the array, for the error.
-      evenly: whether its parts must be of one size. Within a program XLA pads them.
+      evenly: whether its shards must be of one size. Inside of a jitted function XLA pads them.
 
     Raises:
       ValueError: if the array has too few dimensions.
@@ -155,7 +155,7 @@ def _indivisible(
 
 
 def _over(sharding: Sharding, dim: int, count: int) -> str:
-    """How a dimension is divided, in words."""
+    """Describe the sharding of a dimension, for errors."""
     if not isinstance(sharding, NamedSharding):
         return f"into {count} parts"
     sizes = sharding.mesh.shape
@@ -170,19 +170,19 @@ def _fitting(sharding: NamedSharding, shape: tuple[int, ...]) -> PartitionSpec:
     parts: list[Any] = [
         part if part is UNCONSTRAINED else None for part in sharding.spec.partitions
     ]
-    kept: dict[int, list[Hashable]] = {}
+    axes_by_dim: dict[int, list[Hashable]] = {}
     for dim, name in sharding.spec._axis_names():
-        so_far = kept.setdefault(dim, [])
+        so_far = axes_by_dim.setdefault(dim, [])
         if shape[dim] % prod(sizes[axis] for axis in (*so_far, name)) == 0:
             so_far.append(name)
-    for dim, names in kept.items():
+    for dim, names in axes_by_dim.items():
         parts[dim] = tuple(names) or None
     return sharding.spec.update(partitions=parts)
 
 
 @lru_cache(maxsize=4096)
 def device_indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """For each device of a sharding, in order, the index of its part in an array."""
+    """The index of each device's shard in an array, in the order of the sharding's devices."""
     count = num_devices(sharding)
     piece = shard_shape(sharding, shape)
     pieces = tiles(sharding, len(shape))
@@ -190,36 +190,39 @@ def device_indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, .
         return ((_whole,) * len(shape),) * count
     order = hlo_sharding(sharding, len(shape)).tile_assignment_devices()
     copies = count // prod(pieces)
-    found: list[Index] = [()] * count
+    indices: list[Index] = [()] * count
     # Tiles are listed in row-major order, each with its copies, so that the position of a device in
     # the list gives the tile's index along each dimension, the last dimension first.
     for position, device in enumerate(order):
-        rest = position // copies
+        tile_number = position // copies
         index: list[slice] = []
         for size, many in zip(reversed(piece), reversed(pieces), strict=True):
-            rest, tile = divmod(rest, many)
+            tile_number, tile = divmod(tile_number, many)
             index.append(_whole if many == 1 else slice(tile * size, (tile + 1) * size))
-        found[device] = tuple(reversed(index))
-    return tuple(found)
+        indices[device] = tuple(reversed(index))
+    return tuple(indices)
 
 
 def has_terms(sharding: Sharding) -> bool:
-    """Whether devices hold terms of a sum that is not done yet."""
+    """Whether a sharding is unreduced: devices hold partial sums."""
     return isinstance(sharding, NamedSharding) and bool(sharding.spec.unreduced)
 
 
 def holds_whole_term(sharding: Sharding) -> list[bool]:
-    """For each device whether it holds the sum, if one of the devices that add holds all of it."""
+    """Whether each device holds the value when a whole value is put on an unreduced sharding.
+
+    Of the devices whose terms are added, the first holds the value and the others zeros.
+    """
     if not isinstance(sharding, NamedSharding):
         return [True] * num_devices(sharding)
     mesh = sharding.mesh
     axes = [i for i, name in enumerate(mesh.axis_names) if name in sharding.spec.unreduced]
-    places = np.indices(mesh.axis_sizes)[axes].any(axis=0)
-    return [not found for found in places.flat]
+    beyond_first = np.indices(mesh.axis_sizes)[axes].any(axis=0)
+    return [not beyond for beyond in beyond_first.flat]
 
 
 def unknown_sum(what: str, sharding: Sharding) -> NotImplementedError:
-    """The error for a use of an array that needs a sum to be done."""
+    """The error for a use of an unreduced array that needs the reduced value."""
     return NotImplementedError(
         f"{what}: by {sharding} the devices hold terms of a sum that is not done yet. Do it first, "
         "with jax.sharding.reshard(x, P(...))."
@@ -227,7 +230,7 @@ def unknown_sum(what: str, sharding: Sharding) -> NotImplementedError:
 
 
 def devices_indices_map(self: Sharding, global_shape: Sequence[int]) -> dict[Device, Index]:
-    """For each device, the index of its part in an array.
+    """The index of each device's shard in an array.
 
     Args:
       global_shape: the array's shape.
@@ -239,15 +242,17 @@ def devices_indices_map(self: Sharding, global_shape: Sequence[int]) -> dict[Dev
 def addressable_devices_indices_map(
     self: Sharding, global_shape: Sequence[int]
 ) -> dict[Device, Index]:
-    """For each device of this process, the index of its part in an array.
+    """The index of the shard of each device of this process.
 
     Args:
       global_shape: the array's shape.
     """
-    found = devices_indices_map(self, global_shape)
+    indices = devices_indices_map(self, global_shape)
     if self._internal_device_list.is_fully_addressable:
-        return found
-    return {device: found[device] for device in self._internal_device_list.addressable_device_list}
+        return indices
+    return {
+        device: indices[device] for device in self._internal_device_list.addressable_device_list
+    }
 
 
 def is_equivalent_to(self: Sharding, other: Sharding, ndim: int) -> bool:
