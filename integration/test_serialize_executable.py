@@ -188,9 +188,9 @@ def changed(data, **changes):
 
 BAD = {
     "a pickle": lambda data: pickle.dumps(os.getcwd),
-    "cut off": lambda data: data[:-10],
+    "truncated": lambda data: data[:-10],
     "nothing": lambda data: b"",
-    "of another jaxlib": lambda data: changed(data, made_for={"platform": "cpu: cpu"}),
+    "of another jaxlib": lambda data: changed(data, environment={"platform": "cpu: cpu"}),
     "without a program": lambda data: changed(data, code=b"no program"),
     "with fewer types": lambda data: changed(data, in_types=[]),
 }

@@ -136,7 +136,7 @@ def test_damaged_bundles_are_refused(folder):
 def test_a_damaged_bundle_is_written_anew(folder, tmp_path):
     damaged = tmp_path / "bundle"
     damaged.write_bytes((folder / "bundle").read_bytes()[:5000])
-    with pytest.warns(UserWarning, match="was cut off"):
+    with pytest.warns(UserWarning, match="was truncated"):
         start = ricci.warm_start(damaged)
     assert ricci.jit(lambda x: x + 1)(1.0) == 2.0
     start.end()

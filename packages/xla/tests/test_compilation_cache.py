@@ -371,10 +371,10 @@ def badly_compressed(data):
 
 DAMAGE = {
     "empty": (lambda data: b"", "is empty"),
-    "cut off": (lambda data: data[:-100], "cut off"),
-    "a head alone": (lambda data: data[:50], "no file of Ricci's"),
+    "truncated": (lambda data: data[:-100], "was truncated"),
+    "a head alone": (lambda data: data[:50], "not a file of Ricci's"),
     "altered": (lambda data: altered(data, 900, data[900] ^ 1), "was altered"),
-    "no file of ours": (lambda data: b"PK" + data, "no file of Ricci's"),
+    "a file of another program": (lambda data: b"PK" + data, "not a file of Ricci's"),
     "of the future": (future, "of version 2, written by newer Ricci"),
     "of another kind": (foreign, "of kind 'note'"),
     "another program's": (None, "which differs in: program"),
@@ -413,10 +413,10 @@ def test_a_damaged_entry_is_an_error_where_asked(folder):
     with open(file.path, "wb") as opened:
         opened.write(b"rubbish")
     config.update("jax_raise_persistent_cache_errors", True)
-    with pytest.raises(FileError, match="no file of Ricci's"):
+    with pytest.raises(FileError, match="not a file of Ricci's"):
         run(program())
     config.update("jax_raise_persistent_cache_errors", False)
-    with pytest.warns(UserWarning, match="no file of Ricci's"):
+    with pytest.warns(UserWarning, match="not a file of Ricci's"):
         assert run(program()) == [4, 6, 8, 10]
 
 
@@ -478,7 +478,7 @@ def test_a_folder_that_vanishes_is_made_again(folder, events):
 
 def test_a_file_in_the_place_of_the_folder_is_a_warning(folder):
     open(folder.path, "w").close()
-    with pytest.warns(UserWarning, match="cannot be kept"):
+    with pytest.warns(UserWarning, match="cannot be stored"):
         assert run(program()) == [4, 6, 8, 10]
 
 
@@ -511,7 +511,7 @@ def test_a_miss_is_explained(folder, caplog):
     config.update("jax_explain_cache_misses", True)
     with caplog.at_level("WARNING", "ricci.compilation_cache"):
         run(program())
-        assert "there is no folder to look in" in caplog.text
+        assert "the folder cannot be read" in caplog.text
         caplog.clear()
         run(program(n=4).replace("add", "subtract"))
         assert "another program: the types are the same" in caplog.text

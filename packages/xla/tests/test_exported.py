@@ -81,13 +81,13 @@ def test_wrong_arguments_are_named(arguments, error, words):
     assert predict(np.zeros((3, 12), np.int32))["logits"].shape == (3, 12, 32)
 
 
-_kept = []
+_cache = []
 
 
 def _loaded():
-    if not _kept:
-        _kept.append(load(DATA / "flax.export"))
-    return _kept[0]
+    if not _cache:
+        _cache.append(load(DATA / "flax.export"))
+    return _cache[0]
 
 
 def test_where_it_cannot_run(tmp_path):
@@ -97,20 +97,20 @@ def test_where_it_cannot_run(tmp_path):
     record = read_export(here.read_bytes(), here)
     absent = "tpu" if devices()[0].platform != "tpu" else "cpu"
     other = write_export(_changed(record, platforms=[absent], uses_global_constants=False))
-    with pytest.raises(FileError, match=rf"^the bytes given: .* platforms {absent}, and is loaded"):
+    with pytest.raises(FileError, match=rf"^the bytes: .* platforms {absent}, and is loaded"):
         load(other)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "missing.export")
     damaged = write_export(_changed(record, module=record.module[:200]))
-    with pytest.raises(FileError, match="no portable StableHLO|does not compile"):
+    with pytest.raises(FileError, match="not portable StableHLO|does not compile"):
         load(damaged)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"kept": [1]},
-        {"kept": [0, 0]},
+        {"kept_args": [1]},
+        {"kept_args": [0, 0]},
         {"out_shardings": []},
         {"nr_devices": 0},
         {"platforms": []},
@@ -125,8 +125,8 @@ def test_records_that_contradict_themselves_are_refused(changes):
 
 def test_trees_that_do_not_fit_their_types_are_refused():
     record = read_export((DATA / "flax.export").read_bytes(), "flax.export")
-    altered = write_export(_changed(record, in_types=[], in_shardings=[], kept=[]))
-    with pytest.raises(FileError, match="^the bytes given: .* has 0 types for 1 arguments"):
+    altered = write_export(_changed(record, in_types=[], in_shardings=[], kept_args=[]))
+    with pytest.raises(FileError, match="^the bytes: .* has 0 types for 1 arguments"):
         load(altered)
 
 

@@ -177,7 +177,7 @@ def _export_traced(
         disabled_safety_checks=disabled,
         mlir_module_serialized=to_portable(lowered.text, lowered.large_constants),
         calling_convention_version=convention,
-        module_kept_var_idx=lowered.kept,
+        module_kept_var_idx=lowered.kept_args,
         uses_global_constants=len(platforms) > 1 or not static,
         _get_vjp=lambda primal: _export_vjp(primal, traced, lowered),
     )

@@ -71,7 +71,7 @@ def exported_of(record: ExportedRecord) -> Exported:
         disabled_safety_checks=tuple(map(DisabledSafetyCheck, record.disabled_checks)),
         mlir_module_serialized=record.module,
         calling_convention_version=record.calling_convention,
-        module_kept_var_idx=tuple(record.kept),
+        module_kept_var_idx=tuple(record.kept_args),
         uses_global_constants=record.uses_global_constants,
         _get_vjp=None if vjp is None else lambda _: vjp,
     )

@@ -34,7 +34,7 @@ def record_of(exported: Any, vjp_order: int) -> ExportedRecord:
         disabled_checks=[str(check) for check in exported.disabled_safety_checks],
         module=exported.mlir_module_serialized,
         calling_convention=exported.calling_convention_version,
-        kept=list(exported.module_kept_var_idx),
+        kept_args=list(exported.module_kept_var_idx),
         uses_global_constants=exported.uses_global_constants,
         constraints=_constraints(exported),
         vjp=record_of(exported.vjp(), vjp_order - 1) if vjp_order > 0 else None,

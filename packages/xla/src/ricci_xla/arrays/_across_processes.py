@@ -1,7 +1,7 @@
-"""What arrays over the devices of several processes need, and packages above this room do.
+"""Hooks for arrays over the devices of several processes, which higher packages register.
 
-Moving such an array is a program, which ``ricci_xla.calls`` makes. That all processes put the same
-values on shared devices is checked by ``ricci_parallel``, which knows how processes communicate.
+Resharding such an array runs an executable, which ``ricci_xla.calls`` compiles. The check that all
+processes put the same values on shared devices is in ``ricci_parallel``, since it communicates.
 """
 
 from collections.abc import Callable
@@ -22,20 +22,20 @@ def can_be_read(array: ArrayImpl) -> bool:
     sharding = array._sharding
     if sharding.is_fully_addressable:
         return True
-    here = sharding._internal_device_list.addressable_device_list
-    return bool(sharding.is_fully_replicated and here)
+    addressable = sharding._internal_device_list.addressable_device_list
+    return bool(sharding.is_fully_replicated and addressable)
 
 
 def _not_registered(*args: object) -> NoReturn:
-    raise RuntimeError("what moves arrays between processes is part of ricci_parallel: import it.")
+    raise RuntimeError("moving arrays between processes is part of ricci_parallel: import it.")
 
 
 class AcrossProcesses:
-    """What those who can do it register.
+    """Registered operations on arrays over several processes.
 
     Attributes:
-      reshard: ``reshard(array, sharding)`` divides an array over several processes in another way,
-        over the same devices in the same order.
+      reshard: ``reshard(array, sharding)`` reshards an array over several processes, over the same
+        devices in the same order.
       check_equal: ``check_equal(value, sharding)`` raises an error if the processes that a
         sharding's devices belong to have different values. Each of them must call it.
     """

@@ -44,7 +44,7 @@ class Shard:
     """The part of an array that one device holds.
 
     Args:
-      device, sharding, global_shape, data: what ``addressable_shards`` makes it from.
+      device, sharding, global_shape, data: passed by ``addressable_shards``.
 
     Attributes:
       device: the device.
@@ -136,15 +136,15 @@ def _value(self: ArrayImpl) -> np.ndarray:
         value, copied = _joined(self), True
     value.flags.writeable = False
     if copied:
-        # A view is not kept, since it would keep the device's memory from being donated.
+        # A view is not cached, since it would keep the device's memory from being donated.
         self._npy_value = value
     return value
 
 
 def _joined(self: ArrayImpl) -> np.ndarray:
-    """The whole array, read part by part.
+    """The whole array, read shard by shard.
 
-    Under a transfer guard jaxlib refuses to join parts, even if the host's memory holds them
+    Under a transfer guard jaxlib refuses to join shards, even if they are in the host's memory
     already. When they are read one by one, it refuses only those that need a transfer.
     """
     value = np.empty(self.aval.shape, self.aval.dtype)
@@ -223,7 +223,7 @@ def _reversed(self: ArrayImpl) -> Iterator[Array]:
 
 
 def _conversion[N](convert: Callable[[np.ndarray], N]) -> Callable[[ArrayImpl], N]:
-    """The method by which Python makes a number of an array."""
+    """Return the method that converts an array to a Python number."""
 
     def number(self: ArrayImpl) -> N:
         try:
@@ -289,9 +289,10 @@ def _addressable_shards(self: ArrayImpl) -> list[Shard]:
     shape, sharding = self.aval.shape, self._sharding
     if sharding.num_devices == 1 and sharding.is_fully_addressable:
         return [Shard(sharding._device_assignment[0], sharding, shape, self)]
-    here = sharding._internal_device_list.addressable_device_list
+    devices = sharding._internal_device_list.addressable_device_list
     return [
-        Shard(device, sharding, shape, part) for device, part in zip(here, parts(self), strict=True)
+        Shard(device, sharding, shape, part)
+        for device, part in zip(devices, parts(self), strict=True)
     ]
 
 
@@ -320,7 +321,7 @@ def _copy_to_host_async(self: ArrayImpl) -> None:
 
 
 def copy_array(self: ArrayImpl) -> Array:
-    """An array with memory of its own, on the same devices, committed to them as the given one."""
+    """Copy an array to new memory on the same devices; the copy is committed if the array is."""
     check_not_deleted(self)
     sharding = self._sharding
     if not sharding.is_fully_addressable:  # jaxlib cannot copy to devices of other processes
@@ -334,7 +335,7 @@ def copy_array(self: ArrayImpl) -> Array:
     )[0]
 
 
-# jaxlib brings these, and looks up types in them.
+# These attributes of jaxlib look up types.
 _jaxlib_pointer = ArrayImpl.unsafe_buffer_pointer
 _jaxlib_raw_buffer = vars(ArrayImpl)["unsafe_raw_buffer"]
 _jaxlib_cuda_interface = vars(ArrayImpl)["__cuda_array_interface__"].fget
@@ -347,15 +348,15 @@ def _unsafe_buffer_pointer(self: ArrayImpl) -> int:
 def _check_and_rearrange(
     arrays: list[ArrayImpl], sharding: Sharding, aval: ShapedArray
 ) -> list[ArrayImpl]:
-    """Check the parts of a new array, and put them in the order of the sharding's devices.
+    """Check the shards of a new array, and sort them in the order of the sharding's devices.
 
-    jaxlib calls this method whenever it makes an array from parts.
+    jaxlib calls this method whenever it creates an array from shards.
     """
     devices = list(sharding._internal_device_list.addressable_device_list)
     if len(arrays) != len(devices):
         raise ValueError(
-            f"the sharding has {len(devices)} devices of this process, but {len(arrays)} arrays "
-            "were given. Give one array for each device."
+            f"the sharding has {len(devices)} devices of this process, but there are "
+            f"{len(arrays)} arrays. Give one array for each device."
         )
     by_device = {next(iter(a.sharding.device_set)): a for a in arrays}
     if set(by_device) != set(devices):
@@ -426,12 +427,12 @@ _attributes: dict[str, Any] = {
 _docs = {
     "shape": "The sizes of the dimensions, a tuple of ints.",
     "dtype": "The dtype of the elements.",
-    "weak_type": "Whether the dtype gives way to others in promotion, as Python scalars do.",
+    "weak_type": "Whether the dtype is weak in promotion, like those of Python scalars.",
     "ndim": "The number of dimensions.",
     "size": "The number of elements.",
     "itemsize": "The size of an element, in bytes.",
     "nbytes": "The size of all elements, in bytes; copies on several devices count once.",
-    "sharding": "How the array is divided over devices.",
+    "sharding": "The sharding of the array over devices.",
     "committed": "Whether computing with the array must take place on its devices.",
     "device": "The device that holds the array; its sharding if there are several.",
     "is_fully_replicated": "Whether every device holds the whole array.",
@@ -450,7 +451,7 @@ for _name, _attribute in _attributes.items():
     if _name in _docs:
         _attribute.__doc__ = _docs[_name]
     setattr(ArrayImpl, _name, _attribute)
-# ``Array`` and other kinds of arrays do not have these.
+# Attributes of runtime arrays only, which ``Array`` and other kinds of arrays do not have.
 _of_runtime: dict[str, Any] = {
     "unsafe_raw_buffer": lambda self: with_types(lambda: _jaxlib_raw_buffer(self)),
     "__cuda_array_interface__": property(
@@ -459,7 +460,7 @@ _of_runtime: dict[str, Any] = {
 }
 for _name, _attribute in _of_runtime.items():
     setattr(ArrayImpl, _name, _attribute)
-# jaxlib brings these itself.
+# Attributes that jaxlib defines.
 _of_jaxlib = ("block_until_ready", "delete", "is_deleted", "is_ready", "on_device_size_in_bytes")
 _of_jaxlib = (*_of_jaxlib, "platform", "traceback")
 describe_arrays({name: getattr(ArrayImpl, name) for name in _of_jaxlib} | _attributes)

@@ -1,4 +1,4 @@
-"""Arrays over several devices, made of the parts that each holds."""
+"""Arrays over several devices, assembled from their shards."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ def _sizes(user: str, shape: Sequence[int] | int) -> tuple[int, ...]:
 
 
 def _agree(element: Any, dtype: DTypeLike) -> bool:
-    """Whether the dtype of parts is the one that the user gave for the whole."""
+    """Whether the dtype of the parts is the requested one of the whole."""
     if is_extended(element) or is_extended(dtype):
         return element == dtype
     return element == canonicalize_dtype(dtype)
@@ -69,11 +69,11 @@ def make_array_from_single_device_arrays(
     *,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """An array made of parts that are on its devices already, without a copy.
+    """Assemble an array from parts that are on its devices already, without a copy.
 
     Args:
       shape: the shape of the whole.
-      sharding: how it is divided. Each of its devices in this process holds one of ``arrays``.
+      sharding: its sharding. Each of the devices in this process holds one of ``arrays``.
       arrays: the parts, in any order: a list or tuple.
       dtype: the dtype, needed only if this process holds no part.
 
@@ -82,7 +82,7 @@ def make_array_from_single_device_arrays(
 
     Raises:
       ValueError: if the parts do not fit the sharding, or are traced.
-      TypeError: if a part is not an array, or ``arrays`` is no list or tuple.
+      TypeError: if a part is not an array, or ``arrays`` is not a list or tuple.
       IndivisibleError: if the sharding cannot divide ``shape`` evenly.
 
     Example:
@@ -108,35 +108,37 @@ def make_array_from_single_device_arrays(
     if arrays and dtype is not None and not _agree(element, dtype):
         raise ValueError(f"{user}: dtype={dtype} was given, but the parts have dtype {element}.")
     if isinstance(element, ExtendedDType):
-        held = element.physical_aval(ShapedArray(shape, element))
+        physical = element.physical_aval(ShapedArray(shape, element))
         words = [getattr(array, "physical", array) for array in arrays]
         return element.from_physical(
-            make_array_from_single_device_arrays(held.shape, sharding, words, dtype=held.dtype)
+            make_array_from_single_device_arrays(
+                physical.shape, sharding, words, dtype=physical.dtype
+            )
         )
-    given: list[ArrayImpl] = []
+    parts: list[ArrayImpl] = []
     for array in arrays:
         if isinstance(array, Tracer):
             raise ValueError(
                 f"{user}: arrays holds a traced value, {array!r}. Call it outside of traced "
-                "functions; inside, with_sharding_constraint says how a value is divided."
+                "functions; inside, with_sharding_constraint sets the sharding of a value."
             )
         if not isinstance(array, ArrayImpl):
             raise TypeError(
                 f"arrays holds a {type(array).__name__}; each part must be an array on one device."
             )
-        given.append(array)
+        parts.append(array)
     sharding.shard_shape(shape)
-    if len(set(map(special_layout, given))) > 1:  # a program takes all parts in one layout
-        given = [relayout.buffers(array, None) for array in given]
+    if len(set(map(special_layout, parts))) > 1:  # an executable takes all parts in one layout
+        parts = [relayout.buffers(array, None) for array in parts]
     if dtype is None:
-        if not given:
+        if not parts:
             raise ValueError("dtype must be given if this process holds no part of the array.")
-        dtype = given[0].dtype
+        dtype = parts[0].dtype
     aval = ShapedArray(shape, canonicalize_dtype(dtype))
-    alone = sharding.num_devices == 1 and len(given) == 1 and given[0].aval.plain == aval
-    if alone and given[0].sharding.device_set == sharding.device_set:
-        return move_array(given[0], sharding)
-    return ArrayImpl(placed_aval(aval, sharding), sharding, given, True)
+    alone = sharding.num_devices == 1 and len(parts) == 1 and parts[0].aval.plain == aval
+    if alone and parts[0].sharding.device_set == sharding.device_set:
+        return move_array(parts[0], sharding)
+    return ArrayImpl(placed_aval(aval, sharding), sharding, parts, True)
 
 
 def make_array_from_callback(
@@ -145,11 +147,11 @@ def make_array_from_callback(
     data_callback: Callable[[tuple[slice, ...]], ArrayLike],
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """An array whose parts a function returns.
+    """Assemble an array from parts that a function returns.
 
     Args:
       shape: the shape of the whole.
-      sharding: how it is divided; a format says the order of the parts' elements as well.
+      sharding: its sharding; a format has the order of the parts' elements as well.
       data_callback: called with the index of a part, a tuple of slices; returns its values.
         It is called once for a part that several devices hold.
       dtype: the dtype that the parts must have; needed only if this process holds no part.
@@ -158,7 +160,7 @@ def make_array_from_callback(
       The whole array.
 
     Raises:
-      ValueError: if a part has another shape than the sharding says, or parts differ in dtype.
+      ValueError: if a part does not have the shape of a shard, or parts differ in dtype.
       TypeError: if a part is not an array.
 
     Example:
@@ -180,17 +182,17 @@ def make_array_from_callback(
     """
     user = "make_array_from_callback"
     if isinstance(sharding, Format):
-        where = sharding
-        _check_sharding(user, where.sharding)
-        assert where.sharding is not None
-        whole = make_array_from_callback(shape, where.sharding, data_callback, dtype)
-        return relayout.put(whole, where)
+        format_ = sharding
+        _check_sharding(user, format_.sharding)
+        assert format_.sharding is not None
+        whole = make_array_from_callback(shape, format_.sharding, data_callback, dtype)
+        return relayout.put(whole, format_)
     _check_sharding(user, sharding)
     shape = _sizes(user, shape)
     values: dict[Any, Any] = {}
     pieces: list[Any] = []
-    places = sharding.addressable_devices_indices_map(shape)
-    for index in places.values():
+    indices = sharding.addressable_devices_indices_map(shape)
+    for index in indices.values():
         key = tuple((s.start, s.stop) for s in index)
         if key not in values:
             values[key] = _part(user, data_callback(index), index)
@@ -208,7 +210,7 @@ def make_array_from_callback(
             f"{user}: dtype={dtype} was given, but the callback returned dtype {element}."
         )
     piece = sharding.shard_shape(shape)
-    for index, value in zip(places.values(), pieces, strict=True):
+    for index, value in zip(indices.values(), pieces, strict=True):
         if value.dtype != pieces[0].dtype:
             raise ValueError(
                 f"{user}: the parts differ in dtype: the callback returned {pieces[0].dtype} "
@@ -220,17 +222,18 @@ def make_array_from_callback(
                 f"shape {shape} into parts of shape {piece}."
             )
     if isinstance(element, ExtendedDType):
-        held = element.physical_aval(ShapedArray(shape, element))
-        found = iter(values.values())
+        physical = element.physical_aval(ShapedArray(shape, element))
+        # The same indices are asked for in the same order, each once.
+        words = iter(values.values())
         return element.from_physical(
-            make_array_from_callback(held.shape, sharding, lambda _: next(found).physical)
+            make_array_from_callback(physical.shape, sharding, lambda _: next(words).physical)
         )
-    own = {id(value): np.array(value, element) for value in pieces}
+    copies = {id(value): np.array(value, element) for value in pieces}
     return runtime.batched_device_put(
         placed_aval(ShapedArray(shape, element), sharding),
         sharding,
-        [own[id(value)] for value in pieces],
-        list(places),
+        [copies[id(value)] for value in pieces],
+        list(indices),
         True,
         host_buffer_semantics=HostBufferSemantics.ZERO_COPY,
         enable_x64=True,
@@ -238,7 +241,7 @@ def make_array_from_callback(
 
 
 def _part(user: str, value: object, index: tuple[slice, ...]) -> Any:
-    """What a callback returned, as an array."""
+    """Convert the result of a callback to an array."""
     try:
         aval: Any = get_aval(value)
     except TypeError:
@@ -253,10 +256,10 @@ def _part(user: str, value: object, index: tuple[slice, ...]) -> Any:
 def make_array_from_process_local_data(
     sharding: PyTree, local_data: PyTree, global_shape: Sequence[int] | PyTree | None = None
 ) -> PyTree:
-    """An array made of the parts that each process holds in host memory.
+    """Assemble an array from the parts that each process has in host memory.
 
     Args:
-      sharding: how the whole is divided.
+      sharding: the sharding of the whole.
       local_data: this process's part: the smallest box that holds the parts of all its devices, or
         the whole. It may be a pytree of arrays, with a sharding for all or for each.
       global_shape: the shape of the whole. By default it follows from the shape of ``local_data``,
@@ -290,7 +293,10 @@ def make_array_from_process_local_data(
 
 
 def _whole_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of an array of which this process has a part of a given shape.
+    """The shape of an array from the shape of this process's part.
+
+    Along each dimension, a shard has the part's size divided by this process's number of distinct
+    shards, and the array has as many of these as the sharding has tiles.
 
     Raises:
       ValueError: if a dimension of the part cannot be divided over this process's devices.
@@ -299,35 +305,39 @@ def _whole_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
         return shape
     counts = tiles(sharding, len(shape))
     mine = sharding.addressable_devices_indices_map(counts).values()
-    found = []
+    sizes = []
     for axis, (size, count) in enumerate(zip(shape, counts, strict=True)):
-        held = {index[axis].indices(count)[0] for index in mine}
-        if not held or size % len(held):
+        starts = {index[axis].indices(count)[0] for index in mine}
+        if not starts or size % len(starts):
             raise ValueError(
                 f"make_array_from_process_local_data: local_data has size {size} along dimension "
-                f"{axis}, but this process's devices hold {len(held)} parts along it by {sharding}."
-                " Give data that can be divided evenly."
+                f"{axis}, but this process's devices hold {len(starts)} parts along it by "
+                f"{sharding}. Give data that can be divided evenly."
             )
-        found.append(size // len(held) * count)
-    return tuple(found)
+        sizes.append(size // len(starts) * count)
+    return tuple(sizes)
 
 
-def _from_local_data(sharding: Sharding, local_data: Any, given: Sequence[int] | None) -> Any:
+def _from_local_data(
+    sharding: Sharding, local_data: Any, global_shape: Sequence[int] | None
+) -> Any:
     _check_sharding("make_array_from_process_local_data", sharding)
     words: Any = getattr(local_data, "physical", None)
     if words is not None:  # an extended dtype, such as that of random keys
-        own = words.shape[np.ndim(local_data) :]
-        moved = _from_local_data(sharding, words, None if given is None else (*given, *own))
+        word_shape = words.shape[np.ndim(local_data) :]
+        moved = _from_local_data(
+            sharding, words, None if global_shape is None else (*global_shape, *word_shape)
+        )
         return local_data.dtype.from_physical(moved)
     local = np.asarray(local_data)
     alone = sharding.is_fully_addressable
-    if given is not None and None in given:
+    if global_shape is not None and None in global_shape:
         raise ValueError(
-            f"make_array_from_process_local_data: global_shape={tuple(given)} has None for the "
-            "size of a dimension. Give all sizes, or leave global_shape out to have them worked "
-            "out from local_data."
+            f"make_array_from_process_local_data: global_shape={tuple(global_shape)} has None for "
+            "the size of a dimension. Give all sizes, or leave global_shape out to have them "
+            "worked out from local_data."
         )
-    shape = _whole_shape(sharding, local.shape) if given is None else tuple(given)
+    shape = _whole_shape(sharding, local.shape) if global_shape is None else tuple(global_shape)
     if alone and shape != local.shape:
         raise ValueError(
             f"local_data has shape {local.shape}, but global_shape is {shape}. All devices belong "

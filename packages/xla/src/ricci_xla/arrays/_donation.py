@@ -9,18 +9,18 @@ from ricci_ir import ShapedArray, explained
 
 from ._array_impl import ArrayImpl
 
-# What jitted functions that donate arguments know of themselves (``JitInfo``).
+# The ``JitInfo`` of jitted functions that donate arguments.
 donating: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def deleted_array(what: str, aval: ShapedArray) -> RuntimeError:
     """The error for an array that was deleted.
 
-    C++ does not tell who took an array. So the functions are named that donate an argument of its
-    type, and have been called with such.
+    C++ does not record which call an array was donated to. So the message names the functions that
+    donate an argument of its type, and have been called with such.
 
     Args:
-      what: says which array.
+      what: the beginning of the message, which names the array.
       aval: its type.
     """
     takers = list(dict.fromkeys(_takers(aval)))
@@ -38,14 +38,14 @@ def deleted_array(what: str, aval: ShapedArray) -> RuntimeError:
 
 
 def _takers(aval: ShapedArray) -> Iterator[str]:
-    """The arguments of a type that functions donate."""
+    """The donated arguments of a type, of all jitted functions."""
     for info in list(donating):
         donated = info.arguments.donate_argnames
         for program in list(info.cache.entries.values()):
             avals = program.jaxpr.in_avals[len(program.consts) :] if program.jaxpr else ()
-            for name, found in zip(program.arg_names, avals, strict=False):
+            for name, arg_aval in zip(program.arg_names, avals, strict=False):
                 root = re.match(r"\w*", name)
-                same = (found.shape, found.dtype) == (aval.shape, aval.dtype)
+                same = (arg_aval.shape, arg_aval.dtype) == (aval.shape, aval.dtype)
                 if same and root is not None and root[0] in donated:
                     yield f"argument {name} of {program.name}"
 

@@ -57,11 +57,11 @@ def _dlpack(
     copy: bool | None = None,
 ) -> Any:
     check_not_deleted(self)
-    here = _dlpack_device(self)
+    current = _dlpack_device(self)
     source = self
-    if dl_device is not None and tuple(dl_device) != here:
+    if dl_device is not None and tuple(dl_device) != current:
         if copy is False:
-            raise BufferError(f"the array is on DLPack device {here}, not {tuple(dl_device)}")
+            raise BufferError(f"the array is on DLPack device {current}, not {tuple(dl_device)}")
         if dl_device[0] != DLPACK_CPU:
             raise BufferError(
                 f"__dlpack__ cannot move an array to DLPack device {tuple(dl_device)}"
@@ -72,14 +72,14 @@ def _dlpack(
         source = move_array(self, self._sharding, copy=True)
     # The capsule holds a second object on the same buffers. If it held the array itself, deleting
     # the array would destroy buffers that are in use, which ends the process.
-    held = source._rewrap_with_aval_and_sharding(source.aval, source._sharding)
-    return runtime.buffer_to_dlpack_managed_tensor(held, stream=stream)
+    alias = source._rewrap_with_aval_and_sharding(source.aval, source._sharding)
+    return runtime.buffer_to_dlpack_managed_tensor(alias, stream=stream)
 
 
 def from_dlpack(
     external_array: Any, device: Device | Sharding | None = None, copy: bool | None = None
 ) -> Array:
-    """An array that shares memory with an array of another library, by the DLPack protocol.
+    """Convert an array of another library by the DLPack protocol, sharing memory if possible.
 
     Args:
       external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.

@@ -1,4 +1,4 @@
-"""Layouts: the order in which an array's elements lie in a device's memory."""
+"""Layouts: the order of an array's elements in a device's memory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class AutoLayout:
-    """Stands for the layout that the compiler chooses. There is one: ``Layout.AUTO``."""
+    """The type of ``Layout.AUTO``, which leaves the layout to the compiler."""
 
     __slots__ = ()
 
@@ -57,12 +57,12 @@ class Layout:
 
     @staticmethod
     def from_pjrt_layout(pjrt_layout: Any) -> "Layout":
-        """The layout that jaxlib's object describes."""
-        found = pjrt_layout._xla_layout()
+        """Convert a layout of jaxlib."""
+        layout = pjrt_layout._xla_layout()
         return Layout(
-            tuple(reversed(found.minor_to_major())),
-            tuple(tuple(tile) for tile in found.tiling()),
-            found.element_size_in_bits(),
+            tuple(reversed(layout.minor_to_major())),
+            tuple(tuple(tile) for tile in layout.tiling()),
+            layout.element_size_in_bits(),
         )
 
     def update(self, **changes: object) -> "Layout":
@@ -73,7 +73,7 @@ class Layout:
         """Check that a layout fits arrays of a shape.
 
         Raises:
-          ValueError: if it is for another number of dimensions, or is no order of them.
+          ValueError: if it is for another number of dimensions, or is not an order of them.
         """
         order = self.major_to_minor
         if len(order) != len(aval_shape):
@@ -86,12 +86,12 @@ class Layout:
                 f"the layout {self} does not name each of the {len(order)} dimensions once."
             )
 
-    def matches(self, found: "Layout") -> bool:
-        """Whether arrays whose layout is ``found`` are laid out as this layout says."""
+    def matches(self, actual: "Layout") -> bool:
+        """Whether an array's actual layout satisfies this one, which may leave out the tiling."""
         return (
-            self.major_to_minor == found.major_to_minor
-            and (self.tiling is None or self.tiling == found.tiling)
-            and self.sub_byte_element_size_in_bits in (0, found.sub_byte_element_size_in_bits)
+            self.major_to_minor == actual.major_to_minor
+            and (self.tiling is None or self.tiling == actual.tiling)
+            and self.sub_byte_element_size_in_bits in (0, actual.sub_byte_element_size_in_bits)
         )
 
 
@@ -145,7 +145,7 @@ register_format(Format)
 
 
 class Relayout:
-    """Moving arrays to another layout by a program, which ``ricci_xla.calls`` registers."""
+    """Conversion of arrays to another layout, by a function that ``ricci_xla.calls`` registers."""
 
     __slots__ = ("apply",)
 
@@ -155,14 +155,14 @@ class Relayout:
         self.apply = None
 
     def put(self, array: Any, where: Format) -> Any:
-        """An array, which has the sharding already, in the layout of a format."""
+        """Convert an array, which has the sharding already, to the layout of a format."""
         layout = where.layout
         if layout is None:
             return array
         if not isinstance(layout, Layout):
             raise ValueError(
                 f"device_put: {where} leaves the layout to the compiler, which chooses layouts for "
-                "programs only. Give a Layout, or the format that a compiled function reports "
+                "compiled functions only. Give a Layout, or the format that one reports "
                 "(compiled.input_formats)."
             )
         layout.check_compatible_aval(array.shape)
@@ -172,7 +172,7 @@ class Relayout:
         return self._applied(array, where)
 
     def buffers(self, array: ArrayImpl, layout: Layout | None) -> ArrayImpl:
-        """Return an array in the layout of a program's argument; ``None`` is the usual layout."""
+        """Convert an array to the layout of an argument; ``None`` is the row-major layout."""
         if has_layout(array, layout):
             return array
         order = layout or Layout(tuple(range(array.ndim)))
@@ -187,50 +187,49 @@ relayout: Relayout = Relayout()
 
 
 def physical_layout(layout: Layout, aval: Any) -> Layout:
-    """The layout of the buffers of arrays of an extended dtype, whose words lie last."""
+    """The layout of the buffers of an extended dtype, whose words are the last dimension."""
     dtype = aval.dtype
     if not isinstance(dtype, ExtendedDType):
         return layout
-    own = len(dtype.physical_aval(aval.aval if hasattr(aval, "aval") else aval).shape)
+    ndim = len(dtype.physical_aval(aval.aval if hasattr(aval, "aval") else aval).shape)
     order = layout.major_to_minor
-    return Layout((*order, *range(len(order), own)), layout.tiling)
+    return Layout((*order, *range(len(order), ndim)), layout.tiling)
 
 
-# jaxlib's layouts of arrays in the order of their dimensions, those met so far. Reading a layout's
-# attributes takes microseconds.
+# A cache of jaxlib's row-major layouts, since reading a layout's attributes takes microseconds.
 _row_major: set[Any] = set()
 
 
 def special_layout(x: object) -> Layout | None:
-    """Return the layout of an array, or ``None`` if it is the order of its dimensions."""
+    """Return the layout of an array, or ``None`` if it is row-major."""
     words = getattr(x, "physical", x)
     if not isinstance(words, ArrayImpl) or words.is_deleted():
         return None
     layout = words._pjrt_layout
     if layout in _row_major:
         return None
-    own = Layout.from_pjrt_layout(layout)
+    converted = Layout.from_pjrt_layout(layout)
     # The buffer of a token has a dimension, and a layout without dimensions.
-    if own.major_to_minor not in ((), tuple(range(words.ndim))):
-        return own
+    if converted.major_to_minor not in ((), tuple(range(words.ndim))):
+        return converted
     _row_major.add(layout)
     return None
 
 
 def are_row_major(arrays: Sequence[ArrayImpl]) -> bool:
-    """Whether all arrays have a layout that ``special_layout`` knows to be the usual one."""
+    """Whether all arrays have a layout that ``special_layout`` has cached as row-major."""
     return _row_major.issuperset([x._pjrt_layout for x in arrays])
 
 
 def has_layout(x: Any, layout: Layout | None) -> bool:
-    """Whether an array is in a layout; ``None`` is the usual one."""
+    """Whether an array has a layout; ``None`` is the row-major one."""
     if layout is None:
         return special_layout(x) is None
     return layout.matches(layout_of(getattr(x, "physical", x)))
 
 
 def layout_text(layout: Layout | AutoLayout) -> str:
-    """A layout as XLA writes it: the dimensions from the fastest varying, and the tiles."""
+    """A layout in XLA's syntax: the dimensions from minor to major, and the tiles."""
     if not isinstance(layout, Layout):
         return "auto"
     order = ",".join(map(str, reversed(layout.major_to_minor)))
@@ -253,7 +252,7 @@ def sharding_of_format(where: Format) -> Sharding:
 
 
 def layout_of(array: ArrayImpl) -> Layout:
-    """The layout of an array's parts."""
+    """The layout of an array's shards."""
     return Layout.from_pjrt_layout(array._pjrt_layout)
 
 

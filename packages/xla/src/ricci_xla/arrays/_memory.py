@@ -16,10 +16,10 @@ HOST_MEMORY = "pinned_host"
 
 
 class MemorySpace(Enum):
-    """A memory of whichever devices hold an array.
+    """A memory kind of an array's devices: their own memory or the host's.
 
-    ``device_put(x, MemorySpace.Host)`` moves an array to the host's memory, from where its devices
-    can read it, and ``device_put(x, MemorySpace.Device)`` moves it back.
+    ``device_put(x, MemorySpace.Host)`` moves an array to the host's memory, where its devices can
+    read it, and ``device_put(x, MemorySpace.Device)`` moves it back.
     """
 
     Device = 1
@@ -38,12 +38,12 @@ def in_memory(sharding: Sharding | None, space: MemorySpace) -> Sharding:
       space: the memory.
 
     Raises:
-      ValueError: for ``MemorySpace.Any``, which says no memory.
+      ValueError: for ``MemorySpace.Any``, which selects no memory.
     """
     if space is MemorySpace.Any:
         raise ValueError(
-            "device_put: MemorySpace.Any stands for every memory, so that nothing can be put there."
-            " Give MemorySpace.Host or MemorySpace.Device."
+            "device_put: MemorySpace.Any means every memory, so that nothing can be put there. "
+            "Give MemorySpace.Host or MemorySpace.Device."
         )
     if sharding is None:
         sharding = single_device_sharding(get_default_device())

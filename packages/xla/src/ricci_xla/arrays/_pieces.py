@@ -1,4 +1,4 @@
-"""The parts of an array on its devices, as single-device arrays."""
+"""The shards of an array, as single-device arrays."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ __all__ = [
 
 
 def parts(array: ArrayImpl) -> list[ArrayImpl]:
-    """The part of an array on each device of this process, in the order of the sharding."""
+    """The shards of an array on the devices of this process, in the order of the sharding."""
     sharding = array._sharding
     if sharding.num_devices == 1:
         return [array] if sharding.is_fully_addressable else []
@@ -29,9 +29,9 @@ def whole_part(array: ArrayImpl) -> ArrayImpl:
 
 
 def with_types[R](call: Callable[[], R]) -> R:
-    """Call a function of jaxlib that makes single-device arrays and works out their types itself.
+    """Call a function of jaxlib that creates single-device arrays and their types itself.
 
-    It looks up our types each time, and imports JAX if it is installed and no module shows them.
+    It looks up our types each time, and would import JAX if it is installed.
     """
     with shown_to_jaxlib():
         return call()

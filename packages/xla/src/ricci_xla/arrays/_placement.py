@@ -1,4 +1,4 @@
-"""Making arrays, and moving them between the host and devices or between devices."""
+"""Creation of arrays, and transfers between the host and devices or between devices."""
 
 from math import prod
 from typing import Any
@@ -80,15 +80,15 @@ _donate = ArrayCopySemantics.DONATE_INPUT
 
 
 def copy_semantics(donate: bool, may_alias: bool | None) -> ArrayCopySemantics:
-    """How ``device_put`` treats the memory of an operand.
+    """The treatment of an operand's memory by ``device_put``: reuse, copy or donate.
 
     Raises:
-      ValueError: if it may both be given away and be shared.
+      ValueError: if it may both be donated and be shared.
     """
     if donate and may_alias:
         raise ValueError(
-            "device_put: donate=True and may_alias=True exclude each other: memory that is given "
-            "away cannot be shared with its giver. Leave one of them out."
+            "device_put: donate=True and may_alias=True exclude each other: donated memory cannot "
+            "be shared with the operand. Leave one of them out."
         )
     return _donate if donate else _copy if may_alias is False else _reuse
 
@@ -101,14 +101,14 @@ def array_from_host(
     committed: bool | None = None,
     may_alias: bool = False,
 ) -> ArrayImpl:
-    """An array with a NumPy array's values.
+    """Create an array from a NumPy array.
 
     Args:
       value: the values, in the shape of ``aval``. They are cast if their dtype differs.
       aval: the array's type.
-      sharding: where the array goes; by default to the default device.
-      committed: whether computing with the array must take place there; by default only if
-        ``sharding`` is given.
+      sharding: the array's sharding; by default the default device.
+      committed: whether computing with the array must take place on these devices; by default only
+        if ``sharding`` is given.
       may_alias: whether the array may share memory with ``value``, which must then not change.
 
     Raises:
@@ -131,8 +131,8 @@ def array_from_host(
     if alone or sharding.num_devices == 1:
         pieces = [value]
     else:
-        # jaxlib cannot copy during the call a part that several devices hold, or that is empty, so
-        # that the copy is made here, and the runtime then shares its memory.
+        # jaxlib cannot copy a replicated or an empty shard during the call, so the copy is made
+        # first, and the runtime then shares its memory.
         repeated = prod(tiles(sharding, value.ndim)) != sharding.num_devices
         if not may_alias and (repeated or not value.size):
             semantics = _zero_copy
@@ -168,14 +168,14 @@ def array_from_host(
 def move_array(
     array: ArrayImpl, sharding: Sharding, *, donate: bool = False, copy: bool = False
 ) -> ArrayImpl:
-    """An array with the same values and another sharding.
+    """Reshard an array.
 
     Args:
       array: the array. It may be returned itself if it has the sharding already.
       sharding: the sharding of the result.
       donate: whether the array's memory may be reused, so that it must not be used again. It is
-        deleted if its parts go to other devices or memories as they are.
-      copy: whether the result must have memory of its own.
+        deleted if its shards go unchanged to other devices or memories.
+      copy: whether the result must not share memory with the array.
 
     Raises:
       RuntimeError: if the array has been deleted.
@@ -194,14 +194,14 @@ def move_array(
     sharding.shard_shape(array.shape)
     if has_terms(old):
         raise unknown_sum("device_put", old)
-    alike = not has_terms(sharding) and sharding.num_devices == old.num_devices
-    here = old.is_fully_addressable and sharding.is_fully_addressable
-    if not here and old._device_assignment != sharding._device_assignment:
-        alike = False  # parts cannot be sent to devices of other processes
-    if alike and _same_pieces(old, sharding, array.shape):
+    shardwise = not has_terms(sharding) and sharding.num_devices == old.num_devices
+    addressable = old.is_fully_addressable and sharding.is_fully_addressable
+    if not addressable and old._device_assignment != sharding._device_assignment:
+        shardwise = False  # shards cannot be sent to devices of other processes
+    if shardwise and _same_pieces(old, sharding, array.shape):
         moved = _rebind(_copy_to(array, sharding, _reuse), sharding)
-        # The runtime's own donation (DONATE_INPUT) leaves an array between devices of a CPU without
-        # its buffers, and reading that is a fault of memory. Deleting it later frees as much.
+        # The runtime's donation (DONATE_INPUT) leaves an array between devices of a CPU without its
+        # buffers, and reading that is a segmentation fault. Deleting it later frees as much.
         if donate and (old.num_devices > 1 or old.memory_kind != sharding.memory_kind):
             array.delete()
         return moved
@@ -219,12 +219,11 @@ def move_array(
 
 
 def _across(array: ArrayImpl, sharding: Sharding) -> ArrayImpl | None:
-    """An array over several processes with another sharding; ``None`` if it can be read here.
+    """Reshard an array over several processes, or return ``None`` if this process can read it.
 
     Raises:
-      ValueError: if it must leave the devices that it is on, for one device or others that belong
-        to several processes.
-      NotImplementedError: if it must leave them for several of this process's.
+      ValueError: if it must move to one other device, or to others of several processes.
+      NotImplementedError: if it must move to several other devices of this process.
     """
     old = array._sharding
     if old._device_assignment == sharding._device_assignment:
@@ -232,8 +231,8 @@ def _across(array: ArrayImpl, sharding: Sharding) -> ArrayImpl | None:
     if can_be_read(array):
         return None
     if old.device_set == sharding.device_set:
-        # The devices are in another order. A program has one order, so that the array is
-        # replicated in the old order, and divided in the new one.
+        # The devices are in another order. An executable has one order, so that the array is
+        # replicated in the old order, and sharded in the new one.
         flat = Mesh(np.array(old._device_assignment, dtype=object), ("all",))
         whole = across_processes.reshard(array, NamedSharding(flat, PartitionSpec()))
         return array_from_host(whole._value, array.aval, sharding, may_alias=True)
@@ -261,7 +260,7 @@ def _copied(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
 
 
 def _rebind(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
-    """An array with the same memory that is committed to an equivalent sharding."""
+    """An array with the same memory, committed to an equivalent sharding."""
     aval = placed_aval(array.aval, sharding)
     if array._committed:
         return array._rewrap_with_aval_and_sharding(aval, sharding)
@@ -271,7 +270,7 @@ def _rebind(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
 
 
 def as_sharding(where: Device | Sharding | PartitionSpec | Format) -> Sharding:
-    """The sharding for what users give as a place: a device, a sharding, a spec or a format.
+    """Convert a device, a sharding, a spec or a format to a sharding.
 
     Raises:
       ValueError: if ``where`` is none of these, or needs a mesh and none is set.
@@ -306,8 +305,9 @@ def put_leaf(
         moved = put_leaf(x, where.sharding, donate=donate, may_alias=may_alias)
         return relayout.put(moved, where)
     if isinstance(where, MemorySpace):
-        where = in_memory(getattr(x, "sharding", None), where)
-    sharding = None if where is None else as_sharding(where)
+        sharding = in_memory(getattr(x, "sharding", None), where)
+    else:
+        sharding = None if where is None else as_sharding(where)
     if isinstance(x, ArrayImpl):
         if sharding is None:
             check_not_deleted(x)
@@ -321,7 +321,7 @@ def put_leaf(
     if sharding is not None:
         device_indices(sharding, aval.shape)  # raises an error if it does not fit
     if is_extended(aval.dtype):
-        words = put_leaf(x.physical, where, donate=donate, may_alias=may_alias)
+        words = put_leaf(x.physical, sharding, donate=donate, may_alias=may_alias)
         return aval.dtype.from_physical(words)
     value = np.asarray(x)
     if sharding is not None and not sharding.is_fully_addressable:
@@ -331,8 +331,8 @@ def put_leaf(
 
 def _check_equal(value: object, sharding: Sharding) -> None:
     """Raise an error unless all processes put the same values on devices that they share."""
-    here = sharding._internal_device_list.addressable_device_list
-    if here and sharding.num_devices > len(here):
+    addressable = sharding._internal_device_list.addressable_device_list
+    if addressable and sharding.num_devices > len(addressable):
         across_processes.check_equal(value, sharding)
 
 
@@ -347,7 +347,7 @@ def _aval_of(x: ArrayLike) -> ShapedArray:
 
 
 def _broadcast(name: str, prefix: PyTree, treedef: PyTreeDef, count: int) -> list[Any]:
-    """For each leaf of a pytree, the leaf of ``prefix`` that stands for it (``None`` is a leaf)."""
+    """Broadcast a prefix pytree to the leaves of a pytree; ``None`` is a leaf."""
     if prefix is None or isinstance(prefix, Sharding | Device | bool):
         return [prefix] * count
     return flatten_axes(f"device_put: {name}", treedef, prefix)
@@ -366,8 +366,8 @@ def device_put(
     Args:
       x: the pytree.
       device: a device, a sharding, a ``PartitionSpec`` for the mesh that is set or a memory, or a
-        pytree of these that is a prefix of ``x``; without it, arrays stay where they are and other
-        values go to the default device.
+        pytree of these that is a prefix of ``x``; without it, arrays are returned unchanged and
+        other values go to the default device.
       src: has no effect.
       donate: whether the memory of ``x`` may be reused: a bool, or a pytree of them that is a
         prefix of ``x``.
@@ -395,21 +395,23 @@ def device_put(
         places = _broadcast("device", device, treedef, count)
         donated = _broadcast("donate", donate, treedef, count)
         aliased = _broadcast("may_alias", may_alias, treedef, count)
-        found = []
+        moved = []
         try:
-            for leaf, place, give, alias in zip(leaves, places, donated, aliased, strict=True):
-                found.append(put_leaf(leaf, place, donate=bool(give), may_alias=alias))
+            for leaf, place, donate_leaf, alias in zip(
+                leaves, places, donated, aliased, strict=True
+            ):
+                moved.append(put_leaf(leaf, place, donate=bool(donate_leaf), may_alias=alias))
         except (TypeError, ValueError) as error:
-            path, leaf = tree_flatten_with_path(x)[0][len(found)]
+            path, leaf = tree_flatten_with_path(x)[0][len(moved)]
             raise _named(error, path, leaf) from None
-        return treedef.unflatten(found)
+        return treedef.unflatten(moved)
     finally:
         if mark is not None:
             end_explicit(mark)
 
 
 def _named(error: Exception, path: tuple[object, ...], leaf: object) -> Exception:
-    """An error about a leaf that says which one it is."""
+    """Add the path of a leaf to the message of an error about it."""
     text = str(error).removeprefix("device_put: ")
     shape = getattr(leaf, "shape", None)
     which = f" of x{''.join(map(str, path))}" if path else ""
@@ -422,9 +424,9 @@ def _named(error: Exception, path: tuple[object, ...], leaf: object) -> Exceptio
 def device_get(x: PyTree) -> PyTree:
     """Copy the arrays of a pytree to the host, as NumPy arrays.
 
-    Leaves without ``__array__`` are returned as they are, and so are random keys, which NumPy
-    cannot hold, and traced arrays, whose values are not known. All transfers are started before the
-    first is waited for.
+    Leaves without ``__array__`` are returned unchanged, and so are random keys, which NumPy cannot
+    hold, and traced arrays, whose values are not known. All transfers are started before the first
+    is waited for.
 
     Args:
       x: the pytree.
@@ -444,7 +446,7 @@ def device_get(x: PyTree) -> PyTree:
     mark = begin_explicit("explicit_device_get") if watch.on else None
     try:
         leaves, treedef = tree_flatten(x)
-        if mark is None:  # else what is on the host already need not be transferred
+        if mark is None:  # under a guard, arrays in host memory must not be transferred
             for leaf in leaves:
                 if isinstance(leaf, ArrayImpl):
                     leaf.copy_to_host_async()
@@ -468,7 +470,7 @@ def block_until_ready[T](x: T) -> T:
     """Wait until all arrays in a pytree are computed, and return the pytree.
 
     Args:
-      x: the pytree. Leaves that are no arrays are left alone.
+      x: the pytree. Leaves that are not arrays are ignored.
 
     Returns:
       The pytree itself.
@@ -509,7 +511,7 @@ def block_until_ready[T](x: T) -> T:
 def copy_to_host_async[T](x: T) -> T:
     """Start copying to the host all leaves of a pytree that can, and return the pytree.
 
-    Those are arrays, random keys, and what else has a method ``copy_to_host_async``.
+    Those are arrays, random keys, and other objects with a method ``copy_to_host_async``.
 
     Args:
       x: the pytree.

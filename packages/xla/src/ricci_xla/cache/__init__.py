@@ -1,6 +1,6 @@
-"""The persistent compilation cache: compiled programs in a folder, for the next process.
+"""The persistent compilation cache: executables in a folder, for the next process.
 
-The room is imported when the first program is compiled while ``jax_compilation_cache_dir`` is set.
+The room is imported with the first compilation while ``jax_compilation_cache_dir`` is set.
 """
 
 import typing as _typing

@@ -1,4 +1,4 @@
-"""``python -m ricci.cache``: what is in the folder of a compilation cache, and what differs."""
+"""``python -m ricci.cache``: list, compare, prune and check the entries of a compilation cache."""
 
 import argparse
 import re
@@ -19,16 +19,16 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _number = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", re.IGNORECASE)
 
 
-def size_named(text: str) -> int:
-    """The number of bytes that a text such as ``500M`` names.
+def parse_size(text: str) -> int:
+    """Parse a size such as ``500M`` to bytes.
 
     Raises:
-      argparse.ArgumentTypeError: if it names none.
+      argparse.ArgumentTypeError: if it is not a size.
     """
-    found = _number.fullmatch(text.strip())
-    if found is None:
+    match = _number.fullmatch(text.strip())
+    if match is None:
         raise argparse.ArgumentTypeError(f"expected bytes, as in 2000000, 500M or 2G, got {text!r}")
-    return int(float(found[1]) * _UNITS[found[2].lower()])
+    return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
 def _size(count: float) -> str:
@@ -52,7 +52,7 @@ def _ago(seconds: float) -> str:
 
 
 def _read(file: CacheFile) -> Entry | str:
-    """The entry of a file, or what is wrong with it."""
+    """The entry of a file, or the message of the error in reading it."""
     try:
         with open(file.path, "rb") as opened:
             return read_entry(opened.read(), file.path)
@@ -87,7 +87,7 @@ def _list(folder: CacheFolder, arguments: argparse.Namespace) -> int:
 
 
 def _find(folder: CacheFolder, name: str) -> tuple[str, Entry]:
-    """The newest file whose name begins with ``name``, or is the file at that path.
+    """The most recently used entry whose file name begins with ``name``, or at that path.
 
     Raises:
       LookupError: if there is none, or it cannot be read.
@@ -106,7 +106,7 @@ def _explain(folder: CacheFolder, arguments: argparse.Namespace) -> int:
         _find(folder, name) for name in (arguments.first, arguments.second)
     )
     if path == other_path:
-        raise LookupError(f"both names stand for {path}; give more of the two names")
+        raise LookupError(f"both names are prefixes of {path}; give more of the two names")
     print(f"{_name(path)} (here) and {_name(other_path)} (there) have:")
     lines = differences(first.parts, second.parts, first.notes, second.notes)
     if first.name != second.name:
@@ -131,10 +131,10 @@ def _prune(folder: CacheFolder, arguments: argparse.Namespace) -> int:
 def _check(folder: CacheFolder, arguments: argparse.Namespace) -> int:
     wrong = 0
     for file in folder.files():
-        found = _read(file)
-        if isinstance(found, str):
+        entry = _read(file)
+        if isinstance(entry, str):
             wrong += 1
-            print(found)
+            print(entry)
             if arguments.remove:
                 folder.remove(file.path)
     print(
@@ -151,21 +151,21 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Callable[..., int], what: str) -> Any:
-        found = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
-        found.add_argument("folder", help="the cache's folder")
-        found.set_defaults(run=run)
-        return found
+        added = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
+        added.add_argument("folder", help="the cache's folder")
+        added.set_defaults(run=run)
+        return added
 
-    listing = command("list", _list, "list the programs, those first that were used last")
+    listing = command("list", _list, "list the programs, most recently used first")
     listing.add_argument("-l", "--long", action="store_true", help="also file names and types")
-    explaining = command("explain", _explain, "say what differs between the keys of two programs")
-    explaining.add_argument("first", help="how the name of its file begins")
+    explaining = command("explain", _explain, "show the differences between two programs' keys")
+    explaining.add_argument("first", help="a prefix of its file's name")
     explaining.add_argument("second", help="the other one")
-    pruning = command("prune", _prune, "remove the programs that were not used for longest")
+    pruning = command("prune", _prune, "remove the least recently used programs")
     pruning.add_argument(
-        "--max-size", type=size_named, required=True, help="what may stay, such as 500M"
+        "--max-size", type=parse_size, required=True, help="the size that may stay, such as 500M"
     )
-    checking = command("check", _check, "read every file, and name those that are damaged")
+    checking = command("check", _check, "read every file, and list those that are damaged")
     checking.add_argument("--remove", action="store_true", help="remove them")
     return parser
 

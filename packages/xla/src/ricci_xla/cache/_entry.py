@@ -1,4 +1,4 @@
-"""An entry of the cache: a compiled program, and all that its key is made of."""
+"""An entry of the cache: a serialized executable and the parts of its key."""
 
 import os
 import zlib
@@ -13,15 +13,15 @@ __all__ = ["Entry", "ENTRY_KIND", "read_entry", "write_entry"]
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A compiled program in the cache.
+    """An executable in the cache.
 
     Attributes:
       name: the module's name.
       parts, notes: those of its ``ProgramKey``.
-      seconds: how long compiling took.
-      size: the size of the program in bytes.
+      seconds: the duration of compiling.
+      size: the size of the executable in bytes.
       compressed: whether ``data`` is compressed.
-      data: the program.
+      data: the executable.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Entry(msgspec.Struct, frozen=True):
     data: bytes
 
     def program(self, where: str | os.PathLike[str]) -> bytes:
-        """The program.
+        """The serialized executable.
 
         Raises:
           FileError: if it cannot be decompressed.
@@ -53,14 +53,14 @@ ENTRY_KIND: FileKind[Entry] = FileKind("program", 1, Entry, "an entry of the com
 
 
 def write_entry(key: ProgramKey, program: bytes, seconds: float) -> bytes:
-    """The file of a program that took so many seconds to compile."""
+    """Serialize the entry of an executable that took ``seconds`` to compile."""
     data = zlib.compress(program, 1)
     entry = Entry(key.name, key.parts, key.notes, seconds, len(program), True, data)
     return write_file(ENTRY_KIND, entry)
 
 
 def read_entry(data: bytes, where: str | os.PathLike[str], key: ProgramKey | None = None) -> Entry:
-    """The entry that a file holds.
+    """Read the entry of a file.
 
     Args:
       data: the file.
@@ -68,13 +68,13 @@ def read_entry(data: bytes, where: str | os.PathLike[str], key: ProgramKey | Non
       key: the key that it must have; by default any.
 
     Raises:
-      FileError: if it is no entry, is damaged, or is another program's.
+      FileError: if it is not an entry, is damaged, or is that of another key.
     """
     entry = read_file(ENTRY_KIND, data, where)
     if key is not None and entry.parts != key.parts:
         topics = [topic for topic, value in key.parts.items() if entry.parts.get(topic) != value]
         raise FileError(
             f"{where}: expected the entry of {key.name}, found that of {entry.name}, which differs "
-            f"in: {', '.join(topics) or 'what its key has'}. The file was renamed or replaced."
+            f"in: {', '.join(topics) or 'its notes'}. The file was renamed or replaced."
         )
     return entry

@@ -1,4 +1,4 @@
-"""Explaining why a program was not in the cache: what differs from the nearest one that is."""
+"""Explanation of cache misses by the differences from the nearest entry."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +10,8 @@ from ._key import ProgramKey
 
 __all__ = ["differences", "explain_miss"]
 
-# What a reader can do something about is said first.
+# Descriptions of differing parts, in the order of the explanation: first those that users can act
+# on.
 _SENTENCES: Mapping[str, str] = {
     "jaxlib": "another version of jaxlib",
     "runtime": "another version of the runtime",
@@ -28,7 +29,7 @@ def differences(
     our_notes: Mapping[str, str],
     their_notes: Mapping[str, str],
 ) -> list[str]:
-    """What differs between two keys, a line for each part.
+    """The differences between two keys, a line for each part.
 
     Args:
       ours, theirs: the parts of the keys.
@@ -42,13 +43,13 @@ def differences(
         if topic == "machine":
             lines.append(f"{sentence}: {_features(mine, other)}")
         elif topic == "options":
-            found = _changed_notes(
+            notes = _changed_notes(
                 our_notes, their_notes, ("compiler_options", "xla_flags", "compiler")
             )
-            lines.append(f"{sentence}: {'; '.join(found) or 'in what has no name here'}")
+            lines.append(f"{sentence}: {'; '.join(notes) or 'in options that are not listed'}")
         elif topic == "program":
-            found = _changed_notes(our_notes, their_notes, ("types",))
-            lines.append(f"{sentence}: {'; '.join(found) or 'the types are the same'}")
+            notes = _changed_notes(our_notes, their_notes, ("types",))
+            lines.append(f"{sentence}: {'; '.join(notes) or 'the types are the same'}")
         else:
             lines.append(f"{sentence}: {mine} here, {other} there")
     return lines
@@ -69,18 +70,18 @@ def _short(text: str) -> str:
 
 
 def _features(mine: str, other: str) -> str:
-    """The instructions that one of two machines has and the other has not."""
-    here, there = (set(text.replace(",", " ").split()) for text in (mine, other))
-    found = [
-        f"only {where}: {' '.join(sorted(some)[:12])}"
-        for where, some in (("here", here - there), ("there", there - here))
-        if some
+    """The CPU features that only one of two machines has."""
+    ours, theirs = (set(text.replace(",", " ").split()) for text in (mine, other))
+    texts = [
+        f"only {side}: {' '.join(sorted(features)[:12])}"
+        for side, features in (("here", ours - theirs), ("there", theirs - ours))
+        if features
     ]
-    return "; ".join(found)
+    return "; ".join(texts)
 
 
 def nearest(folder: CacheFolder, key: ProgramKey) -> tuple[str, Entry] | None:
-    """The path and the entry that has the most in common with a key, above all the program."""
+    """The path and the entry with the most parts in common with a key, above all the module."""
     best: tuple[int, str, Entry] | None = None
     for path, entry in entries(folder):
         alike = sum(entry.parts.get(topic) == value for topic, value in key.parts.items())
@@ -92,7 +93,7 @@ def nearest(folder: CacheFolder, key: ProgramKey) -> tuple[str, Entry] | None:
 
 
 def entries(folder: CacheFolder) -> Iterator[tuple[str, Entry]]:
-    """The paths and the entries of a folder that can be read, those last that were used last."""
+    """The paths and the readable entries of a folder, least recently used first."""
     for file in folder.files():
         try:
             with open(file.path, "rb") as opened:
@@ -102,15 +103,15 @@ def entries(folder: CacheFolder) -> Iterator[tuple[str, Entry]]:
 
 
 def explain_miss(folder: CacheFolder, key: ProgramKey) -> str:
-    """Why a program is not in the folder of a cache."""
+    """Explain why a module is not in the folder of a cache."""
     head = f"PERSISTENT COMPILATION CACHE MISS for {key.name!r} with key {key.digest}:"
     try:
-        found = nearest(folder, key)
+        closest = nearest(folder, key)
     except OSError as error:
-        return f"{head} there is no folder to look in: {error}"
-    if found is None:
+        return f"{head} the folder cannot be read: {error}"
+    if closest is None:
         return f"{head} {folder.path} has no entries"
-    path, entry = found
+    path, entry = closest
     lines = differences(key.parts, entry.parts, key.notes, entry.notes)
     if entry.name != key.name:
         lines.append(f"another name: {key.name} here, {entry.name} there")

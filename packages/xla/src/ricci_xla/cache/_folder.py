@@ -1,7 +1,7 @@
 """The folder of a cache: files that several processes read and write at the same time.
 
-A file is written under a name of its own and then renamed, so that nobody sees half of it. When a
-file was last used is its time of modification, by which the oldest make room for new ones.
+A file is written under a temporary name and then renamed, so that no process reads half of it. The
+modification time of a file is that of its last use, by which the least recently used are evicted.
 """
 
 import os
@@ -37,10 +37,10 @@ class CacheFile(NamedTuple):
 
 
 class CacheFolder:
-    """A folder with compiled programs.
+    """A folder with serialized executables.
 
     Args:
-      path: the folder. It is made when the first file is written.
+      path: the folder. It is created when the first file is written.
     """
 
     __slots__ = ("path",)
@@ -51,12 +51,12 @@ class CacheFolder:
         self.path = os.fspath(path)
 
     def path_of(self, key: ProgramKey) -> str:
-        """The path of a program's file."""
+        """The path of a key's file."""
         name = _unsafe.sub("_", key.name)[:_NAME_LENGTH]
         return os.path.join(self.path, f"{name}-{key.digest}{_SUFFIX}")
 
     def read(self, key: ProgramKey) -> bytes | None:
-        """The file of a program, which counts as used now; ``None`` if there is none.
+        """Read the file of a key and mark it as used; return ``None`` if it does not exist.
 
         Raises:
           OSError: if it cannot be read.
@@ -67,17 +67,17 @@ class CacheFolder:
                 data = file.read()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        with suppress(OSError):  # a folder that can only be read serves as well
+        with suppress(OSError):  # the folder may be read-only
             os.utime(path)
         return data
 
     def write(self, key: ProgramKey, data: bytes, limit: int = -1) -> bool:
-        """Write the file of a program; others that were not used for long make room for it.
+        """Write the file of a key, and evict the least recently used files for it.
 
         Args:
-          key: the program's key.
+          key: the key.
           data: the file.
-          limit: how many bytes all files together may have; -1 for any number.
+          limit: the limit of the files' total size in bytes; -1 for none.
 
         Returns:
           Whether it was written: not if it alone is larger than the limit.
@@ -108,16 +108,16 @@ class CacheFolder:
             os.remove(path)
 
     def files(self) -> list[CacheFile]:
-        """All files, those last that were used last.
+        """All files, least recently used first.
 
         Raises:
           OSError: if the folder cannot be read.
         """
-        found = [file for file in self._scan() if file.path.endswith(_SUFFIX)]
-        return sorted(found, key=lambda file: (file.used, file.path))
+        files = [file for file in self._scan() if file.path.endswith(_SUFFIX)]
+        return sorted(files, key=lambda file: (file.used, file.path))
 
     def shrink(self, limit: int, keep: str = "") -> list[CacheFile]:
-        """Remove files that were not used for long, until the others have at most ``limit`` bytes.
+        """Remove the least recently used files, until the others have at most ``limit`` bytes.
 
         Files that a process left unfinished are removed as well, an hour after it wrote to them.
 

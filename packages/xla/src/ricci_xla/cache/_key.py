@@ -1,8 +1,8 @@
-"""The key of a compiled program: all that its machine code depends on, and nothing else.
+"""The key of an executable: all inputs that its machine code depends on, and nothing else.
 
-A key is made of parts, so that a miss can be explained by the part that differs. There are no
-paths, line numbers or process ids among them, and no positions of single devices: a program for one
-device serves on each.
+A key consists of parts, so that a miss can be explained by the part that differs. There are no
+paths, line numbers or process ids among them, and no ids of single devices: an executable for one
+device can be loaded on any.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ __all__ = ["machine_of", "program_key", "ProgramKey"]
 
 
 class ProgramKey(NamedTuple):
-    """The key of a compiled program.
+    """The key of an executable.
 
     Attributes:
       name: the module's name, such as ``jit_step``.
-      parts: what the program depends on, by topic.
-      notes: what explains the parts to a reader; nothing depends on it.
-      digest: of all parts.
+      parts: the inputs that the executable depends on, by topic.
+      notes: readable descriptions of the parts, which are not part of the digest.
+      digest: the digest of all parts.
     """
 
     name: str
@@ -37,7 +37,7 @@ class ProgramKey(NamedTuple):
     digest: str
 
 
-# Flags that say where XLA writes to, what it logs, or what is the client's and no program's.
+# Flags of dumps, logging and the client, which do not change executables.
 _FLAGS_WITHOUT_EFFECT: dict[str, Any] = {
     "xla_detailed_logging": True,
     "xla_dump_compress_protos": False,
@@ -77,23 +77,23 @@ def program_key(
     *,
     with_names: bool = False,
 ) -> ProgramKey:
-    """The key of the program that a StableHLO module is compiled to.
+    """The key of the executable of a StableHLO module.
 
     Args:
       text: the module's assembly, or its bytecode.
       devices: the devices that it is compiled for.
-      options: how it is compiled.
-      with_names: whether the names of operations in profiles are part of the key; else a program
-        that differs in these alone has the same key, unless the module has source lines.
+      options: the options of compilation.
+      with_names: whether the names of operations in profiles are part of the key; else a module
+        that differs in these alone has the same key, unless it has source lines.
     """
     client = devices[0].client
     name, signature = "program", ""
     if isinstance(text, str):
-        found = _module_name.search(text)
-        if found:
-            name = found[1].strip('"')
-            # Whoever asks for the lines of operations reads them in the compiled program.
-            with_names = with_names or _source.search(text, 0, found.start()) is not None
+        match = _module_name.search(text)
+        if match:
+            name = match[1].strip('"')
+            # Source lines were requested to be read in the executable's profile.
+            with_names = with_names or _source.search(text, 0, match.start()) is not None
         text, signature = _without_result_names(text)
     parts = {
         "program": _digest(_module_bytes(text, with_names)),
@@ -119,7 +119,7 @@ def _digest(data: bytes) -> str:
 
 
 def _without_result_names(text: str) -> tuple[str, str]:
-    """A module without the user's names for its results; and the types of its main function."""
+    """Remove the user's names of results from a module; return it and the types of ``@main``."""
     start = text.find("@main(")
     if start < 0:
         return text, ""
@@ -148,7 +148,7 @@ def _options_that_matter(options: CompileOptions, count: int) -> bytes:
 
 
 def _place(devices: Sequence[Device], options: CompileOptions) -> str:
-    """How many devices there are; for several, which, since collectives are compiled for them."""
+    """The number of devices, with the ids of several, which collectives are compiled for."""
     if len(devices) == 1:
         return "1"
     ids = " ".join(f"{device.process_index}.{device.id}" for device in devices)
@@ -161,7 +161,7 @@ def _flags_that_matter() -> list[str]:
 
 
 def _compiler_settings(options: CompileOptions) -> str:
-    """The options of Ricci that a reader may have changed."""
+    """The compiler's settings by Ricci's options, for explanations."""
     build = options.executable_build_options
     debug = build.debug_options
     return (
@@ -173,16 +173,16 @@ def _compiler_settings(options: CompileOptions) -> str:
     )
 
 
-# By client: what it is to know of its machine.
+# The description of each client's machine.
 _machines: "weakref.WeakKeyDictionary[Client, str]" = weakref.WeakKeyDictionary()
 
 
 def machine_of(client: Client) -> str:
-    """What kind of machine a client compiles for."""
-    found = _machines.get(client)
-    if found is None:
-        found = _machines[client] = _describe_machine(client)
-    return found
+    """Describe the kind of machine that a client compiles for."""
+    machine = _machines.get(client)
+    if machine is None:
+        machine = _machines[client] = _describe_machine(client)
+    return machine
 
 
 def _describe_machine(client: Client) -> str:
@@ -193,7 +193,7 @@ def _describe_machine(client: Client) -> str:
         return f"compute capability {getattr(device, 'compute_capability', 'unknown')}"
     if device.platform != "cpu":
         return _digest(data)
-    # For CPUs the topology holds the number of devices, too. The processor's name and instructions
-    # are the strings in it.
+    # For CPUs the topology also has the number of devices, which must not matter. The processor's
+    # name and features are the strings in it.
     texts = [text.decode("ascii") for text in _readable.findall(data)]
     return " ".join(text for text in texts if not text.startswith("(type.googleapis.com"))

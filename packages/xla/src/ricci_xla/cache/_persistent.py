@@ -1,7 +1,7 @@
-"""Looking programs up before they are compiled, and keeping those that were.
+"""Lookup of executables before compilation, and storage of compiled ones.
 
-Nothing that is wrong with the folder keeps a program from running: it is compiled, with a warning
-that names the path. With ``jax_raise_persistent_cache_errors`` it is an error instead.
+If the folder is unusable, modules are compiled, with a warning that names the path. With
+``jax_raise_persistent_cache_errors`` it is an error instead.
 """
 
 import logging
@@ -42,7 +42,7 @@ _xla_caches = config.state("jax_persistent_cache_enable_xla_caches")
 
 _log = logging.getLogger("ricci.compilation_cache")
 
-# Such operations call Python functions while a program is compiled.
+# Operations that call Python functions during compilation.
 _CALLS_OF_THE_COMPILER = ("@CustomSPMDPartitioning", "@InspectSharding")
 _GPUS = ("cuda", "gpu", "rocm")
 # XLA's own caches, which are files and folders inside of the cache's, by the name of the flag.
@@ -50,7 +50,7 @@ _XLA_CACHES = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_d
 
 
 class _State:
-    """What is known of the cache's folder since the last ``reset_cache``."""
+    """The use of the cache and the warnings given since the last ``reset_cache``."""
 
     __slots__ = ("used", "warned")
 
@@ -63,7 +63,7 @@ _state = _State()
 
 
 def reset_cache() -> None:
-    """Forget which warnings were given; the folder and its files stay.
+    """Reset the record of warnings that were given; the folder and its files stay.
 
     Example:
       >>> from ricci.experimental.compilation_cache import compilation_cache
@@ -97,13 +97,13 @@ def cached_compile(
     options: CompileOptions,
     compile: Callable[[CompileOptions], LoadedExecutable],
 ) -> LoadedExecutable:
-    """The compiled program from the cache; else it is compiled, and kept if that took long.
+    """Load a module's executable from the cache, else compile it and cache it if that took long.
 
     Args:
       text: the StableHLO module.
       devices: the devices that it is compiled for.
-      options: how it is compiled.
-      compile: compiles it.
+      options: the options of compilation.
+      compile: compiles it with options.
     """
     folder = _usable_folder()
     if folder is None or not is_cacheable(text):
@@ -123,12 +123,12 @@ def cached_compile(
     use_xla_caches(options, devices[0].platform, folder.path)
     start = perf_counter()
     loaded = compile(options)
-    _keep(folder, key, devices, loaded, perf_counter() - start)
+    _store(folder, key, devices, loaded, perf_counter() - start)
     return loaded
 
 
 def is_cached(text: str | bytes, devices: Sequence[Device], options: CompileOptions) -> bool:
-    """Whether the cache has an entry for a program."""
+    """Whether the cache has an entry for a module."""
     folder = _usable_folder()
     if folder is None or not is_cacheable(text):
         return False
@@ -140,8 +140,8 @@ def _usable_folder() -> CacheFolder | None:
     path = _folder.value
     if "://" in path:
         _fail(
-            f"jax_compilation_cache_dir={path!r} is an address, and the compilation cache is kept "
-            "in local folders only. Mount the storage, and name the folder where it is mounted.",
+            f"jax_compilation_cache_dir={path!r} is an address, but the compilation cache needs a "
+            "local folder. Mount the storage, and name the folder where it is mounted.",
             path,
             ValueError,
         )
@@ -194,7 +194,7 @@ def _load(
     return loaded
 
 
-def _keep(
+def _store(
     folder: CacheFolder,
     key: ProgramKey,
     devices: Sequence[Device],
@@ -204,17 +204,15 @@ def _keep(
     if seconds < _min_seconds.value or _max_bytes.value == 0:
         return
     processes = {device.process_index for device in devices}
-    if devices[0].client.process_index() != min(
-        processes
-    ):  # one of those that share a program writes it
-        return
+    if devices[0].client.process_index() != min(processes):
+        return  # one of the processes that share an executable writes it
     path = folder.path_of(key)
     try:
         program = _serialized(loaded)
     except (JaxRuntimeError, NotImplementedError) as error:
         _fail(
-            f"{key.name} cannot be kept in the compilation cache: the runtime does not serialize "
-            f"it: {error}",
+            f"{key.name} cannot be stored in the compilation cache: the runtime does not "
+            f"serialize it: {error}",
             f"{folder.path}: not serialized",
             cause=error,
         )
@@ -226,8 +224,8 @@ def _keep(
             return
     except OSError as error:
         _fail(
-            f"{path}: {key.name} cannot be kept in the compilation cache: {error}. Programs run "
-            "all the same, and the next process compiles this one again.",
+            f"{path}: {key.name} cannot be stored in the compilation cache: {error}. It runs, and "
+            "the next process compiles it again.",
             f"{folder.path}: not written",
             cause=error,
         )
@@ -246,7 +244,7 @@ def _fail(
     kind: type[Exception] = RuntimeError,
     cause: Exception | None = None,
 ) -> None:
-    """Warn once of what is wrong with the folder or a file, or raise it as an error."""
+    """Warn once of a fault of the folder or a file, or raise it as an error."""
     if _raises.value:
         raise cause if cause is not None else kind(message)
     if (what, kind.__name__) not in _state.warned:
@@ -262,8 +260,8 @@ def use_xla_caches(options: CompileOptions, platform: str, folder: str) -> None:
     """Set the paths of XLA's own caches for GPUs, unless ``XLA_FLAGS`` sets them."""
     if platform not in _GPUS:
         return
-    wanted = (_xla_caches.value or "none").replace(" ", "").split(",")
+    enabled = (_xla_caches.value or "none").replace(" ", "").split(",")
     debug = options.executable_build_options.debug_options
     for name in _XLA_CACHES:
-        if (name in wanted or "all" in wanted) and getattr(debug, name, None) == "":
+        if (name in enabled or "all" in enabled) and getattr(debug, name, None) == "":
             setattr(debug, name, os.path.join(folder, name))

@@ -1,6 +1,6 @@
-"""Exported functions: lowering them, their files, and running them without tracing.
+"""Exported functions: lowering, files, and execution without tracing.
 
-``load`` needs nothing but jaxlib and this package. The room is imported when it is first used.
+``load`` needs only jaxlib and this package. The room is imported when it is first used.
 """
 
 from ricci_ir import export_names as _export_names

@@ -1,4 +1,4 @@
-"""Compiling exported functions for the devices at hand."""
+"""Compilation of exported functions for devices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ from ricci_xla.meshes._sharding_types import (
 )
 from ricci_xla.meshes._shardy import shardy_text
 
-from ._functions import call_exported_main, check_program, main_module
+from ._functions import call_exported_main, check_module, main_module
 from ._portable import from_portable
 from ._records import (
     AbstractShardingRecord,
@@ -35,7 +35,7 @@ from ._records import (
 
 
 class ExportedProgram:
-    """An exported function, to be compiled for devices.
+    """An exported function with the devices to compile it for.
 
     Attributes:
       record: the record of the function.
@@ -56,8 +56,7 @@ class ExportedProgram:
             if isinstance(getattr(aval, "dtype", None), ExtendedDType):
                 raise FileError(
                     f"{where}: the function has arguments or results of type {aval.str_short()}, "
-                    "and only ricci-random knows random keys: export a function of key_data "
-                    "instead."
+                    "but load does not support random keys: export a function of key_data instead."
                 )
         if self._platform not in record.platforms and "platform" not in record.disabled_checks:
             raise FileError(
@@ -68,7 +67,7 @@ class ExportedProgram:
             raise FileError(f"{where}: {record.fun_name} has ordered effects, and cannot be loaded")
 
     def compiled(self, in_types: Sequence[Any], out_types: Sequence[Any]) -> Executable:
-        """The program, compiled for arguments of known sizes.
+        """Compile the function for arguments of static sizes.
 
         Raises:
           FileError: if it does not compile.
@@ -77,13 +76,13 @@ class ExportedProgram:
         record, devices = self.record, self.devices
         try:
             loaded = compile_text(
-                self._program(in_types, out_types), devices, num_partitions=len(devices)
+                self._module(in_types, out_types), devices, num_partitions=len(devices)
             )
         except RuntimeError as error:
             raise FileError(
                 f"{self._where}: the program of {record.fun_name} does not compile: {error}"
             ) from error
-        kept = [i in record.kept for i in range(len(in_types))]
+        is_kept = [i in record.kept_args for i in range(len(in_types))]
         if len(devices) == 1:
             inner, outer = (
                 [_on_one(devices[0], sharding) for sharding in shardings]
@@ -97,36 +96,36 @@ class ExportedProgram:
             out_types,
             in_shardings=inner,
             out_shardings=outer,
-            kept=kept,
+            kept=is_kept,
             committed=True,
         )
 
     def _shardings(
         self, loaded: Any, arguments: int, results: int
     ) -> tuple[list[Sharding], list[Sharding]]:
-        """The shardings of arguments and results: those of the record, else what XLA chose."""
-        where = DeviceList(self.devices)
-        inner: list[Sharding] = [GSPMDSharding(where, HloSharding.replicate())] * arguments
-        wanted = loaded.get_parameter_shardings()
-        given = [_on(self.devices, s) for s in self.record.in_shardings]
-        for position, i in enumerate(self.record.kept):
-            chosen = given[i]
-            if chosen is None and wanted is not None:
-                chosen = GSPMDSharding(where, wanted[position])
+        """The shardings of arguments and results: those of the record, else XLA's choice."""
+        devices = DeviceList(self.devices)
+        inner: list[Sharding] = [GSPMDSharding(devices, HloSharding.replicate())] * arguments
+        by_xla = loaded.get_parameter_shardings()
+        specified = [_on(self.devices, s) for s in self.record.in_shardings]
+        for position, i in enumerate(self.record.kept_args):
+            chosen = specified[i]
+            if chosen is None and by_xla is not None:
+                chosen = GSPMDSharding(devices, by_xla[position])
             inner[i] = chosen or inner[i]
-        made = (result_shardings(loaded, self.devices) or [])[:results]
+        chosen_outer = (result_shardings(loaded, self.devices) or [])[:results]
         fixed = [_on(self.devices, s) for s in self.record.out_shardings]
-        return inner, [s or own for s, own in zip(fixed, made, strict=True)]
+        return inner, [s or chosen for s, chosen in zip(fixed, chosen_outer, strict=True)]
 
-    def _program(self, in_types: Sequence[Any], out_types: Sequence[Any]) -> str | bytes:
-        """The module for one platform and known sizes."""
+    def _module(self, in_types: Sequence[Any], out_types: Sequence[Any]) -> str | bytes:
+        """The module for one platform and static sizes."""
         record, exported = self.record, self.signature
         if record.uses_global_constants:
             return self._specialized(in_types, out_types)
         if self._unchecked:  # a file of JAX's has no digest
-            check_program(
+            check_module(
                 from_portable(record.module),
-                [tensor_type(exported.in_types[i]) for i in record.kept],
+                [tensor_type(exported.in_types[i]) for i in record.kept_args],
                 list(map(tensor_type, exported.out_types)),
             )
         return record.module
@@ -136,30 +135,30 @@ class ExportedProgram:
         module = Module("main", self._platform, {}, None, record.nr_devices)
         module.names["main"] = 0
         body = Lowering(module, [0], "    ")
-        kept, index = record.kept, None
+        kept_args, index = record.kept_args, None
         if len(record.platforms) > 1:
-            known = self._platform in record.platforms
-            index = record.platforms.index(self._platform) if known else 0
-        given, fixed = (
+            is_listed = self._platform in record.platforms
+            index = record.platforms.index(self._platform) if is_listed else 0
+        specified, fixed = (
             [decode_abstract_sharding(s) for s in shardings]
             for shardings in (record.in_shardings, record.out_shardings)
         )
-        args = [Value(f"%arg{n}", in_types[i]) for n, i in enumerate(kept)]
+        args = [Value(f"%arg{n}", in_types[i]) for n, i in enumerate(kept_args)]
         results = call_exported_main(
             body,
             record.module,
             [],
             args,
-            [exported.in_types[i] for i in kept],
+            [exported.in_types[i] for i in kept_args],
             exported.out_types,
             out_types,
-            [None] * len(kept),
+            [None] * len(kept_args),
             fixed,
             index,
         )
         arguments = [
-            (str(x), f"{tensor_type(x.aval)}{_attribute(module, given[i], x)}")
-            for x, i in zip(args, kept, strict=True)
+            (str(x), f"{tensor_type(x.aval)}{_attribute(module, specified[i], x)}")
+            for x, i in zip(args, kept_args, strict=True)
         ]
         types = [tensor_type(x.aval) for x in results]
         attributes = [
@@ -188,7 +187,7 @@ def _on_one(device: Device, record: AbstractShardingRecord | None) -> Sharding:
 
 
 def _on(devices: Sequence[Device], record: AbstractShardingRecord | None) -> NamedSharding | None:
-    """A sharding over these devices; ``None`` where it is open."""
+    """The sharding of a record on devices, or ``None`` if it is unspecified."""
     sharding = decode_abstract_sharding(record)
     if sharding is None or not sharding.mesh.axis_names:
         return None

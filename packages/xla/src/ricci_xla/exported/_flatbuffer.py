@@ -1,7 +1,7 @@
-"""Reading and writing FlatBuffers, by a table of the fields of each of its tables.
+"""Reading and writing of FlatBuffers, by a schema of the fields of each table.
 
 The format is described at flatbuffers.dev/internals. A buffer begins with the offset of its root
-table. A table begins with the distance to its vtable, which says where each field lies: absent
+table. A table begins with the distance to its vtable, which has the offset of each field: absent
 fields have their default. Strings, vectors and tables are referred to by their distance.
 """
 
@@ -14,7 +14,7 @@ _DEEPEST = 64
 
 
 class DamagedBufferError(ValueError):
-    """A buffer whose offsets lead out of it, or whose values are of another type."""
+    """A buffer whose offsets are out of range, or whose values are of another type."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ type Kind = Scalar | Text | Bytes | Vector | Table
 
 
 def read(buffer: bytes, root: Table) -> dict[str, Any]:
-    """The root table of a buffer.
+    """Read the root table of a buffer.
 
     Raises:
-      DamagedBufferError: if the buffer is damaged, or is no FlatBuffer.
+      DamagedBufferError: if the buffer is damaged, or is not a FlatBuffer.
     """
     try:
         return _Reader(buffer).table(_unpack(buffer, 0, "I"), root, 0)
@@ -81,7 +81,8 @@ def _unpack(buffer: bytes, position: int, code: str) -> int:
 class _Reader:
     def __init__(self, buffer: bytes):
         self.buffer = buffer
-        # Offsets only lead forward, but parts may be shared; what is read is bounded all the same.
+        # Offsets point forward, so there are no cycles; but parts may be shared, and a small buffer
+        # could expand exponentially. So the total number of bytes read is bounded.
         self.left = 4 * len(buffer) + 64
 
     def table(self, start: int, kind: Table, depth: int) -> dict[str, Any]:
@@ -90,13 +91,13 @@ class _Reader:
             raise DamagedBufferError("tables are nested too deeply")
         vtable = start - _unpack(self.buffer, start, "i")
         size = _unpack(self.buffer, vtable, "H")
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for number, (name, of) in kind.fields.items():
             place = 4 + 2 * number
             offset = _unpack(self.buffer, vtable + place, "H") if place + 2 <= size else 0
             if offset:
-                found[name] = self.value(start + offset, of, depth)
-        return found
+                values[name] = self.value(start + offset, of, depth)
+        return values
 
     def value(self, position: int, kind: Kind, depth: int) -> Any:
         if isinstance(kind, Scalar):
@@ -112,13 +113,13 @@ class _Reader:
             return self._bytes(start, count)
         size = kind.of.size if isinstance(kind.of, Scalar) else 4
         if start + count * size > len(self.buffer):
-            raise DamagedBufferError(f"a vector of {count} elements leads out of the buffer")
+            raise DamagedBufferError(f"a vector of {count} elements exceeds the buffer")
         self._spend(count * size)
         return [self.value(start + i * size, kind.of, depth) for i in range(count)]
 
     def _bytes(self, start: int, count: int) -> bytes:
         if start + count > len(self.buffer):
-            raise DamagedBufferError(f"{count} bytes at {start} lead out of the buffer")
+            raise DamagedBufferError(f"{count} bytes at {start} exceed the buffer")
         self._spend(count)
         return self.buffer[start : start + count]
 
@@ -129,14 +130,14 @@ class _Reader:
 
 
 def write(value: dict[str, Any], root: Table) -> bytes:
-    """The buffer of a root table."""
+    """Write a root table as a buffer."""
     writer = _Writer()
     writer.refer(0, lambda: writer.table(value, root))
     return bytes(writer.buffer)
 
 
 class _Writer:
-    """Writes each part behind those that refer to it, and fills in the distances then."""
+    """Writes each part after those that refer to it, and fills in the distances."""
 
     def __init__(self):
         self.buffer = bytearray(4)

@@ -1,4 +1,4 @@
-"""The functions of an exported module, as part of another module's text."""
+"""Insertion of an exported module's functions into another module's text."""
 
 import io
 import re
@@ -21,23 +21,23 @@ __all__ = [
 ]
 
 
-# Integers of these widths are all that XLA has; others make it end the process.
+# The widths of XLA's integers; others abort the process.
 _INTEGER = re.compile(r"(?<![\w.$%@-])u?i(\d+)\b")
 _WIDTHS = frozenset({"1", "2", "4", "8", "16", "32", "64"})
 _STRING = re.compile(STRING)
 
 
-def check_program(found: Any, in_types: Sequence[str], out_types: Sequence[str]) -> None:
-    """Check that a module can be compiled, and that its ``@main`` has the types that it should.
+def check_module(exported: Any, in_types: Sequence[str], out_types: Sequence[str]) -> None:
+    """Check that a module can be compiled, and that its ``@main`` has the expected types.
 
     Args:
-      found: MLIR's module.
+      exported: MLIR's module.
       in_types, out_types: the types of arguments and results of ``@main``.
 
     Raises:
       FileError: if not.
     """
-    for operation in found.body.operations:
+    for operation in exported.body.operations:
         if str(operation.attributes["sym_name"]) == '"main"':
             kind = str(operation.attributes["function_type"])
             outs = out_types[0] if len(out_types) == 1 else f"({', '.join(out_types)})"
@@ -47,7 +47,7 @@ def check_program(found: Any, in_types: Sequence[str], out_types: Sequence[str])
             break
     else:
         raise FileError("the program has no function @main")
-    text = found.operation.get_asm(use_local_scope=True, large_elements_limit=16)
+    text = exported.operation.get_asm(use_local_scope=True, large_elements_limit=16)
     text = _STRING.sub("", text)
     wrong = {width for width in _INTEGER.findall(text) if width not in _WIDTHS}
     if wrong:
@@ -55,18 +55,17 @@ def check_program(found: Any, in_types: Sequence[str], out_types: Sequence[str])
 
 
 def add_functions(
-    module: Module, found: Any, in_types: Sequence[str], out_types: Sequence[str]
+    module: Module, exported: Any, in_types: Sequence[str], out_types: Sequence[str]
 ) -> str:
     """Add the functions of MLIR's module to a module.
 
     Args:
       module: the module.
-      found: MLIR's module, which is changed.
+      exported: MLIR's module, which is modified.
       in_types, out_types: the types of the arguments and results of its ``@main``.
 
     Returns:
-      The symbol of the function that was ``@main``. The attributes of its arguments and results are
-      left out.
+      The new symbol of ``@main``. The attributes of its arguments and results are dropped.
 
     Raises:
       FileError: if its function ``main`` has other types.
@@ -74,9 +73,9 @@ def add_functions(
     ir, context = bindings()
     names: dict[str, str] = {}
     functions: list[Any] = []
-    check_program(found, in_types, out_types)
+    check_module(exported, in_types, out_types)
     with context:
-        for operation in found.body.operations:
+        for operation in exported.body.operations:
             symbol = ir.StringAttr(operation.attributes["sym_name"]).value
             if operation.operation.name == "sdy.mesh":
                 names[symbol] = _mesh(module, str(operation.attributes["mesh"]))
@@ -95,7 +94,7 @@ def add_functions(
 
 
 def _mesh(module: Module, text: str) -> str:
-    """The symbol of a mesh, which is given as ``#sdy.mesh<["a"=4, "b"=2], device_ids=[3]>``."""
+    """The symbol of a mesh by its text, such as ``#sdy.mesh<["a"=4, "b"=2], device_ids=[3]>``."""
     axes, _, devices = text.partition("<[")[2].partition("]")
     if "device_ids=[" in devices and not axes:
         return module.single_device_mesh(int(devices.partition("=[")[2].partition("]")[0]))
@@ -117,7 +116,7 @@ def call_exported_main(
 ) -> list[Value]:
     """Call the ``@main`` of a portable artifact, whose functions are added to the module.
 
-    If it was exported for symbolic sizes, what is added is the program for the sizes of the call.
+    If it was exported for symbolic sizes, it is specialized to the sizes of the call first.
 
     Args:
       ctx: the body in which to call it.
@@ -126,32 +125,32 @@ def call_exported_main(
       operands: its arguments.
       in_avals, out_avals: the types of its arguments and results.
       results: the types of the results of this call.
-      in_shardings, out_shardings: how arguments and results are divided, where that is given.
+      in_shardings, out_shardings: the shardings of arguments and results, or ``None``.
       platform_index: its first argument, if it takes one.
 
     Returns:
       The tokens and the results.
 
     Raises:
-      FileError: if the artifact is none, or takes or returns something else.
-      ValueError: if the sizes of the call are not such as it was exported for.
+      FileError: if the artifact is invalid, or has other types.
+      ValueError: if the sizes of the call do not fit those that it was exported for.
     """
     kinds = lambda avals: [tensor_type(aval) for aval in avals]
     token_types = [tensor_type(x.aval) for x in tokens]
     expected = _Types([*token_types, *kinds(in_avals)], [*token_types, *kinds(out_avals)])
-    here = _Types([*token_types, *(tensor_type(x.aval) for x in operands)], kinds(results))
-    here = here._replace(results=[*token_types, *here.results])
-    found = from_portable(artifact)
-    if expected != here and not any("?" in kind for kind in (*here.arguments, *here.results)):
-        found = _refined(found, ctx.module, expected, here, platform_index)
-        expected, platform_index = here, None
-    divided_operands = (divided(ctx, x, s) for x, s in zip(operands, in_shardings, strict=True))
+    actual = _Types([*token_types, *(tensor_type(x.aval) for x in operands)], kinds(results))
+    actual = actual._replace(results=[*token_types, *actual.results])
+    exported = from_portable(artifact)
+    if expected != actual and not any("?" in kind for kind in (*actual.arguments, *actual.results)):
+        exported = _refined(exported, ctx.module, expected, actual, platform_index)
+        expected, platform_index = actual, None
+    sharded_operands = (constrained(ctx, x, s) for x, s in zip(operands, in_shardings, strict=True))
     names = _call(
         ctx,
-        found,
-        [str(x) for x in (*tokens, *divided_operands)],
+        exported,
+        [str(x) for x in (*tokens, *sharded_operands)],
         expected,
-        here,
+        actual,
         platform_index,
     )
     values = [
@@ -161,7 +160,7 @@ def call_exported_main(
     arrays = values[len(tokens) :]
     return [
         *values[: len(tokens)],
-        *(divided(ctx, x, s) for x, s in zip(arrays, out_shardings, strict=True)),
+        *(constrained(ctx, x, s) for x, s in zip(arrays, out_shardings, strict=True)),
     ]
 
 
@@ -174,69 +173,73 @@ class _Types(NamedTuple):
 
 def _call(
     ctx: Lowering,
-    found: object,
+    exported: object,
     operands: Sequence[str],
     expected: _Types,
-    here: _Types,
+    actual: _Types,
     platform_index: int | None,
 ) -> list[str]:
     """Add the functions of MLIR's module, and call its ``@main``.
 
     Args:
       ctx: the body in which to call it.
-      found: MLIR's module.
+      exported: MLIR's module.
       operands: the names of the operands.
-      expected: the types that ``@main`` takes and returns, without a platform index.
-      here: the types of the operands, and those that the results are to have.
+      expected: the types of ``@main``, without a platform index.
+      actual: the types of the operands and results of the call.
       platform_index: the first argument, if there is one.
 
     Returns:
       The names of the results.
     """
-    taken = ["tensor<i32>"] * (platform_index is not None)
-    symbol = add_functions(ctx.module, found, [*taken, *expected.arguments], expected.results)
-    given = zip(operands, here.arguments, expected.arguments, strict=True)
-    names = [_converted(ctx, *x) for x in given]
+    index_type = ["tensor<i32>"] * (platform_index is not None)
+    symbol = add_functions(
+        ctx.module, exported, [*index_type, *expected.arguments], expected.results
+    )
+    conversions = zip(operands, actual.arguments, expected.arguments, strict=True)
+    names = [_converted(ctx, *x) for x in conversions]
     if platform_index is not None:
         index = ctx.new_name()
         ctx.write(f"{index} = stablehlo.constant dense<{platform_index}> : tensor<i32>")
         names.insert(0, index)
     result, count = ctx.new_name(), len(expected.results)
     head = "" if not count else f"{result} = " if count == 1 else f"{result}:{count} = "
-    signature = f"({', '.join([*taken, *expected.arguments])}) -> ({', '.join(expected.results)})"
+    signature = (
+        f"({', '.join([*index_type, *expected.arguments])}) -> ({', '.join(expected.results)})"
+    )
     ctx.write(f"{head}func.call @{symbol}({', '.join(names)}) : {signature}")
-    made = [result] if count == 1 else [f"{result}#{i}" for i in range(count)]
-    wanted = zip(made, expected.results, here.results, strict=True)
-    return [_converted(ctx, *x) for x in wanted]
+    results = [result] if count == 1 else [f"{result}#{i}" for i in range(count)]
+    conversions = zip(results, expected.results, actual.results, strict=True)
+    return [_converted(ctx, *x) for x in conversions]
 
 
-def _converted(ctx: Lowering, value: str, kind: str, wanted: str) -> str:
-    """A value as one of another type, which knows more or less of the sizes."""
-    if kind == wanted:
+def _converted(ctx: Lowering, value: str, kind: str, target: str) -> str:
+    """Convert a value to a type with more or fewer static sizes."""
+    if kind == target:
         return value
     name = ctx.new_name()
-    ctx.write(f"{name} = stablehlo.convert {value} : ({kind}) -> {wanted}")
+    ctx.write(f"{name} = stablehlo.convert {value} : ({kind}) -> {target}")
     return name
 
 
 def _refined(
-    found: object, module: Module, expected: _Types, here: _Types, platform_index: int | None
+    exported: object, module: Module, expected: _Types, actual: _Types, platform_index: int | None
 ) -> Any:
-    """MLIR's module for known sizes, of one for symbolic sizes."""
+    """Specialize MLIR's module for symbolic sizes to static sizes, by XLA's shape refinement."""
     ir, context = bindings()
     outer = Module("main", module.platform, {}, None, module.num_partitions)
     outer.names["main"] = 0
     body = Lowering(outer, [0], "    ")
-    operands = [f"%arg{i}" for i in range(len(here.arguments))]
-    names = _call(body, found, operands, expected, here, platform_index)
-    arguments = list(zip(operands, here.arguments, strict=True))
-    text = main_module(outer, body, arguments, names, here.results)
+    operands = [f"%arg{i}" for i in range(len(actual.arguments))]
+    names = _call(body, exported, operands, expected, actual, platform_index)
+    arguments = list(zip(operands, actual.arguments, strict=True))
+    text = main_module(outer, body, arguments, names, actual.results)
     with context:
-        written = io.BytesIO()
-        ir.Module.parse(text).operation.write_bytecode(written)
+        bytecode = io.BytesIO()
+        ir.Module.parse(text).operation.write_bytecode(bytecode)
         try:
             refined = runtime.mlir.refine_polymorphic_shapes(
-                written.getvalue(),
+                bytecode.getvalue(),
                 enable_shape_assertions=True,
                 validate_static_shapes=True,
                 enable_shardy=True,
@@ -259,10 +262,10 @@ def main_module(
 
     Args:
       module: the module.
-      body: the body, whose last lines return nothing yet.
+      body: the body, without a return.
       arguments: the name of each argument, and its type with attributes.
       results, result_types: the names and types of the results.
-      result_attributes: the text of each result's attributes, if any has some.
+      result_attributes: the text of each result's attributes, or empty for none.
     """
     params = ", ".join(f"{name}: {kind}" for name, kind in arguments)
     types = ", ".join(result_types)
@@ -277,8 +280,8 @@ def main_module(
     return "\n".join([head, *module.declarations(), *main, *module.functions, "}", ""])
 
 
-def divided(ctx: Lowering, x: Value, sharding: NamedSharding | None) -> Value:
-    """A value, divided as a sharding says, in a program over several devices."""
+def constrained(ctx: Lowering, x: Value, sharding: NamedSharding | None) -> Value:
+    """Constrain a value to a sharding, in a module over several devices."""
     if sharding is None or ctx.module.num_partitions == 1 or not sharding.mesh.axis_names:
         return x
     symbol = ctx.module.mesh(tuple(sharding.mesh.shape.items()))

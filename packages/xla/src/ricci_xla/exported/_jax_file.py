@@ -1,7 +1,7 @@
-"""The file format of JAX's exports: a FlatBuffer, whose tables were read off files that it wrote.
+"""The file format of JAX's exports: a FlatBuffer, whose schema was inferred from JAX's files.
 
-Types, meshes and shardings are written twice: in place, and in tables of their own to which
-positions refer. Newer versions of JAX read the latter.
+Types, meshes and shardings are written twice: in place, and in separate tables that positions refer
+to. Newer versions of JAX read the latter.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ _exported.fields.update(
         12: ("disabled_checks", fb.Vector(_check)),
         13: ("module", fb.Bytes()),
         14: ("calling_convention", _SHORT),
-        15: ("kept", fb.Vector(_SHORT)),
+        15: ("kept_args", fb.Vector(_SHORT)),
         16: ("uses_global_constants", _BOOL),
         17: ("vjp", _exported),
         18: ("nr_devices", _INT),
@@ -84,7 +84,7 @@ _DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128", "bfloat16", "int4", "uint4"),
     *("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"),
-    # "void" is what NumPy calls float0.
+    # "void" is NumPy's name of float0.
     *("void", "float8_e4m3", "float8_e3m4", "float8_e8m0fnu", "float4_e2m1fn"),
     *("key<fry>", "key<rbg>", "key<urbg>"),
 )
@@ -95,71 +95,71 @@ _CUSTOM_CALL = "custom_call:"
 
 
 def looks_like_jax(data: bytes | bytearray | memoryview) -> bool:
-    """Whether a file may be one of JAX's, as far as its first bytes tell."""
+    """Whether a file may be one of JAX's, by its first bytes."""
     # The offset of the root table, and the version in it.
     return len(data) > 64 and 8 <= int.from_bytes(bytes(data[:4]), "little") < 4096
 
 
 def read_jax_file(data: bytes | bytearray | memoryview, where: Any) -> ExportedRecord:
-    """The record of a function that JAX has exported.
+    """Read the record of a function that JAX has exported.
 
     Raises:
-      FileError: if the file is none of JAX's exports, or damaged, or of a version unknown here.
+      FileError: if the file is not an export of JAX's, or damaged, or of an unsupported version.
     """
     try:
-        found = fb.read(bytes(data), _exported)
-        return checked(_read_exported(found, where), where)
+        table = fb.read(bytes(data), _exported)
+        return checked(_read_exported(table, where), where)
     except (KeyError, IndexError, ValueError, RecursionError) as error:
         if isinstance(error, FileError) and str(error).startswith(f"{where}: "):
             raise
         raise FileError(
-            f"{where}: no exported function, neither Ricci's nor JAX's, or a damaged one. Read as "
-            f"one of JAX's: {type(error).__name__}: {error}"
+            f"{where}: not an exported function of Ricci or JAX, or a damaged one. Read as one of "
+            f"JAX's: {type(error).__name__}: {error}"
         ) from error
 
 
-def _read_exported(found: dict[str, Any], where: object) -> ExportedRecord:
-    version = found.get("version", 0)
+def _read_exported(table: dict[str, Any], where: object) -> ExportedRecord:
+    version = table.get("version", 0)
     if not _OLDEST <= version <= _VERSION:
         raise FileError(
             f"{where}: read as a function exported by JAX, its format has version {version}, and "
             f"this Ricci reads {_OLDEST} to {_VERSION}. Export it again with JAX {_JAX_VERSION}."
         )
-    convention = found["calling_convention"]
+    convention = table["calling_convention"]
     expired = convention < _CALLING_CONVENTIONS.start and _read_expired.value
     if convention not in _CALLING_CONVENTIONS and not expired:
         raise FileError(
             f"{where}: a function exported by JAX with calling convention {convention}; this Ricci "
             f"reads {_CALLING_CONVENTIONS.start} to {_CALLING_CONVENTIONS.stop - 1}."
         )
-    types = [_read_type(t) for t in found["types"]]
-    shardings = [None, *map(_read_sharding, found["shardings"])]
-    pick = lambda table, positions: [table[i] for i in found[positions]]
+    types = [_read_type(t) for t in table["types"]]
+    shardings = [None, *map(_read_sharding, table["shardings"])]
+    pick = lambda table, positions: [table[i] for i in table[positions]]
     record = ExportedRecord(
-        fun_name=found["fun_name"],
-        in_tree=read_tree(found["in_tree"]),
+        fun_name=table["fun_name"],
+        in_tree=read_tree(table["in_tree"]),
         in_types=pick(types, "in_type_positions"),
-        out_tree=read_tree(found["out_tree"]),
+        out_tree=read_tree(table["out_tree"]),
         out_types=pick(types, "out_type_positions"),
         in_shardings=pick(shardings, "in_sharding_positions"),
         out_shardings=pick(shardings, "out_sharding_positions"),
-        nr_devices=found["nr_devices"],
-        platforms=found["platforms"],
-        ordered_effects=[e["type"] for e in found["ordered_effects"]],
-        unordered_effects=[e["type"] for e in found["unordered_effects"]],
-        disabled_checks=[_read_check(c) for c in found["disabled_checks"]],
-        module=found["module"],
+        nr_devices=table["nr_devices"],
+        platforms=table["platforms"],
+        ordered_effects=[e["type"] for e in table["ordered_effects"]],
+        unordered_effects=[e["type"] for e in table["unordered_effects"]],
+        disabled_checks=[_read_check(c) for c in table["disabled_checks"]],
+        module=table["module"],
         calling_convention=convention,
-        kept=found["kept"],
-        uses_global_constants=found.get("uses_global_constants", False),
-        vjp=_read_exported(found["vjp"], where) if "vjp" in found else None,
+        kept_args=table["kept_args"],
+        uses_global_constants=table.get("uses_global_constants", False),
+        vjp=_read_exported(table["vjp"], where) if "vjp" in table else None,
     )
     return record
 
 
-def _read_type(found: dict[str, Any]) -> TypeRecord:
-    shape: list[int | str] = [int(n) if n.isdecimal() else n for n in found["shape"]]
-    return TypeRecord(shape, _DTYPES[found.get("dtype", 0)])
+def _read_type(table: dict[str, Any]) -> TypeRecord:
+    shape: list[int | str] = [int(n) if n.isdecimal() else n for n in table["shape"]]
+    return TypeRecord(shape, _DTYPES[table.get("dtype", 0)])
 
 
 def _read_axes(mesh: dict[str, Any]) -> MeshAxesRecord:
@@ -169,15 +169,15 @@ def _read_axes(mesh: dict[str, Any]) -> MeshAxesRecord:
     return MeshAxesRecord([encode_plain(name) for name in mesh["names"]], mesh["sizes"], types)
 
 
-def _read_sharding(found: dict[str, Any]) -> AbstractShardingRecord:
-    mesh, spec = found["mesh"], found["spec"]
+def _read_sharding(table: dict[str, Any]) -> AbstractShardingRecord:
+    mesh, spec = table["mesh"], table["spec"]
     parts = [_read_part(part.get("axes", [])) for part in spec["parts"]]
     sums = lambda name: encode_plain(frozenset(spec.get(name, ())))
     device = mesh.get("device", {})
     return AbstractShardingRecord(
         _read_axes(mesh),
         SpecRecord([encode_plain(part) for part in parts], sums("unreduced"), sums("reduced")),
-        found.get("memory"),
+        table.get("memory"),
         device.get("kind"),
         device.get("cores"),
         device.get("platform"),
@@ -190,15 +190,15 @@ def _read_part(axes: list[str]) -> str | tuple[str, ...] | None:
     return axes[0] if len(axes) == 1 else tuple(axes)
 
 
-def _read_check(found: dict[str, Any]) -> str:
-    return "platform" if found.get("kind", 0) == _PLATFORM_CHECK else _CUSTOM_CALL + found["target"]
+def _read_check(table: dict[str, Any]) -> str:
+    return "platform" if table.get("kind", 0) == _PLATFORM_CHECK else _CUSTOM_CALL + table["target"]
 
 
 def write_jax_file(record: ExportedRecord) -> bytes:
-    """A file that JAX reads, with an exported function.
+    """Serialize an exported function in JAX's format.
 
     Raises:
-      TypeError: if JAX's format has nothing for a part of it; the error names that.
+      TypeError: if JAX's format cannot represent a part of it.
     """
     return fb.write(_write_exported(record), _exported)
 
@@ -206,14 +206,13 @@ def write_jax_file(record: ExportedRecord) -> bytes:
 def _write_exported(record: ExportedRecord) -> dict[str, Any]:
     if record.ordered_effects or record.unordered_effects:
         raise TypeError(
-            f"{record.fun_name} has effects, whose classes JAX would not know: it cannot be "
+            f"{record.fun_name} has effects, whose classes JAX does not have: it cannot be "
             "written in JAX's format."
         )
     types = _Positions(_write_type)
     shardings = _Positions(_write_sharding)
     meshes = _Positions(_write_mesh)
-    given = [*record.in_shardings, *record.out_shardings]
-    for sharding in given:
+    for sharding in (*record.in_shardings, *record.out_shardings):
         if sharding is not None:
             meshes.of(sharding)
     values: dict[str, Any] = {
@@ -231,7 +230,7 @@ def _write_exported(record: ExportedRecord) -> dict[str, Any]:
         "disabled_checks": [_write_check(c) for c in record.disabled_checks],
         "module": record.module,
         "calling_convention": record.calling_convention,
-        "kept": record.kept,
+        "kept_args": record.kept_args,
         "nr_devices": record.nr_devices,
         "in_type_positions": [types.of(t) for t in record.in_types],
         "out_type_positions": [types.of(t) for t in record.out_types],
@@ -250,13 +249,14 @@ def _write_exported(record: ExportedRecord) -> dict[str, Any]:
 
 
 class _Positions:
-    """Different values of one kind as they are written, and where each is among them."""
+    """A table of distinct written values, in which they are referred to by position."""
 
     def __init__(self, write: Callable[[Any], dict[str, Any]]):
         self.write = write
         self.written: list[dict[str, Any]] = []
 
     def of(self, value: object) -> int:
+        """The position of a value, which is added if it is new."""
         form = self.write(value)
         if form not in self.written:
             self.written.append(form)
@@ -291,14 +291,14 @@ def _write_mesh(record: AbstractShardingRecord) -> dict[str, Any]:
 
 
 def _names(names: Any) -> list[str]:
-    found = list(names)
-    for name in found:
+    texts = list(names)
+    for name in texts:
         if not isinstance(name, str):
             raise TypeError(
                 f"JAX's format has mesh axes named by strings only, found {name!r}. Write it in "
                 "Ricci's own format."
             )
-    return found
+    return texts
 
 
 def _write_sharding(record: AbstractShardingRecord) -> dict[str, Any]:
@@ -317,10 +317,10 @@ def _write_sharding(record: AbstractShardingRecord) -> dict[str, Any]:
         "unreduced": _names(decode_plain(spec.unreduced)),
         "reduced": _names(decode_plain(spec.reduced)),
     }
-    found: dict[str, Any] = {"mesh": _write_mesh(record), "spec": {"parts": parts, **sums}}
+    table: dict[str, Any] = {"mesh": _write_mesh(record), "spec": {"parts": parts, **sums}}
     if record.memory_kind is not None:
-        found["memory"] = record.memory_kind
-    return found
+        table["memory"] = record.memory_kind
+    return table
 
 
 def _write_place(record: AbstractShardingRecord | None) -> dict[str, Any]:

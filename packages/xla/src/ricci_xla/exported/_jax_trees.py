@@ -1,4 +1,4 @@
-"""Tree structures in the form that JAX writes them, in its exports and beside its checkpoints."""
+"""Tree structures in JAX's FlatBuffer format, as in its exports and beside its checkpoints."""
 
 from typing import Any
 
@@ -38,46 +38,46 @@ _NODES = {_NONE: "None", _TUPLE: "tuple", _LIST: "list"}
 
 
 def read_jax_tree(data: bytes) -> PyTreeDef:
-    """The tree structure that a FlatBuffer of JAX's describes.
+    """Read a tree structure from JAX's FlatBuffer.
 
     Raises:
-      ValueError: if it is none, or damaged, or has nodes of a class that is not registered here.
+      ValueError: if it is invalid or damaged, or has nodes of a class that is not registered.
     """
     try:
         record = read_tree(fb.read(data, tree_table))
     except (KeyError, IndexError, RecursionError) as error:
         raise fb.DamagedBufferError(
-            f"no tree structure: {type(error).__name__}: {error}"
+            f"invalid tree structure: {type(error).__name__}: {error}"
         ) from error
     return decode_tree(record, node_forms)
 
 
 def write_jax_tree(tree: PyTreeDef) -> bytes:
-    """A tree structure as a FlatBuffer that JAX reads.
+    """Write a tree structure as JAX's FlatBuffer.
 
     Raises:
-      TypeError: if it has a dict whose keys are no strings, or nodes of a class that is not
+      TypeError: if it has a dict with keys other than strings, or nodes of a class that is not
         registered.
     """
     return fb.write(write_tree(encode_tree(tree, node_forms)), tree_table)
 
 
-def read_tree(found: dict[str, Any]) -> TreeRecord:
-    """The record of a tree structure that was read with `tree_table`."""
-    node = found.get("node", _LEAF)
-    children = [read_tree(child) for child in found.get("children", ())]
+def read_tree(table: dict[str, Any]) -> TreeRecord:
+    """Convert a tree structure that was read with `tree_table` to a record."""
+    node = table.get("node", _LEAF)
+    children = [read_tree(child) for child in table.get("children", ())]
     if node == _LEAF:
         return TreeRecord()
     if node in _NODES:
         return TreeRecord(_NODES[node], _plain(None), children)
     if node == _DICT:
-        keys = list(found.get("keys", ()))
+        keys = list(table.get("keys", ()))
         if len(keys) != len(children):
             raise FileError(f"a dict of {len(children)} items has the keys {keys}")
         return TreeRecord("dict", _plain(keys), children)
     if node != _CUSTOM:
         raise FileError(f"a tree node of unknown kind {node}")
-    return TreeRecord(found["name"], found.get("data", b""), children)
+    return TreeRecord(table["name"], table.get("data", b""), children)
 
 
 def _plain(data: object) -> bytes:
@@ -85,7 +85,7 @@ def _plain(data: object) -> bytes:
 
 
 def write_tree(record: TreeRecord) -> dict[str, Any]:
-    """What is written with `tree_table` for the record of a tree structure."""
+    """Convert the record of a tree structure for writing with `tree_table`."""
     children = [write_tree(child) for child in record.children]
     if record.node is None:
         return {}

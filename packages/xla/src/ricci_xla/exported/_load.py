@@ -1,4 +1,4 @@
-"""Running exported functions with nothing but jaxlib and this package."""
+"""``load``: compile and run exported functions, with only jaxlib and this package."""
 
 import os
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class LoadedFunction:
-    """An exported function that was compiled for the devices here. Call it with arrays of NumPy.
+    """An exported function, compiled for devices of this process. Call it with NumPy arrays.
 
     Attributes:
       fun_name: the function's name.
@@ -54,7 +54,7 @@ class LoadedFunction:
         self.in_types, self.out_types = signature.in_types, signature.out_types
         self.devices = exported.devices
         self._exported = exported
-        # By the sizes of the arguments, if these are symbolic.
+        # By the shapes of the arguments, if these are symbolic, else by None.
         self._executables: dict[Any, Executable] = {}
         if all(is_static_shape(aval.shape) for aval in self.in_types):
             self._executables[None] = exported.compiled(self.in_types, self.out_types)
@@ -71,7 +71,7 @@ class LoadedFunction:
           Arrays on the devices; ``numpy.asarray`` copies one to NumPy.
 
         Raises:
-          TypeError: if an argument is no array, or of another shape or dtype.
+          TypeError: if an argument is not an array, or of another shape or dtype.
           ValueError: if the structure differs, or symbolic sizes do not fit each other.
         """
         leaves, tree = tree_flatten((args, kwargs))
@@ -82,21 +82,21 @@ class LoadedFunction:
             )
         values = [self._checked(i, x) for i, x in enumerate(leaves)]
         executable = self._executables.get(None) or self._for_sizes(values)
-        given = zip(values, executable.in_shardings, executable.kept, strict=True)
-        arrays = [_placed(x, sharding) for x, sharding, keep in given if keep]
+        operands = zip(values, executable.in_shardings, executable.kept, strict=True)
+        arrays = [_placed(x, sharding) for x, sharding, is_kept in operands if is_kept]
         return tree_unflatten(self.out_tree, executable.execute(executable.arranged(arrays)))
 
     def _for_sizes(self, values: list[Any]) -> Executable:
         shapes = tuple(np.shape(x) for x in values)
-        found = self._executables.get(shapes)
-        if found is None:
+        executable = self._executables.get(shapes)
+        if executable is None:
             sizes = sizes_of_call(self._names(), self.in_types, shapes)
             types = (
                 [with_sizes(aval, sizes) for aval in avals]
                 for avals in (self.in_types, self.out_types)
             )
-            found = self._executables[shapes] = self._exported.compiled(*types)
-        return found
+            executable = self._executables[shapes] = self._exported.compiled(*types)
+        return executable
 
     def _checked(self, i: int, x: object) -> Any:
         expected = self.in_types[i]
@@ -105,18 +105,18 @@ class LoadedFunction:
             if np.can_cast(x.dtype, expected.dtype, "same_kind"):
                 x = x.astype(expected.dtype)
         try:
-            # An array of NumPy keeps its dtype, whether 64-bit types are on or not.
-            found: Any = x if isinstance(x, np.ndarray | np.generic) else get_aval(x)
+            # A NumPy array keeps its dtype, whether 64-bit types are on or not.
+            actual: Any = x if isinstance(x, np.ndarray | np.generic) else get_aval(x)
         except TypeError as error:
             raise TypeError(
                 f"{self._name(i)} of {self.fun_name} must be an array of type "
                 f"{expected.str_short()}, got {x!r:.60} of type {type(x).__name__}"
             ) from error
-        known = is_static_shape(expected.shape)
-        if found.dtype != expected.dtype or (known and found.shape != expected.shape):
+        has_static_shape = is_static_shape(expected.shape)
+        if actual.dtype != expected.dtype or (has_static_shape and actual.shape != expected.shape):
             raise TypeError(
                 f"{self._name(i)} of {self.fun_name} must be of type {expected.str_short()}, got "
-                f"{found.dtype.name}[{','.join(map(str, found.shape))}]"
+                f"{actual.dtype.name}[{','.join(map(str, actual.shape))}]"
             )
         return x
 
@@ -135,7 +135,7 @@ class LoadedFunction:
 
 
 def _placed(x: object, sharding: Sharding) -> Any:
-    """An argument as an array with the sharding that the program needs."""
+    """Put an argument on devices with the sharding of the executable's parameter."""
     if isinstance(x, np.ndarray | np.generic):
         return array_from_host(np.asarray(x), ShapedArray(x.shape, x.dtype), sharding)
     return shard_arg(x, sharding)
@@ -155,38 +155,37 @@ def load(
         if the function needs several.
 
     Returns:
-      A function of arrays of NumPy.
+      A function of NumPy arrays.
 
     Raises:
-      FileError: if the file is no exported function, is damaged or of a version unknown here, or
+      FileError: if the file is not an exported function, is damaged or of an unknown version, or
         cannot run on these devices.
 
     Example:
       >>> from ricci_xla.exported import load
-      >>> load(b"no such thing")
+      >>> load(b"other bytes")
       Traceback (most recent call last):
           ...
-      ricci_xla.files._container.FileError: the bytes given: no file of Ricci's, ...
+      ricci_xla.files._container.FileError: the bytes: not a file of Ricci's, ...
     """
     if isinstance(source, bytes | bytearray | memoryview):
-        data, where = source, "the bytes given"
+        data, name = source, "the bytes"
     else:
-        data, where = Path(source).read_bytes(), os.fspath(source)
-    record = read_export(data, where)
+        data, name = Path(source).read_bytes(), os.fspath(source)
+    record = read_export(data, name)
     count = record.nr_devices
     if devices is None:
         first = get_default_device()
-        there = all_devices(first.platform)
-        devices = [first] if count == 1 else there[:count]
+        devices = [first] if count == 1 else all_devices(first.platform)[:count]
     if len(devices) != count:
         raise FileError(
-            f"{where}: {record.fun_name} was exported for {count} devices, and there are "
+            f"{name}: {record.fun_name} was exported for {count} devices, and there are "
             f"{len(devices)} to run it on"
         )
     try:
-        program = ExportedProgram(record, tuple(devices), where, looks_like_jax(data))
+        program = ExportedProgram(record, tuple(devices), name, looks_like_jax(data))
         return LoadedFunction(program)
     except FileError as error:
-        if str(error).startswith(f"{where}: "):
+        if str(error).startswith(f"{name}: "):
             raise
-        raise FileError(f"{where}: {error}") from error
+        raise FileError(f"{name}: {error}") from error

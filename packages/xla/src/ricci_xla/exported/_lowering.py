@@ -1,4 +1,4 @@
-"""Lowering a traced function to one module for all platforms that it is exported for."""
+"""Lowering of a traced function to one module for all platforms of an export."""
 
 import re
 from collections.abc import Sequence
@@ -48,14 +48,14 @@ class ExportedModule(NamedTuple):
 
     Attributes:
       text: the StableHLO module.
-      large_constants: the constants that the text leaves out: see ``to_portable``.
+      large_constants: the constants that are not in the text: see ``to_portable``.
       name: the function's name.
       in_avals, out_avals: the types of its arguments and results.
-      in_shardings, out_shardings: the sharding of each, over a mesh without devices; ``None`` where
-        it is open.
-      placed: the sharding of each argument and then of each result, on the devices at hand.
-      nr_devices: how many devices it runs on.
-      kept: the positions of the arguments that the module takes.
+      in_shardings, out_shardings: the sharding of each, over an abstract mesh; ``None`` if it is
+        unspecified.
+      placed: the shardings of the arguments and of the results on this process's devices.
+      nr_devices: the number of devices that it runs on.
+      kept_args: the positions of the arguments that the module takes.
       effects: its side effects.
       custom_calls: the targets of its custom calls.
     """
@@ -69,7 +69,7 @@ class ExportedModule(NamedTuple):
     out_shardings: tuple[NamedSharding | None, ...]
     placed: tuple[tuple[Sharding | None, ...], tuple[Sharding | None, ...]]
     nr_devices: int
-    kept: tuple[int, ...]
+    kept_args: tuple[int, ...]
     effects: frozenset[Effect]
     custom_calls: frozenset[str]
 
@@ -82,14 +82,13 @@ def lower_for_export(
     """Lower a traced function for export.
 
     Args:
-      traced: what ``jit(f).trace(...)`` returned.
+      traced: the result of ``jit(f).trace(...)``.
       platforms: the platforms to lower for; they need not be installed.
-      out_shardings: the shardings of the results over an abstract mesh, if any is given.
+      out_shardings: the shardings of the results over an abstract mesh, or ``None``.
 
     Raises:
-      NotImplementedError: if the program calls Python, or divides arrays by tiles instead of by
-        mesh axes.
-      ValueError: for other reasons why the program cannot be lowered.
+      NotImplementedError: if the function calls Python, or has a ``GSPMDSharding``.
+      ValueError: for other reasons why the function cannot be lowered.
     """
     program = _with_host_constants(traced._program)
     # A function may be exported while another is traced, for the types of its arguments.
@@ -101,12 +100,12 @@ def lower_for_export(
         placement = placement._replace(results=_with_shardings(placement.results, out_shardings))
     options = traced._options
     constants: list[np.ndarray] = []
-    found = {
+    by_platform = {
         platform: lower_program(program, placement, options, platform, closed=constants)
         for platform in dict.fromkeys(platforms)
     }
-    lowered = next(iter(found.values()))
-    if any(each.host_callbacks for each in found.values()):
+    lowered = next(iter(by_platform.values()))
+    if any(each.host_callbacks for each in by_platform.values()):
         raise NotImplementedError(
             f"{program.name} cannot be exported: it calls Python (pure_callback, io_callback, "
             "debug.print, debug.callback), and a file cannot hold a Python function. Export the "
@@ -118,49 +117,49 @@ def lower_for_export(
             "mesh. Give it a NamedSharding."
         )
     count = len(program.consts)
-    kept = tuple(i - count for i in lowered.used)
+    kept_args = tuple(i - count for i in lowered.used)
     in_avals, out_avals = program.jaxpr.in_avals[count:], program.jaxpr.out_avals
     effects = program.jaxpr.effects
     text = lowered.text
     if len(platforms) > 1:
         tokens = len(ordered_among(effects)) if len(placement.devices) == 1 else 0
         text = for_platforms(
-            {platform: each.text for platform, each in found.items()},
-            [*[abstract_token] * tokens, *(in_avals[i] for i in kept)],
+            {platform: each.text for platform, each in by_platform.items()},
+            [*[abstract_token] * tokens, *(in_avals[i] for i in kept_args)],
             [*[abstract_token] * tokens, *out_avals],
         )
-    # JAX specializes a module for its platform where this says so; for its sizes it does by itself.
+    # JAX specializes a module for its platform if this attribute is true; for sizes it always does.
     if "jax.uses_shape_polymorphism" not in text:
         polymorphic = str(len(platforms) > 1).lower()
         attribute = f"attributes {{jax.uses_shape_polymorphism = {polymorphic}, "
         text = text.replace("attributes {", attribute, 1)
-    given = [argument.sharding for argument in placement.arguments[count:]]
+    specified = [argument.sharding for argument in placement.arguments[count:]]
     fixed = [result.sharding for result in placement.results]
-    own = [_given_or_own(s, x) for s, x in zip(given, leaves, strict=True)]
-    left = list(fixed)
+    inner = [_or_own_sharding(s, x) for s, x in zip(specified, leaves, strict=True)]
+    outer = list(fixed)
     if len(placement.devices) == 1 and any(result.on_host for result in placement.results):
         on_host = in_memory(single_device_sharding(placement.devices[0]), MemorySpace.Host)
-        left = [on_host if result.on_host else result.sharding for result in placement.results]
+        outer = [on_host if result.on_host else result.sharding for result in placement.results]
     return ExportedModule(
         text,
         tuple(constants),
         program.name,
         tuple(in_avals),
         tuple(out_avals),
-        tuple(_without_devices(s, a) for s, a in zip(own, in_avals, strict=True)),
-        tuple(_without_devices(s, a) for s, a in zip(left, out_avals, strict=True)),
-        (tuple(given), tuple(fixed)),
+        tuple(_without_devices(s, a) for s, a in zip(inner, in_avals, strict=True)),
+        tuple(_without_devices(s, a) for s, a in zip(outer, out_avals, strict=True)),
+        (tuple(specified), tuple(fixed)),
         len(placement.devices),
-        kept,
+        kept_args,
         effects,
         frozenset(_CUSTOM_CALL.findall(text)),
     )
 
 
 def _over_abstract_mesh(placement: Placement, program: Program, leaves: Sequence[Any]) -> Placement:
-    """The placement of a program on one device, for as many as the abstract mesh it names has.
+    """Extend a placement on one device to the size of the abstract mesh in the jaxpr, if any.
 
-    The module names no devices, so one may stand for all of them.
+    The module has no device ids, so the one device may be repeated.
     """
     shardings = [getattr(x, "sharding", None) for x in leaves]
     abstract = [s if _is_abstract(s) else None for s in shardings]
@@ -186,36 +185,37 @@ def _is_abstract(sharding: object) -> bool:
 
 
 def _abstract_meshes(jaxpr: Jaxpr) -> list[AbstractMesh]:
-    """The meshes without devices that the operations of a program name."""
-    found: list[AbstractMesh] = []
+    """The abstract meshes in the parameters of a jaxpr's equations."""
+    meshes: list[AbstractMesh] = []
     for eqn in jaxpr.eqns:
         for value in eqn.params.values():
             mesh = getattr(value, "mesh", value)
             if isinstance(mesh, AbstractMesh):
-                found.append(mesh)
+                meshes.append(mesh)
         for inner in jaxprs_in_params(eqn.params):
-            found += _abstract_meshes(inner)
-    return found
+            meshes += _abstract_meshes(inner)
+    return meshes
 
 
 def _with_host_constants(program: Program) -> Program:
-    """The program with arrays of NumPy as constants, which bind it to no devices.
+    """Copy a program with its constants as NumPy arrays, which are not committed to devices.
 
-    Random keys stay what they are.
+    Random keys are not converted.
     """
-    found = copy(program)
-    found.consts = tuple(
+    copied = copy(program)
+    copied.consts = tuple(
         x if isinstance(x.dtype, ExtendedDType) else np.asarray(x) for x in program.consts
     )
-    return found
+    return copied
 
 
-def _given_or_own(sharding: Sharding | None, x: object) -> Sharding | None:
-    """The sharding of an argument; on one device, which a placement does not name, its own."""
+def _or_own_sharding(sharding: Sharding | None, x: object) -> Sharding | None:
+    """The specified sharding of an argument, else the single device that it is committed to."""
     if sharding is not None:
         return sharding
-    own = getattr(x, "sharding", None)
-    return own if isinstance(own, SingleDeviceSharding) and getattr(x, "committed", True) else None
+    own_sharding = getattr(x, "sharding", None)
+    is_committed = isinstance(own_sharding, SingleDeviceSharding) and getattr(x, "committed", True)
+    return own_sharding if is_committed else None
 
 
 def _without_devices(sharding: Sharding | None, aval: AbstractValue) -> NamedSharding | None:

@@ -1,4 +1,4 @@
-"""The names of a function's arguments, as messages give them."""
+"""The names of a function's arguments in messages."""
 
 from typing import Any
 
@@ -17,6 +17,6 @@ def argument_names(in_tree: PyTreeDef) -> list[str]:
 
 
 def leaf_name(path: Any) -> str:
-    """The name of a leaf of ``(args, kwargs)``, given its path."""
-    where, *rest = path
-    return ("kwargs" if getattr(where, "idx", 0) else "args") + keystr(tuple(rest))
+    """The name of a leaf of ``(args, kwargs)`` by its path."""
+    group, *keys = path
+    return ("kwargs" if getattr(group, "idx", 0) else "args") + keystr(tuple(keys))

@@ -1,4 +1,4 @@
-"""One module for several platforms, which chooses what it does by a platform index."""
+"""Merging of modules for several platforms into one that branches on a platform index."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,13 @@ _INDEX = '%platform: tensor<i32> {jax.global_constant = "_platform_index"}'
 def for_platforms(
     texts: dict[str, str], in_avals: Sequence[AbstractValue], out_avals: Sequence[AbstractValue]
 ) -> str:
-    """A module whose first argument is the position of the platform that it runs on.
+    """Merge modules into one whose first argument is the position of the platform it runs on.
 
-    What differs between platforms stands in functions of their own, of which one is called. If
-    nothing does, the argument is not used.
+    Each platform's ``@main`` becomes a private function, and the merged ``@main`` calls one of them
+    by ``stablehlo.case``. If all modules are equal, the argument is unused.
 
     Args:
-      texts: by platform, the module that the program is lowered to.
+      texts: the module of each platform.
       in_avals, out_avals: the types of the arguments and results of ``@main``, tokens included.
     """
     first, *others = texts.values()
@@ -28,7 +28,7 @@ def for_platforms(
     separator = "" if first[start] == ")" else ", "
     if all(text == first for text in others):
         return f"{first[:start]}{_INDEX}{separator}{first[start:]}"
-    # Each module numbers its locations by itself, so that they cannot be joined.
+    # Each module has its own numbering of locations, which would clash.
     texts = {platform: without_locations(text) for platform, text in texts.items()}
     first = next(iter(texts.values()))
     start = first.index(_MAIN) + len(_MAIN)
@@ -47,25 +47,25 @@ def for_platforms(
     )
     returned = f" {', '.join(results)} : {', '.join(out_types)}" if out_types else ""
     for platform, text in texts.items():
-        own = f"_{platform}"
-        lines = renamed(text, lambda name, own=own: name + own).splitlines()
-        main = f"{_MAIN[:-1]}{own}("
+        suffix = f"_{platform}"
+        lines = renamed(text, lambda name, suffix=suffix: name + suffix).splitlines()
+        main = f"{_MAIN[:-1]}{suffix}("
         for line in lines[1:-1]:
             if line.startswith("  sdy.mesh "):
                 meshes.append(line)
             elif line.startswith(main):
                 outs = f"({', '.join(out_types)})"
-                functions.append(f"  func.func private @main{own}({params}) -> {outs} {{")
+                functions.append(f"  func.func private @main{suffix}({params}) -> {outs} {{")
             else:
                 functions.append(line)
         branches.append(
-            f"      {assigned}func.call @main{own}({', '.join(args)}) : ({in_types}) -> "
+            f"      {assigned}func.call @main{suffix}({', '.join(args)}) : ({in_types}) -> "
             f"({', '.join(out_types)})\n      stablehlo.return{returned}"
         )
     body = "\n    }, {\n".join(branches)
     # The attributes of the wrapper's arguments name meshes by their symbols in the first module.
-    own = f"_{next(iter(texts))}"
-    signature = renamed(signature, lambda name: name + own)
+    first_suffix = f"_{next(iter(texts))}"
+    signature = renamed(signature, lambda name: name + first_suffix)
     return "\n".join(
         [
             first[: first.index("\n")],

@@ -22,8 +22,8 @@ _ignore_forward_compatibility = config.state("jax_export_ignore_forward_compatib
 @functools.cache
 def _version(requirement: str) -> str:
     stablehlo: Any = importlib.import_module("jaxlib.mlir._mlir_libs._stablehlo")
-    wanted = getattr(stablehlo.StablehloCompatibilityRequirement, requirement)
-    return stablehlo.get_version_from_compatibility_requirement(wanted)
+    value = getattr(stablehlo.StablehloCompatibilityRequirement, requirement)
+    return stablehlo.get_version_from_compatibility_requirement(value)
 
 
 @functools.cache
@@ -33,27 +33,27 @@ def bindings() -> tuple[Any, Any]:
 
 
 def to_portable(text: str, large_constants: Sequence[np.ndarray] = ()) -> bytes:
-    """A StableHLO module as a portable artifact.
+    """Serialize a StableHLO module as a portable artifact.
 
     Args:
       text: the module.
-      large_constants: the constants that it leaves out: see ``lower_jaxpr``.
+      large_constants: the constants that are not in the text: see ``lower_jaxpr``.
 
     The version written is four weeks old, so that programs with a somewhat older jaxlib can read
     it; the newest with ``jax_export_ignore_forward_compatibility``.
 
     Raises:
-      ValueError: if the module uses what StableHLO had no portable form for in that version.
+      ValueError: if StableHLO of that version has no portable form for an operation.
     """
     version = _version("NONE" if _ignore_forward_compatibility.value else "WEEK_4")
     ir, context = bindings()
     try:
-        # Given text, jaxlib would make a new context each time, which takes longer than the rest.
+        # For text, jaxlib would create a new context each time, which takes longer than this.
         with context:
             module = ir.Module.parse(text)
             if large_constants:
                 module.operation.walk(lambda operation: _fill(ir, operation, large_constants))
-            # Shardings, in the `sdy` dialect, are written as they are.
+            # True: operations of other dialects, such as shardings in `sdy`, are allowed.
             return runtime.mlir.serialize_portable_artifact(module, version, True)
     except (RuntimeError, ir.MLIRError) as error:
         reason = str(error).partition("Detailed error from MLIR:")[2].strip() or str(error)
@@ -64,7 +64,7 @@ def to_portable(text: str, large_constants: Sequence[np.ndarray] = ()) -> bytes:
 
 
 def _fill(ir: Any, operation: Any, constants: Sequence[np.ndarray]) -> Any:
-    """Give an operation the large constant that it stands for."""
+    """Set the value of an operation that represents a large constant."""
     attributes = operation.attributes
     if "ricci.constant" in attributes:
         array = constants[ir.IntegerAttr(attributes["ricci.constant"]).value]
@@ -78,10 +78,10 @@ def _fill(ir: Any, operation: Any, constants: Sequence[np.ndarray]) -> Any:
 
 
 def from_portable(artifact: bytes) -> Any:
-    """The MLIR module that a portable artifact holds.
+    """Deserialize a portable artifact to an MLIR module.
 
     Raises:
-      FileError: if it is none, or of a version that this jaxlib does not read.
+      FileError: if it is invalid, or of a version that this jaxlib does not read.
     """
     ir, context = bindings()
     with context:
@@ -89,5 +89,5 @@ def from_portable(artifact: bytes) -> Any:
             return runtime.mlir.deserialize_portable_artifact(artifact)
         except (RuntimeError, ir.MLIRError) as error:
             raise FileError(
-                f"the program is no portable StableHLO that this jaxlib reads: {error}"
+                f"the program is not portable StableHLO that this jaxlib reads: {error}"
             ) from error

@@ -20,14 +20,14 @@ __all__ = [
 def read_export(
     data: bytes | bytearray | memoryview, where: str | os.PathLike[str]
 ) -> ExportedRecord:
-    """The record in a file with an exported function, of Ricci's format or of JAX's.
+    """Read the record of an exported function from a file in Ricci's format or JAX's.
 
     Args:
       data: the whole file.
-      where: what messages call the file: its path.
+      where: the file's name in messages: its path.
 
     Raises:
-      FileError: if it is neither, is damaged, or of a version that is not read here.
+      FileError: if it is neither, is damaged, or of an unsupported version.
     """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(
@@ -43,15 +43,15 @@ def read_export(
 
 
 def write_export(record: ExportedRecord) -> bytes:
-    """A file of Ricci's with an exported function."""
+    """Serialize an exported function in Ricci's format."""
     return write_file(export_file, record)
 
 
 def write_jax_export(record: ExportedRecord) -> bytes:
-    """A file that JAX reads, with an exported function.
+    """Serialize an exported function in JAX's format.
 
     Raises:
-      TypeError: if JAX's format has nothing for a part of it.
+      TypeError: if JAX's format cannot represent a part of it.
     """
     return write_jax_file(record)
 

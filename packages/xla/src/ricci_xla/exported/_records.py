@@ -1,4 +1,4 @@
-"""The record of an exported function: what its file holds, and what other modules read of it."""
+"""The record of an exported function in a file, and its decoding."""
 
 import json
 import os
@@ -47,7 +47,7 @@ node_forms: NodeForms = NodeForms()
 
 
 class AbstractShardingRecord(msgspec.Struct, frozen=True):
-    """A sharding over a mesh without devices."""
+    """A sharding over an abstract mesh."""
 
     axes: MeshAxesRecord
     spec: SpecRecord
@@ -64,16 +64,16 @@ class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
       fun_name: the function's name.
       in_tree, out_tree: the structures of ``(args, kwargs)`` and of the result.
       in_types, out_types: the type of each leaf.
-      in_shardings, out_shardings: the sharding of each leaf; ``None`` where that is open.
-      nr_devices: how many devices it runs on.
+      in_shardings, out_shardings: the sharding of each leaf; ``None`` if unspecified.
+      nr_devices: the number of devices that it runs on.
       platforms: the platforms it was lowered for.
       ordered_effects, unordered_effects: the names of its effects' classes.
       disabled_checks: the checks that were disabled.
-      module: the program, as portable StableHLO.
-      calling_convention: how the module's ``@main`` takes its arguments.
-      kept: the positions of the arguments that the module takes.
+      module: the module, as portable StableHLO.
+      calling_convention: the version of the convention of the module's ``@main``.
+      kept_args: the positions of the arguments that the module takes.
       uses_global_constants: whether it takes the platform's index or sizes.
-      constraints: what holds of symbolic sizes.
+      constraints: the constraints on symbolic sizes.
       vjp: the function's derivative, exported likewise.
     """
 
@@ -91,7 +91,7 @@ class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
     disabled_checks: list[str] = []
     module: bytes
     calling_convention: int
-    kept: list[int]
+    kept_args: list[int] = msgspec.field(name="kept")
     uses_global_constants: bool = False
     constraints: list[str] = []
     vjp: "ExportedRecord | None" = None
@@ -103,7 +103,7 @@ export_file: FileKind[ExportedRecord] = FileKind(
 
 
 def encode_abstract_sharding(sharding: NamedSharding | None) -> AbstractShardingRecord | None:
-    """A record of a sharding over a mesh without devices."""
+    """A record of a sharding over an abstract mesh."""
     if sharding is None:
         return None
     device = getattr(sharding.mesh, "abstract_device", None)
@@ -115,10 +115,10 @@ def encode_abstract_sharding(sharding: NamedSharding | None) -> AbstractSharding
 
 
 def decode_abstract_sharding(record: AbstractShardingRecord | None) -> NamedSharding | None:
-    """The sharding that a record describes.
+    """The sharding of a record.
 
     Raises:
-      FileError: if there is no such sharding.
+      FileError: if the record is invalid.
     """
     if record is None:
         return None
@@ -132,14 +132,14 @@ def decode_abstract_sharding(record: AbstractShardingRecord | None) -> NamedShar
     except (TypeError, ValueError) as error:
         if isinstance(error, FileError):
             raise
-        raise FileError(f"the record describes no sharding: {error}") from error
+        raise FileError(f"the record is not a valid sharding: {error}") from error
 
 
 def checked(record: ExportedRecord, where: str | os.PathLike[str]) -> ExportedRecord:
-    """An exported function whose numbers fit each other.
+    """Check the consistency of a record, and return it.
 
     Raises:
-      FileError: if they do not.
+      FileError: if it is inconsistent.
     """
     name = f"{where}: the record of {record.fun_name!r}"
     for what, types, shardings in (
@@ -148,9 +148,11 @@ def checked(record: ExportedRecord, where: str | os.PathLike[str]) -> ExportedRe
     ):
         if len(shardings) != len(types):
             raise FileError(f"{name} has {len(shardings)} shardings for {len(types)} {what}")
-    kept, given = record.kept, len(record.in_types)
-    if kept != sorted(set(kept)) or (kept and not 0 <= kept[0] <= kept[-1] < given):
-        raise FileError(f"{name} keeps the arguments {kept} of {given}")
+    positions, count = record.kept_args, len(record.in_types)
+    if positions != sorted(set(positions)) or (
+        positions and not 0 <= positions[0] <= positions[-1] < count
+    ):
+        raise FileError(f"{name} keeps the arguments {positions} of {count}")
     if record.nr_devices < 1 or not record.platforms:
         raise FileError(
             f"{name} is for {record.nr_devices} devices of the platforms {record.platforms}"
@@ -170,34 +172,34 @@ class Signature(NamedTuple):
 
 
 def signature_of(record: ExportedRecord) -> Signature:
-    """The structures and types of an exported function.
+    """Decode the structures and types of an exported function.
 
     Raises:
-      FileError: if there are no such ones, or they do not fit each other.
+      FileError: if they are invalid or inconsistent.
     """
-    known: dict[Any, Any] = {}
+    decoded: dict[Any, Any] = {}  # types by their records, which often repeat
     sizes = _Sizes(record.constraints)
     parts: list[Any] = []
     for what, tree, types, shardings in (
         ("arguments", record.in_tree, record.in_types, record.in_shardings),
         ("results", record.out_tree, record.out_types, record.out_shardings),
     ):
-        found = decode_tree(tree, node_forms)
-        if found.num_leaves != len(types):
+        structure = decode_tree(tree, node_forms)
+        if structure.num_leaves != len(types):
             raise FileError(
-                f"the record of {record.fun_name!r} has {len(types)} types for {found.num_leaves} "
-                f"{what}"
+                f"the record of {record.fun_name!r} has {len(types)} types for "
+                f"{structure.num_leaves} {what}"
             )
-        avals = [_type_of(t, known, sizes) for t in types]
+        avals = [_type_of(t, decoded, sizes) for t in types]
         for i, sharding in enumerate(shardings):
             if sharding is not None and "Explicit" in sharding.axes.types:
                 avals[i] = placed_aval(avals[i], decode_abstract_sharding(sharding))
-        parts += [found, tuple(avals)]
+        parts += [structure, tuple(avals)]
     return Signature(*parts)
 
 
 class _Sizes:
-    """Reads the symbolic sizes of one function, whose variables are the same in all types."""
+    """Parses the symbolic sizes of one function, with one scope of variables for all types."""
 
     def __init__(self, constraints: Sequence[str]):
         self._constraints = constraints
@@ -212,26 +214,26 @@ class _Sizes:
             raise FileError(f"the record has the size {text!r}: {error}") from error
 
 
-def _type_of(record: TypeRecord, known: dict[Any, Any], sizes: _Sizes) -> Any:
-    """The type that a record describes; that of an equal record, if it is ``known``."""
+def _type_of(record: TypeRecord, decoded: dict[Any, Any], sizes: _Sizes) -> Any:
+    """The type of a record, cached in ``decoded``."""
     if record.shape is None or record.sharding is not None:
         return decode_type(record, sizes)
     key = (*record.shape, record.dtype, record.weak_type)
-    found = known.get(key)
-    if found is None:
-        found = known[key] = decode_type(record, sizes)
-    return found
+    aval = decoded.get(key)
+    if aval is None:
+        aval = decoded[key] = decode_type(record, sizes)
+    return aval
 
 
 def named_tuple_form(kind: type, name: str) -> NodeForm:
-    """How nodes of a class of named tuples are written: with the names of their fields."""
+    """The form of nodes of a named tuple class: their data are the names of the fields."""
     fields: tuple[str, ...] = kind._fields  # pyright: ignore[reportAttributeAccessIssue]
 
     def read(data: bytes) -> None:
-        found = _read_keys(data)
-        if found != fields:
+        keys = _read_keys(data)
+        if keys != fields:
             raise FileError(
-                f"the record has a node of {name!r} with the fields {found}; the class "
+                f"the record has a node of {name!r} with the fields {keys}; the class "
                 f"{kind.__module__}.{kind.__qualname__} has {fields}"
             )
 
@@ -247,10 +249,10 @@ def _write_keys(keys: Sequence[Any]) -> bytes:
 
 
 def _read_keys(data: bytes) -> tuple[str, ...]:
-    found = json.loads(data)
-    if not isinstance(found, list) or not all(isinstance(key, str) for key in found):
+    keys = json.loads(data)
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise FileError(f"the record has {data[:80]!r} where names are expected")
-    return tuple(found)
+    return tuple(keys)
 
 
 node_forms.add(NodeForm(OrderedDict, "collections.OrderedDict", _write_keys, _read_keys))

@@ -1,4 +1,4 @@
-"""The sizes of a call of a function that was exported for symbolic sizes."""
+"""Values of the symbolic dimensions of an exported function in a call."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,10 +14,10 @@ __all__ = [
 def sizes_of_call(
     names: Sequence[str], avals: Sequence[Any], shapes: Sequence[tuple[Any, ...]]
 ) -> dict[str, Any] | None:
-    """The values that the variables of symbolic sizes have in a call.
+    """Solve for the dimension variables of an exported function in a call.
 
     Args:
-      names, avals: the name and the type of each argument, as it was exported.
+      names, avals: the name and the exported type of each argument.
       shapes: the shape of each argument of the call. Its sizes may be symbolic themselves.
 
     Returns:
@@ -26,14 +26,14 @@ def sizes_of_call(
     Raises:
       ValueError: if the shapes do not fit.
     """
-    own = [getattr(aval, "shape", ()) for aval in avals]
-    if all(map(is_static_shape, own)):
+    expected = [getattr(aval, "shape", ()) for aval in avals]
+    if all(map(is_static_shape, expected)):
         return None
-    return found_dimensions(list(zip(names, own, strict=True)), shapes)
+    return found_dimensions(list(zip(names, expected, strict=True)), shapes)
 
 
 def with_sizes(aval: Any, values: dict[str, Any] | None) -> Any:
-    """A type, with values for the variables of its sizes."""
+    """Substitute values for the dimension variables of a type."""
     if values is None or is_static_shape(getattr(aval, "shape", ())):
         return aval
     sizes = (size.evaluate(values) if is_symbolic_dim(size) else size for size in aval.shape)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 # Strings, in which "@" has no meaning, such as constants in hexadecimal; they may be long.
 STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-# Those; targets of custom calls, which are no symbols; symbols.
+# Tokens: string literals, custom_call targets (not renamed), symbols (renamed).
 _TOKENS = re.compile(
     rf"(?P<other>custom_call @(?:[\w$.-]+|{STRING})|(?<!@){STRING})"
     rf"|@(?P<plain>[\w$.-]+)|@(?P<quoted>{STRING})"
@@ -13,7 +13,7 @@ _TOKENS = re.compile(
 
 
 def renamed(text: str, rename: Callable[[str], str]) -> str:
-    """A text in which each symbol has the name that a function gives to it."""
+    """Apply a function to the name of each symbol of a text."""
 
     def replace(match: re.Match[str]) -> str:
         if match["other"] is not None:

@@ -1,11 +1,11 @@
-"""The container of files: what kind and version a file is, whether it is whole, and its record.
+"""The container of files: a head with the kind, version and digest, and the record.
 
 A file is a head of 64 bytes followed by the record in MessagePack:
 
 ========  ===========================================================
 bytes     content
 ========  ===========================================================
-0 to 7    ``\\x89RICCI\\r\\n``: a copy that went through a text mode differs here
+0 to 7    ``\\x89RICCI\\r\\n``: a copy in text mode would change these
 8 to 19   the kind, in ASCII, filled with zero bytes
 20 to 23  the version of the kind, little-endian
 24 to 31  the length of the record in bytes, little-endian
@@ -35,7 +35,7 @@ _START = len(_MAGIC) + _HEAD.size + _DIGEST
 
 
 class FileError(ValueError):
-    """A file that cannot be used: it is no such file, is damaged, or has another version."""
+    """A file that cannot be used: of another kind or version, or damaged."""
 
 
 class FileKind[R: msgspec.Struct](NamedTuple):
@@ -43,10 +43,10 @@ class FileKind[R: msgspec.Struct](NamedTuple):
 
     Attributes:
       name: the kind in the file's head, at most 12 ASCII characters.
-      version: the version that is written. A reader takes this one and no other: the meaning of a
-        record never changes within a version.
+      version: the version that is written, and the only one that is read: the meaning of a record
+        never changes within a version.
       record: the class of the record.
-      title: what messages call such a file, such as ``"a compilation cache entry"``.
+      title: the kind's name in messages, such as ``"a compilation cache entry"``.
     """
 
     name: str
@@ -56,7 +56,7 @@ class FileKind[R: msgspec.Struct](NamedTuple):
 
 
 def write_file[R: msgspec.Struct](kind: FileKind[R], record: R) -> bytes:
-    """The bytes of a file that holds a record."""
+    """Serialize a record as the bytes of a file."""
     payload = msgspec.msgpack.encode(record)
     head = _HEAD.pack(kind.name.encode("ascii"), kind.version, len(payload))
     return b"".join([_MAGIC, head, _digest(head, payload), payload])
@@ -65,15 +65,15 @@ def write_file[R: msgspec.Struct](kind: FileKind[R], record: R) -> bytes:
 def read_file[R: msgspec.Struct](
     kind: FileKind[R], data: bytes | bytearray | memoryview, where: str | os.PathLike[str]
 ) -> R:
-    """The record that a file holds.
+    """Read the record of a file.
 
     Args:
-      kind: the kind of file that is expected.
+      kind: the expected kind of file.
       data: the whole file.
-      where: what messages call the file: its path.
+      where: the file's name in messages: its path.
 
     Raises:
-      FileError: if it is of another kind or version, is damaged, or holds no such record.
+      FileError: if it is of another kind or version, is damaged, or has an invalid record.
     """
     view = memoryview(data)
     name, version = read_head(view, where)
@@ -83,20 +83,20 @@ def read_file[R: msgspec.Struct](
         age = "newer" if version > kind.version else "older"
         raise FileError(
             f"{where}: {kind.title} of version {version}, written by {age} Ricci; this one reads "
-            f"version {kind.version}. Write the file anew, or read it with that Ricci."
+            f"version {kind.version}. Write the file again, or read it with that Ricci."
         )
     _, _, length = _HEAD.unpack_from(view, len(_MAGIC))
     payload = view[_START:]
     if len(payload) != length:
         raise FileError(
             f"{where}: {kind.title} of version {version} should have {_START + length} bytes, and "
-            f"has {len(view)}. The file was cut off, or is not written to its end yet."
+            f"has {len(view)}. The file was truncated, or is not completely written yet."
         )
     head = view[len(_MAGIC) : len(_MAGIC) + _HEAD.size]
     if _digest(head, payload) != bytes(view[len(_MAGIC) + _HEAD.size : _START]):
         raise FileError(
             f"{where}: {kind.title} of version {version} was altered: its content does not have "
-            "the digest that its head names."
+            "the digest in its head."
         )
     try:
         return msgspec.msgpack.decode(payload, type=kind.record)
@@ -110,14 +110,14 @@ def read_file[R: msgspec.Struct](
 def read_head(
     data: bytes | bytearray | memoryview, where: str | os.PathLike[str]
 ) -> tuple[str, int]:
-    """The kind and the version that the first bytes of a file name.
+    """Read the kind and the version of a file from its first bytes.
 
     Raises:
-      FileError: if it is no file of Ricci's.
+      FileError: if it is not a file of Ricci's.
     """
     if bytes(data[: len(_MAGIC)]) != _MAGIC or len(data) < _START:
-        what = "is empty" if not len(data) else f"begins with {bytes(data[:8])!r}"
-        raise FileError(f"{where}: no file of Ricci's, or a damaged one: it {what}.")
+        begin = "is empty" if not len(data) else f"begins with {bytes(data[:8])!r}"
+        raise FileError(f"{where}: not a file of Ricci's, or a damaged one: it {begin}.")
     name, version, _ = _HEAD.unpack_from(data, len(_MAGIC))
     return name.rstrip(b"\0").decode("ascii", "replace"), version
 

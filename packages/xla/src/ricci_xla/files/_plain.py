@@ -1,4 +1,4 @@
-"""Plain values in records: what names mesh axes, keys of dicts and the data of tree nodes."""
+"""Plain values in records: names of mesh axes, keys of dicts and static data of tree nodes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = [
 ]
 
 type PlainRecord = list[Any]
-"""A plain value: the name of its type, and what MessagePack can hold of it."""
+"""A plain value: the name of its type, and its content as MessagePack's types."""
 
 
 def _many(make: Callable[[list[Any]], Any]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
@@ -25,7 +25,7 @@ def _many(make: Callable[[list[Any]], Any]) -> tuple[Callable[[Any], Any], Calla
 
 
 def _unordered(make: Callable[[list[Any]], Any]) -> tuple[Callable[[Any], Any], Any]:
-    # Sets are written in an order of their own, so that equal values have equal records.
+    # Sets are sorted, so that equal values have equal records.
     write, read = _many(make)
     return lambda values: sorted(write(values), key=repr), read
 
@@ -41,7 +41,7 @@ def _write_items(items: dict[Any, Any]) -> list[Any]:
 def _read_items(records: object) -> dict[Any, Any]:
     pairs = [_expected(pair, list) for pair in _expected(records, list)]
     if any(len(pair) != 2 for pair in pairs):
-        raise FileError("a dict in the record has an item that is no pair")
+        raise FileError("a dict in the record has an item that is not a pair")
     return {decode_plain(key): decode_plain(value) for key, value in pairs}
 
 
@@ -75,8 +75,8 @@ _readers = {name: read for name, _, read in _forms.values()}
 def encode_plain(value: object) -> PlainRecord:
     """A record of a plain value.
 
-    Plain are ``None``, numbers, strings, bytes, dtypes, and tuples, lists, dicts, sets and slices
-    of plain values.
+    Plain values are ``None``, numbers, strings, bytes, dtypes, and tuples, lists, dicts, sets and
+    slices of plain values.
 
     Raises:
       TypeError: if the value, or one inside of it, is not plain.
@@ -93,10 +93,10 @@ def encode_plain(value: object) -> PlainRecord:
 
 
 def decode_plain(record: object) -> Any:
-    """The value that ``encode_plain`` wrote.
+    """The value of a record of ``encode_plain``.
 
     Raises:
-      FileError: if it wrote no such record.
+      FileError: if the record is invalid.
     """
     if not isinstance(record, list) or len(record) != 2:
         raise FileError(f"the record has {record!r} where a type and a value are expected")

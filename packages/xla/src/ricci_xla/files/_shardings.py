@@ -1,4 +1,4 @@
-"""Records of shardings, in which a device is its position among those of the program."""
+"""Records of shardings, in which a device is its position among those of the executable."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class SpecRecord(msgspec.Struct, frozen=True):
-    """A partition spec. The part of a dimension is ``None`` if the compiler may choose it."""
+    """A partition spec. The part of a dimension is ``None`` if it is ``UNCONSTRAINED``."""
 
     parts: list[PlainRecord | None]
     unreduced: PlainRecord
@@ -62,7 +62,7 @@ class NamedRecord(msgspec.Struct, frozen=True, tag="named"):
 
 
 class TiledRecord(msgspec.Struct, frozen=True, tag="tiled"):
-    """A sharding as XLA writes it, over all devices in their order."""
+    """A sharding in XLA's protocol buffer, over all devices in their order."""
 
     devices: list[int]
     proto: bytes
@@ -77,7 +77,7 @@ def encode_spec(spec: PartitionSpec) -> SpecRecord:
     """A record of a partition spec.
 
     Raises:
-      TypeError: if a mesh axis is named by what is no plain value.
+      TypeError: if a mesh axis's name is not a plain value.
     """
     kind = spec.unreduced_kind
     return SpecRecord(
@@ -89,10 +89,10 @@ def encode_spec(spec: PartitionSpec) -> SpecRecord:
 
 
 def decode_spec(record: SpecRecord) -> PartitionSpec:
-    """The partition spec that a record describes.
+    """The partition spec of a record.
 
     Raises:
-      FileError: if there is no such spec.
+      FileError: if the record is invalid.
     """
     parts = [UNCONSTRAINED if r is None else decode_plain(r) for r in record.parts]
     try:
@@ -105,7 +105,7 @@ def decode_spec(record: SpecRecord) -> PartitionSpec:
             else UnreducedKind[record.unreduced_kind],
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise FileError(f"the record describes no partition spec: {error}") from error
+        raise FileError(f"the record is not a valid partition spec: {error}") from error
 
 
 def encode_sharding(sharding: Sharding, devices: Sequence[Device]) -> ShardingRecord:
@@ -113,7 +113,7 @@ def encode_sharding(sharding: Sharding, devices: Sequence[Device]) -> ShardingRe
 
     Args:
       sharding: the sharding.
-      devices: the devices of the program, among which its own are.
+      devices: the devices of the executable, which include those of the sharding.
 
     Raises:
       TypeError: if it is of another class than jaxlib's, or a mesh axis has no plain name.
@@ -132,15 +132,15 @@ def encode_sharding(sharding: Sharding, devices: Sequence[Device]) -> ShardingRe
             proto = get_serialized_proto_from_hlo_sharding(sharding._to_xla_hlo_sharding(0))
             return TiledRecord(places, proto, sharding.memory_kind)
     except KeyError as error:
-        raise ValueError(f"{sharding} has {error}, where the program does not run") from error
+        raise ValueError(f"{sharding} has {error}, which is not a device of the program") from error
     raise TypeError(f"the sharding {sharding} cannot be written to a file")
 
 
 def decode_sharding(record: ShardingRecord, devices: Sequence[Device]) -> Sharding:
-    """The sharding that a record describes, on the given devices.
+    """The sharding of a record, on some devices.
 
     Raises:
-      FileError: if there is no such sharding, or it has more devices than are given.
+      FileError: if the record is invalid, or needs more devices.
     """
     try:
         if isinstance(record, SingleDeviceRecord):
@@ -148,23 +148,23 @@ def decode_sharding(record: ShardingRecord, devices: Sequence[Device]) -> Shardi
             if record.memory_kind is None:
                 return single_device_sharding(device)
             return SingleDeviceSharding(device, record.memory_kind)
-        there = [devices[_position(i)] for i in record.devices]
+        own_devices = [devices[_position(i)] for i in record.devices]
         if isinstance(record, NamedRecord):
             names, types = decode_axes(record.axes)
-            grid: Any = np.empty(len(there), object)
-            grid[:] = there
+            grid: Any = np.empty(len(own_devices), object)
+            grid[:] = own_devices
             mesh = Mesh(grid.reshape(record.axes.sizes), names, types)
             return NamedSharding(mesh, decode_spec(record.spec), record.memory_kind)
         form = get_hlo_sharding_from_serialized_proto(record.proto)
-        return GSPMDSharding(DeviceList(tuple(there)), form, record.memory_kind)
+        return GSPMDSharding(DeviceList(tuple(own_devices)), form, record.memory_kind)
     except IndexError as error:
         raise FileError(
-            f"the record has a sharding over more than the {len(devices)} devices that are here"
+            f"the record has a sharding over more than the {len(devices)} available devices"
         ) from error
     except (TypeError, ValueError, RuntimeError) as error:
         if isinstance(error, FileError):
             raise
-        raise FileError(f"the record describes no sharding: {error}") from error
+        raise FileError(f"the record is not a valid sharding: {error}") from error
 
 
 def _position(i: int) -> int:

@@ -22,8 +22,9 @@ __all__ = [
 class TreeRecord(msgspec.Struct, frozen=True):
     """A tree structure.
 
-    A leaf has no ``node``. The node of a tuple, list, dict or ``None`` has the name of that type,
-    every other the name under which its class is registered, and ``data`` its static data.
+    A leaf has no ``node``. The ``node`` of a tuple, list, dict or ``None`` is the name of that
+    type, of any other node the name under which its class is registered; ``data`` is its static
+    data.
     """
 
     node: str | None = None
@@ -32,13 +33,13 @@ class TreeRecord(msgspec.Struct, frozen=True):
 
 
 class NodeForm(NamedTuple):
-    """How nodes of a class are written.
+    """The serialization of nodes of a class.
 
     Attributes:
       kind: the class.
       name: its name in files.
-      write: its static data as bytes.
-      read: the static data that such bytes hold.
+      write: converts its static data to bytes.
+      read: converts the bytes back.
     """
 
     kind: type
@@ -48,7 +49,7 @@ class NodeForm(NamedTuple):
 
 
 class NodeForms:
-    """Finds how nodes are written by their class, and how they are read by their name."""
+    """A registry of node forms, by class for writing and by name for reading."""
 
     def __init__(self):
         self._by_kind: dict[type, NodeForm] = {}
@@ -60,21 +61,21 @@ class NodeForms:
         Raises:
           ValueError: if the class, or another one under the name, is registered.
         """
-        known = self._by_kind.get(form.kind) or self._by_name.get(form.name)
-        if known is not None or form.name in _built_in_names:
+        other = self._by_kind.get(form.kind) or self._by_name.get(form.name)
+        if other is not None or form.name in _built_in_names:
             raise ValueError(
                 f"{form.kind.__qualname__} cannot be registered as {form.name!r}: "
-                + (f"{known.kind.__qualname__} is {known.name!r}" if known else "a built-in name")
+                + (f"{other.kind.__qualname__} is {other.name!r}" if other else "a built-in name")
             )
         self._by_kind[form.kind] = form
         self._by_name[form.name] = form
 
     def of_kind(self, kind: type) -> NodeForm | None:
-        """How nodes of a class are written; ``None`` if it is not registered."""
+        """The form of nodes of a class, or ``None`` if it is not registered."""
         return self._by_kind.get(kind)
 
     def of_name(self, name: str) -> NodeForm | None:
-        """How nodes of a name are read."""
+        """The form of nodes of a name, or ``None`` if it is not registered."""
         return self._by_name.get(name)
 
 
@@ -119,7 +120,7 @@ def encode_tree(tree: PyTreeDef, forms: NodeForms) -> TreeRecord:
 
 
 def decode_tree(record: TreeRecord, forms: NodeForms) -> PyTreeDef:
-    """The tree structure that a record describes.
+    """The tree structure of a record.
 
     Raises:
       FileError: if it has a node of a name that is not registered, or whose data cannot be read.

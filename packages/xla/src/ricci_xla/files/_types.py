@@ -1,4 +1,4 @@
-"""Records of types: shapes, dtypes, and how types lie on meshes."""
+"""Records of types: shapes, dtypes and the types' shardings."""
 
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -38,7 +38,7 @@ class MeshAxesRecord(msgspec.Struct, frozen=True):
 
 
 class TypeShardingRecord(msgspec.Struct, frozen=True):
-    """What a type says of devices: a ``TypeSharding``."""
+    """A ``TypeSharding``."""
 
     mesh: MeshAxesRecord | None
     parts: list[list[PlainRecord]]
@@ -60,7 +60,7 @@ def encode_axes(mesh: Any) -> MeshAxesRecord:
     """A record of a mesh's axes, with devices or without.
 
     Raises:
-      TypeError: if an axis is named by what is no plain value.
+      TypeError: if an axis's name is not a plain value.
     """
     return MeshAxesRecord(
         [encode_plain(name) for name in mesh.axis_names],
@@ -73,7 +73,7 @@ def decode_axes(record: MeshAxesRecord) -> tuple[tuple[Hashable, ...], tuple[Axi
     """The names and the types of a mesh's axes.
 
     Raises:
-      FileError: if an axis has no such type.
+      FileError: if an axis type is unknown.
     """
     try:
         types = tuple(AxisType[name] for name in record.types)
@@ -99,14 +99,14 @@ def encode_type(aval: AbstractValue) -> TypeRecord:
 
 
 def decode_type(record: TypeRecord, dimension: Callable[[str], Any] | None = None) -> AbstractValue:
-    """The type that a record describes.
+    """The type of a record.
 
     Args:
       record: the record.
-      dimension: reads a symbolic dimension; without it there may be none.
+      dimension: parses a symbolic dimension; without it there may be none.
 
     Raises:
-      FileError: if there is no such type.
+      FileError: if the record is invalid.
     """
     if record.shape is None:
         return abstract_token
@@ -125,7 +125,7 @@ def decode_type(record: TypeRecord, dimension: Callable[[str], Any] | None = Non
         sharding = _decode_type_sharding(record.sharding)
         return ShapedArray(shape, dtype, record.weak_type, sharding=sharding)
     except (TypeError, ValueError) as error:
-        raise FileError(f"the record describes no type: {error}") from error
+        raise FileError(f"the record is not a valid type: {error}") from error
 
 
 def _encode_type_sharding(sharding: TypeSharding | None) -> TypeShardingRecord | None:

@@ -1,4 +1,4 @@
-"""The record of an executable: its code, and what the arguments and results are."""
+"""The record of an executable: its code, and the types and shardings of arguments and results."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _target = re.compile(r'custom_call_target="([^"]+)"')
 
 
 class ArrayRecord(msgspec.Struct, frozen=True):
-    """An array that a program closes over."""
+    """A constant of an executable."""
 
     type: TypeRecord
     sharding: ShardingRecord
@@ -43,24 +43,24 @@ class ExecutableRecord(msgspec.Struct, frozen=True):
 
     Attributes:
       name, arg_names: the function's name, and those of its arguments' leaves.
-      made_for: what the code depends on, by topic.
+      environment: the environment that the code depends on, by topic.
       devices: the ids of the devices that it ran on, in their order.
-      in_types, out_types, in_shardings, out_shardings, kept, committed, consts: as ``Executable``
-        has them.
-      donated: for each argument whether it is donated; empty for none.
+      in_types, out_types, in_shardings, out_shardings, committed, consts: those of ``Executable``.
+      kept_args: whether the code takes each argument, or it is dropped as unused.
+      donated: whether each argument is donated; empty for none.
       targets: the kernels that it calls.
-      code: the program as the runtime serializes it.
+      code: the executable as the runtime serializes it.
     """
 
     name: str
     arg_names: list[str]
-    made_for: dict[str, str]
+    environment: dict[str, str] = msgspec.field(name="made_for")
     devices: list[int]
     in_types: list[TypeRecord]
     out_types: list[TypeRecord]
     in_shardings: list[ShardingRecord]
     out_shardings: list[ShardingRecord]
-    kept: list[bool]
+    kept_args: list[bool] = msgspec.field(name="kept")
     committed: bool
     consts: list[ArrayRecord]
     donated: list[bool]
@@ -78,12 +78,12 @@ def encode_executable(
     name: str,
     arg_names: Sequence[str],
     donated: Sequence[bool],
-    made_for: dict[str, str],
+    environment: dict[str, str],
 ) -> ExecutableRecord:
     """The record of an executable.
 
     Raises:
-      ValueError: if no other process could run it; the message says why.
+      ValueError: if another process could not run it.
     """
     if not executable.is_loaded:
         raise ValueError(f"{name} is compiled for a topology: its devices are not attached")
@@ -91,7 +91,7 @@ def encode_executable(
         effects = ", ".join(sorted(map(str, executable.effects)))
         raise ValueError(f"{name} has side effects ({effects}), which need this process")
     if any(layout is not None for layout in executable.in_layouts):
-        raise ValueError(f"the arguments of {name} have layouts of their own")
+        raise ValueError(f"arguments of {name} have custom layouts")
     loaded = executable.loaded
     devices = _devices(executable)
     text = loaded.get_hlo_text()
@@ -103,7 +103,7 @@ def encode_executable(
         return ExecutableRecord(
             name,
             list(arg_names),
-            made_for,
+            environment,
             [device.id for device in devices],
             [encode_type(aval) for aval in executable.in_avals],
             [encode_type(aval) for aval in executable.out_avals],
@@ -121,18 +121,18 @@ def encode_executable(
 
 
 def _devices(executable: Executable) -> list[Device]:
-    """The devices of a program, in the order of its parts."""
+    """The devices of an executable, in the order of its partitions."""
     shardings = (*executable.in_shardings, *executable.out_shardings)
     for sharding in shardings:
-        found = list(sharding._device_assignment)
-        if any(device.process_index != found[0].client.process_index() for device in found):
+        devices = list(sharding._device_assignment)
+        if any(device.process_index != devices[0].client.process_index() for device in devices):
             raise ValueError("the program runs on devices of several processes")
-        return found
+        return devices
     return executable.loaded.local_devices()
 
 
 def decode_executable(record: ExecutableRecord, devices: Sequence[Device]) -> Executable:
-    """The executable of a record, loaded onto devices.
+    """Load the executable of a record onto devices.
 
     Args:
       record: the record.
@@ -150,7 +150,7 @@ def decode_executable(record: ExecutableRecord, devices: Sequence[Device]) -> Ex
         )
     except JaxRuntimeError as error:
         raise FileError(f"the runtime cannot load {record.name}: {error}") from error
-    counts = len(record.in_types), len(record.in_shardings), len(record.kept)
+    counts = len(record.in_types), len(record.in_shardings), len(record.kept_args)
     if len(set(counts)) != 1 or len(record.out_types) != len(record.out_shardings):
         raise FileError(f"the record of {record.name} has types and shardings that do not match")
     return Executable(
@@ -159,7 +159,7 @@ def decode_executable(record: ExecutableRecord, devices: Sequence[Device]) -> Ex
         [decode_type(r) for r in record.out_types],
         in_shardings=[decode_sharding(r, devices) for r in record.in_shardings],
         out_shardings=[decode_sharding(r, devices) for r in record.out_shardings],
-        kept=record.kept,
+        kept=record.kept_args,
         committed=record.committed,
         consts=[_decode_array(r, devices) for r in record.consts],
         effects=no_effects,

@@ -26,7 +26,7 @@ class Serialized(NamedTuple):
     """A compiled function, as ``deserialize_and_load`` takes it.
 
     Attributes:
-      serialized: the program.
+      serialized: the executable.
       in_tree, out_tree: the structures of ``(args, kwargs)`` and of the result.
     """
 
@@ -35,8 +35,8 @@ class Serialized(NamedTuple):
     out_tree: PyTreeDef
 
 
-def _made_for(device: Device) -> dict[str, str]:
-    """What machine code depends on, by topic."""
+def _environment(device: Device) -> dict[str, str]:
+    """The environment that machine code depends on, by topic."""
     return {
         "platform": f"{device.platform}: {device.device_kind}",
         "version of jaxlib": jaxlib_version,
@@ -46,21 +46,21 @@ def _made_for(device: Device) -> dict[str, str]:
 
 
 def serialize(compiled: Compiled) -> Serialized:
-    """A compiled function as bytes, with the structures of its arguments and results.
+    """Serialize a compiled function to bytes and the structures of its arguments and results.
 
     The bytes can be loaded by another process with the same version of jaxlib, on a machine of the
-    same kind. They hold the arrays that the function closes over. No pickle is in them.
+    same kind. They include the arrays that the function closes over, and no pickles.
 
     Args:
       compiled: ``jit(f).lower(*args).compile()``.
 
     Returns:
-      What ``deserialize_and_load`` takes: ``(serialized, in_tree, out_tree)``.
+      The arguments of ``deserialize_and_load``: ``(serialized, in_tree, out_tree)``.
 
     Raises:
-      TypeError: if it is no compiled function.
+      TypeError: if it is not a compiled function.
       ValueError: if another process could not run it, as it calls Python functions, has side
-        effects, has arguments in layouts of their own, or runs on devices of several processes.
+        effects, has arguments with custom layouts, or runs on devices of several processes.
 
     Example:
       >>> import ricci
@@ -73,15 +73,15 @@ def serialize(compiled: Compiled) -> Serialized:
     """
     if not isinstance(compiled, Compiled):
         raise TypeError(
-            f"serialize takes what jit(f).lower(*args).compile() returns, got {compiled!r} of type "
-            f"{type(compiled).__name__}"
+            f"serialize takes the result of jit(f).lower(*args).compile(), got {compiled!r} of "
+            f"type {type(compiled).__name__}"
         )
     program, executable = compiled._program, compiled._compiled.executable
     donated = compiled._options.donated
-    made_for: dict[str, str] = {}
+    environment: dict[str, str] = {}
     if executable.is_loaded:
-        made_for = _made_for(executable.loaded.local_devices()[0])
-    record = encode_executable(executable, program.name, program.arg_names, donated, made_for)
+        environment = _environment(executable.loaded.local_devices()[0])
+    record = encode_executable(executable, program.name, program.arg_names, donated, environment)
     return Serialized(write_file(EXECUTABLE_KIND, record), program.in_tree, program.out_tree)
 
 
@@ -92,21 +92,21 @@ def deserialize_and_load(
     backend: str | Client | None = None,
     execution_devices: Sequence[Device] | None = None,
 ) -> Compiled:
-    """The compiled function that ``serialize`` wrote.
+    """Load a compiled function that ``serialize`` wrote.
 
     Args:
-      serialized, in_tree, out_tree: what ``serialize`` returned.
+      serialized, in_tree, out_tree: the results of ``serialize``.
       backend: the platform to run on, or its client; by default the default one.
-      execution_devices: the devices to run on, as many as it was compiled for; by default those of
-        the same numbers, or else the first ones.
+      execution_devices: the devices to run on, as many as it was compiled for; by default those
+        with the same ids, or else the first ones.
 
     Returns:
       The function, which takes arguments of the types that it was compiled for.
 
     Raises:
-      FileError: if the bytes are no serialized executable, were altered, or are of another version
-        of Ricci, jaxlib or the runtime, or of another kind of machine.
-      ValueError: if there are fewer devices, or another number of them is given.
+      FileError: if the bytes are not a serialized executable, were altered, or are of another
+        version of Ricci, jaxlib or the runtime, or of another kind of machine.
+      ValueError: if there are fewer devices, or ``execution_devices`` has another number.
 
     Example:
       >>> import ricci
@@ -126,20 +126,22 @@ def deserialize_and_load(
                 f"{count}."
             )
     else:
-        there = get_backend(backend).local_devices()
-        by_id = {device.id: device for device in there}
+        local = get_backend(backend).local_devices()
+        by_id = {device.id: device for device in local}
         devices = [by_id[i] for i in record.devices if i in by_id]
         if len(devices) != count:
-            devices = there[:count]
+            devices = local[:count]
         if len(devices) < count:
-            raise ValueError(f"{record.name} runs on {count} devices, and {len(there)} are here.")
-    here = _made_for(devices[0])
-    for topic in here:
-        if record.made_for.get(topic) != here[topic]:
+            raise ValueError(
+                f"{record.name} runs on {count} devices, but this process has {len(local)}."
+            )
+    environment = _environment(devices[0])
+    for topic in environment:
+        if record.environment.get(topic) != environment[topic]:
             raise FileError(
-                f"{_WHERE} of {record.name} was made for another {topic}: expected "
-                f"{here[topic]!r}, found {record.made_for.get(topic)!r}. Compile and serialize it "
-                "anew."
+                f"{_WHERE} of {record.name} is for another {topic}: expected "
+                f"{environment[topic]!r}, found {record.environment.get(topic)!r}. Compile and "
+                "serialize it again."
             )
     executable = decode_executable(record, devices)
     if in_tree.num_leaves != len(executable.in_avals):
@@ -152,7 +154,7 @@ def deserialize_and_load(
             f"out_tree has {out_tree.num_leaves} leaves, but {record.name} has "
             f"{len(executable.out_avals)} results. Pass the structures that serialize returned."
         )
-    # Its equations are not known; only its types are.
+    # The jaxpr has the types of the arguments only, no equations.
     jaxpr = Jaxpr((), [Var(aval) for aval in executable.in_avals])
     program = Program(jaxpr, in_tree, out_tree, record.name, tuple(record.arg_names))
     options = Options(donated=tuple(record.donated))

@@ -1,4 +1,4 @@
-"""Bundles: the calls of a run in one file, and what the bundle did in this process."""
+"""Bundles: the cached calls of a run in one file, and a log of their use in this process."""
 
 import logging
 import os
@@ -21,15 +21,15 @@ _log = logging.getLogger("ricci.warm_start")
 
 
 class WarmCall(NamedTuple):
-    """What a bundle did for the first call of a function with some types.
+    """The outcome of the first call of a function with some types.
 
     Attributes:
       function: the function's module and qualified name.
-      outcome: ``"warm"``: answered from the bundle. ``"kept"``: traced and compiled, and kept for
-        the next process. ``"not kept"``: traced and compiled, as it will be the next time.
-      reason: why it was traced and compiled, or why it is not kept.
-      seconds: how long the call took.
-      saved: how many seconds tracing and compiling took when the call was kept.
+      outcome: ``"warm"``: a hit in the bundle. ``"kept"``: traced and compiled, and cached for the
+        next process. ``"not kept"``: traced and compiled, as it will be the next time.
+      reason: why it was traced and compiled, or why it is not cached.
+      seconds: the duration of the call.
+      saved: the seconds that tracing and compiling took when the call was cached.
     """
 
     function: str
@@ -40,25 +40,25 @@ class WarmCall(NamedTuple):
 
 
 class Bundle:
-    """The calls that a file holds, and those that were added since.
+    """The calls of a file, and those that were added since.
 
     Args:
-      path: the file. If it is there and fits, its calls are answered from it.
+      path: the file. If it exists and is for this environment, its calls are used.
       ignored: global names, such as ``"library.module.counter"``, whose values do not matter.
     """
 
     def __init__(self, path: str | os.PathLike[str], ignored: Iterable[str] = ()):
         self.ignored = frozenset({*ignored, *HARMLESS})
         self.path = Path(path)
-        self.told: list[WarmCall] = []
+        self.log: list[WarmCall] = []
         self.changed: str | None = None
         self.programs = Programs()
         self._lock = threading.Lock()
         self._environment = environment()
         self._modules: dict[ModuleRecord, int] = {}
         self._calls: dict[str, list[CallRecord]] = {}
-        self._of_file: dict[str, list[CallRecord]] = {}
-        self.loaded: dict[Hashable, Any] = {}  # the programs that were loaded, by key
+        self._saved_calls: dict[str, list[CallRecord]] = {}
+        self.loaded: dict[Hashable, Any] = {}  # the executables that were loaded, by key
         self._is_new = False
         self._read()
         devices = local_devices()
@@ -71,7 +71,7 @@ class Bundle:
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
-            self.changed = "there is no bundle yet"
+            self.changed = "the bundle does not exist yet"
             return
         except OSError as error:
             self._refuse(f"{self.path}: the bundle cannot be read: {error}.")
@@ -83,13 +83,14 @@ class Bundle:
         except FileError as error:
             self._refuse(str(error))
             return
-        here = self._environment
-        other = [t for t in here if record.environment.get(t) != here[t]]
-        if other:
-            said = "; ".join(
-                f"{t}: {_short(record.environment.get(t))}, here {_short(here[t])}" for t in other
+        current = self._environment
+        changed = [t for t in current if record.environment.get(t) != current[t]]
+        if changed:
+            text = "; ".join(
+                f"{t}: {_short(record.environment.get(t))}, here {_short(current[t])}"
+                for t in changed
             )
-            self._refuse(f"{self.path}: the bundle is for another environment: {said}.")
+            self._refuse(f"{self.path}: the bundle is for another environment: {text}.")
             return
         self.programs.add(record.programs)
         self._modules = {module: i for i, module in enumerate(record.modules)}
@@ -99,19 +100,19 @@ class Bundle:
             return
         for call in record.calls:
             self._calls.setdefault(call.function, []).append(call)
-        self._of_file = {name: list(calls) for name, calls in self._calls.items()}
+        self._saved_calls = {name: list(calls) for name, calls in self._calls.items()}
 
     def _refuse(self, message: str) -> None:
         self.changed = message
         warn_user(f"{message} Functions are traced and compiled, and a new bundle is written.")
 
-    def of(self, function: str) -> Sequence[CallRecord]:
+    def calls_of(self, function: str) -> Sequence[CallRecord]:
         """The calls of a function."""
         return self._calls.get(function, ())
 
-    def of_file(self, function: str) -> Sequence[CallRecord]:
-        """The calls of a function that the file held."""
-        return self._of_file.get(function, ())
+    def saved_calls_of(self, function: str) -> Sequence[CallRecord]:
+        """The calls of a function in the file as it was read."""
+        return self._saved_calls.get(function, ())
 
     def positions(self, modules: Iterable[ModuleRecord]) -> tuple[int, ...]:
         """The positions of modules in the bundle's list, to which new ones are added."""
@@ -119,7 +120,7 @@ class Bundle:
             return tuple(self._modules.setdefault(m, len(self._modules)) for m in modules)
 
     def modules_of(self, call: CallRecord) -> tuple[ModuleRecord, ...]:
-        """What a call depends on in modules."""
+        """The modules that a call depends on, with the values that were read."""
         modules = list(self._modules)
         return tuple(modules[i] for i in call.modules)
 
@@ -131,7 +132,7 @@ class Bundle:
             calls.append(call)
             self._is_new = True
 
-    def tell(
+    def report(
         self,
         function: str,
         outcome: str,
@@ -140,11 +141,11 @@ class Bundle:
         took: float = 0.0,
         saved: float = 0.0,
     ) -> None:
-        """Note what was done for a call."""
+        """Log the outcome of a call."""
         with self._lock:
-            self.told.append(WarmCall(function, outcome, reason, took, saved))
-        known = bool(self._of_file)
-        level = logging.WARNING if known and outcome == "kept" else logging.INFO
+            self.log.append(WarmCall(function, outcome, reason, took, saved))
+        is_miss = bool(self._saved_calls) and outcome == "kept"
+        level = logging.WARNING if is_miss else logging.INFO
         _log.log(level, "%s: %s%s", function, outcome, f": {reason}" if reason else "")
 
     def save(self) -> bool:
@@ -177,7 +178,7 @@ def _renumbered(call: CallRecord, at: dict[int, int]) -> CallRecord:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write a file at once, so that another process sees the old one or the new one."""
+    """Write a file atomically, so that another process sees the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -1,4 +1,4 @@
-"""Calls of jitted functions: answered from a bundle, or kept for the next process."""
+"""Lookup of jitted functions' first calls in a bundle, and recording of those that miss."""
 
 from time import perf_counter
 from typing import Any
@@ -49,13 +49,13 @@ _TOPICS = {
 
 
 class Calls:
-    """The memory of calls that ``jit`` asks, once one is set: a bundle and what it has told."""
+    """The warm-start cache that ``jit`` looks calls up in: a bundle."""
 
     def __init__(self, bundle: Bundle):
         self.bundle = bundle
 
     def begin(self, info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Call | None":
-        """A call that is about to be traced; ``None`` if it is none that can be kept."""
+        """Return the call that is about to be traced, or ``None`` if it cannot be cached."""
         if (
             context.trace is not eval_trace
             or is_observed()
@@ -73,7 +73,7 @@ class Calls:
             return None
         avals = abstract_leaves(info.fun, split)
         if info.cache.recall(program_key(split, avals)) is not None:
-            return None  # traced in this process; only where it runs is new
+            return None  # traced in this process; only its devices are new
         return Call(self.bundle, info, split, avals)
 
 
@@ -86,8 +86,8 @@ class Call:
         self._split = split
         self._classes = Classes()
         self._watch = Watch(self._classes)
-        self._anew = observing(lambda event: None, anew=True)
-        self._own = info.cache
+        self._retrace = observing(lambda event: None, anew=True)
+        self._jit_cache = info.cache
         self._start = perf_counter()
         self._reason: str | None = None
         self._changed: str | None = None
@@ -98,7 +98,7 @@ class Call:
             self._reason = str(reason)
 
     def answer(self) -> tuple[Any, FastPath | None] | None:
-        """The results from the bundle, and the entry for the dispatcher; ``None`` without one."""
+        """Run the bundle's executable; return results and dispatcher entry, ``None`` on a miss."""
         if self._reason is not None:
             return None
         start = perf_counter()
@@ -116,23 +116,23 @@ class Call:
                 return None
             self.bundle.loaded[key] = compiled
             took = perf_counter() - start
-            self.bundle.tell(self.function, "warm", saved=record.seconds, took=took)
+            self.bundle.report(self.function, "warm", saved=record.seconds, took=took)
         outs, fast = compiled.call(self._split.leaves)
         return tree_unflatten(compiled.program.out_tree, outs), fast
 
     def __enter__(self) -> None:
         if self._reason is None:
             self._watch.__enter__()
-            self._anew.__enter__()
-            keep_here(self._own)
+            self._retrace.__enter__()
+            keep_here(self._jit_cache)
 
     def __exit__(self, *exception: object) -> None:
         if self._reason is None:
-            self._anew.__exit__(*exception)
+            self._retrace.__exit__(*exception)
             self._watch.__exit__(*exception)
 
     def keep(self, compiled: CompiledProgram) -> None:
-        """Keep the program that the call was compiled to."""
+        """Add the call's executable to the bundle."""
         seconds = perf_counter() - self._start
         try:
             if self._reason is not None:
@@ -154,13 +154,13 @@ class Call:
                 ),
             )
         except NoFingerprint as reason:
-            self.bundle.tell(self.function, "not kept", str(reason), took=seconds)
+            self.bundle.report(self.function, "not kept", str(reason), took=seconds)
             return
         self.bundle.add(record)
-        self.bundle.tell(self.function, "kept", self._why(), took=seconds)
+        self.bundle.report(self.function, "kept", self._why(), took=seconds)
 
     def _find(self) -> CallRecord | None:
-        for record in self.bundle.of(self.function):
+        for record in self.bundle.calls_of(self.function):
             if record.key == self._key:
                 changed = difference(self.bundle.modules_of(record), self.bundle.ignored)
                 if changed is None:
@@ -169,14 +169,14 @@ class Call:
         return None
 
     def _why(self) -> str:
-        """Why the bundle had no answer."""
+        """The reason of the miss."""
         if self._changed is not None:
             return self._changed
-        known = self.bundle.of_file(self.function)
-        if not known:
+        saved = self.bundle.saved_calls_of(self.function)
+        if not saved:
             return "it is new"
         nearest = min(
-            ([topic for topic in self._key if r.key.get(topic) != self._key[topic]] for r in known),
+            ([topic for topic in self._key if r.key.get(topic) != self._key[topic]] for r in saved),
             key=len,
         )
         return f"{' and '.join(_TOPICS[topic] for topic in nearest)} changed" if nearest else "new"
@@ -203,6 +203,6 @@ def _key(info: JitInfo, split: Split, avals: tuple[Any, ...], classes: Classes) 
 
 
 def _place(leaf: Any) -> Any:
-    """Where an argument is, if it is committed to it."""
+    """The sharding of an argument if it is committed, else None."""
     array = getattr(leaf, "physical", leaf)
     return array.sharding if getattr(array, "committed", False) else None

@@ -1,8 +1,8 @@
-"""Records of what a program depends on besides its arguments, and the search for differences.
+"""Records of a traced function's dependencies besides its arguments, and their comparison.
 
-The modules of the functions that ran while it was traced, as files, and the values that their code
-read: see ``_watch``. Of Python's own modules, NumPy, jaxlib and Ricci, whose versions are part of
-what a bundle is for, only the values are recorded.
+Dependencies are the modules of the functions that ran while it was traced, as files, and the values
+that their code read: see ``_watch``. Of Python's own modules, NumPy, jaxlib and Ricci, whose
+versions are part of the bundle's environment, only the values are recorded.
 """
 
 import sys
@@ -18,7 +18,7 @@ from ._fingerprint import Classes, NoFingerprint
 from ._modules import compiled_file, file_digest, file_of, is_fixed
 from ._watch import ENVIRONMENT, IMPORTS, Watch, value_of
 
-# Global values that tracing changes, and that no program depends on.
+# Global values that tracing changes, and that no jaxpr depends on.
 HARMLESS: dict[str, str] = {
     "flax.core.scope.uuid": "numbers modules, to tell copies apart",
     "flax.ids.uuid": "numbers modules, to tell copies apart",
@@ -30,12 +30,13 @@ _NOT_MODULES = (ENVIRONMENT, IMPORTS)
 
 
 class ModuleRecord(msgspec.Struct, frozen=True):
-    """What a program depends on in a module.
+    """A module that a traced function depends on.
 
     Attributes:
       name: the module's name.
       file: the digest of its source file.
-      late: whether it was imported while the function was traced, so that nobody had changed it.
+      late: whether it need not be imported yet: it was first imported while the function was
+        traced, so that its values had not been changed.
       values: the fingerprint of each of its global names that was read, before it was read.
     """
 
@@ -46,11 +47,11 @@ class ModuleRecord(msgspec.Struct, frozen=True):
 
 
 def dependencies(watch: Watch, ignored: Set[str]) -> tuple[ModuleRecord, ...]:
-    """What the code that was observed depends on.
+    """Records of the modules that the observed code depends on.
 
     Raises:
-      NoFingerprint: if that cannot be told: code without a source file, or other than its file's;
-        a global value without a fingerprint.
+      NoFingerprint: for code without a source file, or other than its file's, or a global value
+        without a fingerprint.
     """
     watch.finish()
     failed = [f"{name}: {reason}" for name, reason in watch.failed.items() if name not in ignored]
@@ -71,7 +72,7 @@ def dependencies(watch: Watch, ignored: Set[str]) -> tuple[ModuleRecord, ...]:
 
 
 def difference(records: tuple[ModuleRecord, ...], ignored: Set[str]) -> str | None:
-    """What has changed since dependencies were recorded; ``None`` if nothing has."""
+    """The first change since dependencies were recorded, as text, or ``None``."""
     classes = Classes()
     for record in records:
         imported = record.name in sys.modules or record.name in _NOT_MODULES
@@ -81,7 +82,7 @@ def difference(records: tuple[ModuleRecord, ...], ignored: Set[str]) -> str | No
             if _digest(record.name) != record.file:
                 return f"the file of the module {record.name} has changed"
             if not imported:
-                continue  # it will be as it was, when it is imported
+                continue  # importing it gives the same values
             for name, value in record.values:
                 full = f"{record.name}.{name}"
                 if full not in ignored and value_of(record.name, name, classes) != value:
@@ -92,9 +93,9 @@ def difference(records: tuple[ModuleRecord, ...], ignored: Set[str]) -> str | No
 
 
 def _digest(module: str) -> bytes:
-    """The digest of a module's source file; empty where there is none, as for interactive code.
+    """The digest of a module's source file; empty without a file, as for interactive code.
 
-    There all code that ran is that of functions that are known by themselves: see ``_check``.
+    All code that ran of such a module belongs to functions with fingerprints: see ``_check``.
     """
     path = None if is_fixed(module) else file_of(module) or compiled_file(module)
     if path is None or module in _NOT_MODULES:
@@ -105,26 +106,26 @@ def _digest(module: str) -> bytes:
         raise NoFingerprint(f"its source file cannot be read: {error}") from error
 
 
-def _check(module: str, codes: list[CodeType], known: Set[CodeType]) -> None:
-    """Refuse code that neither the module's file has now, nor a function whose code is known.
+def _check(module: str, codes: list[CodeType], fingerprinted: Set[CodeType]) -> None:
+    """Refuse code that has no fingerprint and is not in the module's file.
 
     It was edited after it was imported, or was generated.
     """
-    unknown = [code for code in codes if code not in known]
+    unknown = [code for code in codes if code not in fingerprinted]
     generated = [code for code in unknown if code.co_filename.startswith("<")]
     if generated:
         raise NoFingerprint(
-            f"it runs {module}.{generated[0].co_qualname}, whose code was generated, and which it "
-            "finds in a way that is not seen"
+            f"it runs {module}.{generated[0].co_qualname}, whose code was generated, by a "
+            "reference that is not observed"
         )
     if not unknown:
         return
     path = file_of(module)
     if path is None:
-        raise NoFingerprint(f"{module} has no source file, by which it could be known again")
-    there = _codes_of(path, unknown[0].co_filename, file_digest(path))
+        raise NoFingerprint(f"{module} has no source file to compare with")
+    codes_of_file = _codes_of(path, unknown[0].co_filename, file_digest(path))
     for code in unknown:
-        if code not in there:
+        if code not in codes_of_file:
             raise NoFingerprint(
                 f"the code of {module}.{code.co_qualname} is not that of its source file {path}"
             )
@@ -136,13 +137,13 @@ def _codes_of(path: str, shown: str, digest: bytes) -> frozenset[CodeType]:
     try:
         todo: list[Any] = [_compile(source, shown)]
     except (SyntaxError, ValueError) as error:
-        raise NoFingerprint(f"its source file {path} is no Python program: {error}") from error
-    found: set[CodeType] = set()
+        raise NoFingerprint(f"its source file {path} cannot be compiled: {error}") from error
+    codes: set[CodeType] = set()
     while todo:
         code = todo.pop()
-        found.add(code)
+        codes.add(code)
         todo += [const for const in code.co_consts if isinstance(const, CodeType)]
-    return frozenset(found)
+    return frozenset(codes)
 
 
 _compile: Callable[[bytes, str], CodeType] = lambda source, name: compile(

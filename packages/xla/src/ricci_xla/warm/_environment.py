@@ -1,4 +1,4 @@
-"""What all programs of a bundle depend on: versions, the machine, devices and options."""
+"""The environment of a bundle's executables: versions, the machine, devices and options."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ from ricci_xla.devices._listing import local_devices
 
 from ._fingerprint import fingerprint
 
-# Options that say what is logged, kept or checked, and not what is computed.
+# Options for logging, caching and checks, which do not change results.
 _WITHOUT_EFFECT = (
     "jax_compilation_cache",
     "jax_enable_compilation_cache",
@@ -32,7 +32,7 @@ _WITHOUT_EFFECT = (
 
 
 def environment() -> dict[str, str]:
-    """What the programs of this process depend on, by topic."""
+    """The environment that all executables of this process depend on, by topic."""
     device = local_devices()[0]
     values = config.values
     options = {
@@ -55,7 +55,7 @@ def environment() -> dict[str, str]:
 
 
 def _ricci() -> Iterator[str]:
-    """What Ricci's own code is: the digests that its installation lists, or its files' times."""
+    """Identify Ricci's code: the digests in its installation's RECORD, or its files' times."""
     installed: dict[str, list[str]] = {}
     for name, module in sorted(sys.modules.items()):
         if "." in name or not name.startswith("ricci") or module.__file__ is None:

@@ -1,8 +1,8 @@
-"""Fingerprints of values: equal for values that a traced function cannot tell apart.
+"""Fingerprints of values: equal for values that a traced function cannot distinguish.
 
-A fingerprint is the same in every process and on every machine. So it holds no ids and no order of
-hashing: functions are their code and what they close over, objects their class and their state,
-arrays their elements. Lines and paths are no part of it, so that moving code changes nothing.
+A fingerprint is the same in every process and on every machine. So it depends on no ids and no hash
+order: a function is written as its code and closure, an object as its class and state, an array as
+its elements. Line numbers and paths are not part of it, so that moving code changes nothing.
 """
 
 import copyreg
@@ -62,17 +62,17 @@ _by_name = (
 _locks = (type(threading.Lock()), type(threading.RLock()))
 
 
-# State of objects that numbers them, and that no program depends on, by module and class.
+# Attributes that number objects, and that no jaxpr depends on, by module and class.
 _HARMLESS_STATE = {("flax.linen.module", "Module"): ("_id",)}
 
 
 def harmless_state(kind: type) -> tuple[str, ...]:
-    """The names of attributes of a class's objects that matter to no program."""
+    """The names of attributes of a class's objects that do not affect jaxprs."""
     return _HARMLESS_STATE.get((kind.__module__, kind.__qualname__), ())
 
 
 class NoFingerprint(Exception):
-    """A value whose influence on a program cannot be told; the message says which and why."""
+    """A value without a fingerprint; the message names it and the reason."""
 
 
 def fingerprint(*values: object, classes: "Classes | None" = None) -> bytes:
@@ -80,10 +80,10 @@ def fingerprint(*values: object, classes: "Classes | None" = None) -> bytes:
 
     Args:
       values: the values.
-      classes: the fingerprints of classes that are known, as long as no class changes.
+      classes: cached fingerprints of classes, valid as long as no class changes.
 
     Raises:
-      NoFingerprint: if it cannot be told what one of them, or a part of one, contributes.
+      NoFingerprint: if one of them, or a part of one, has none.
     """
     writer = _Writer(Classes() if classes is None else classes)
     try:
@@ -94,29 +94,31 @@ def fingerprint(*values: object, classes: "Classes | None" = None) -> bytes:
     return writer.digest.digest()
 
 
-class _Open:
-    """A class that is being written; ``in_circle`` if another class refers back to it."""
+class _OpenClass:
+    """A class that is being written; ``in_cycle`` if another class refers back to it."""
 
-    __slots__ = ("in_circle",)
+    __slots__ = ("in_cycle",)
 
     def __init__(self):
-        self.in_circle = False
+        self.in_cycle = False
 
 
 class Classes:
-    """The fingerprints of classes, each by itself.
+    """The fingerprints of classes.
 
-    A class is kept if its fingerprint is the same wherever one begins to write: if no other class
-    refers back to it. Of a class that is being written, another refers to the name alone.
+    Classes may refer to each other in cycles, so a reference to a class that is being written
+    writes its name alone. The fingerprint of a class in a cycle then depends on the class that
+    writing began with; only those of other classes are cached.
 
     Attributes:
-      known: the fingerprints.
+      digests: the cached fingerprints.
       codes: the code of all functions that were written.
-      with_globals: those of them whose global names are of no module, and were written, too.
+      with_globals: the code of functions whose global names are outside of modules, and were
+        written, too.
       modules: the names of the modules that values refer to; their content was not written.
       reflects: whether there is a function that reads attributes of modules by computed names.
-      caches: functions that cache results, with what the caches said of themselves.
-      values: how many values were written.
+      caches: functions that cache results, with their ``cache_info()`` before.
+      values: the number of values that were written.
     """
 
     def __init__(self):
@@ -125,43 +127,43 @@ class Classes:
         self.modules: set[str] = set()
         self.reflects = False
         self.caches: dict[int, tuple[Any, Any]] = {}
-        self.known: dict[type, bytes] = {}
+        self.digests: dict[type, bytes] = {}
         self.values = 0
-        self._open: dict[type, _Open] = {}
+        self._open: dict[type, _OpenClass] = {}
 
     def feed(self, writer: "_Writer", kind: type, write: Callable[["_Writer"], None]) -> None:
         """Write a class; ``write(writer)`` writes its content."""
-        found = self.known.get(kind)
-        if found is None:
+        digest = self.digests.get(kind)
+        if digest is None:
             if kind in self._open:
                 still_open = list(self._open)
                 if still_open[-1] is not kind:
                     for other in still_open[still_open.index(kind) :]:
-                        self._open[other].in_circle = True
+                        self._open[other].in_cycle = True
                 return
-            state = self._open[kind] = _Open()
+            state = self._open[kind] = _OpenClass()
             inner = _Writer(self)
             try:
                 write(inner)
             finally:
                 del self._open[kind]
-            found = inner.digest.digest()
-            if not state.in_circle:
-                self.known[kind] = found
-        writer.mark("content", found)
+            digest = inner.digest.digest()
+            if not state.in_cycle:
+                self.digests[kind] = digest
+        writer.mark("content", digest)
 
 
 class _Writer:
-    """Feeds values to a digest. A value that is met again is written as its position."""
+    """Feeds values to a digest. A repeated value is written as the position of the first."""
 
     def __init__(self, classes: Classes):
         self.digest = hashlib.blake2b(digest_size=16)
         self.classes = classes
         self.seen: dict[int, int] = {}
-        self.kept: list[object] = []  # values that are alive keep their ids
+        self.alive: list[object] = []  # while values are alive, their ids are unique
 
     def mark(self, tag: str, content: bytes | str = b"") -> None:
-        """Write a word with some content."""
+        """Write a tag with some content."""
         data = content.encode() if isinstance(content, str) else content
         self.digest.update(b"%s:%d:%s" % (tag.encode(), len(data), data))
 
@@ -171,11 +173,11 @@ class _Writer:
         if plain is not None:
             self.mark(type(value).__name__, plain(value))
             return
-        position = self.seen.setdefault(id(value), len(self.kept))
-        if position < len(self.kept):
+        position = self.seen.setdefault(id(value), len(self.alive))
+        if position < len(self.alive):
             self.mark("again", str(position))
             return
-        self.kept.append(value)
+        self.alive.append(value)
         self.classes.values += 1
         if self.classes.values > _MOST_VALUES:
             raise NoFingerprint(f"it depends on more than {_MOST_VALUES:,} values")
@@ -303,7 +305,7 @@ def _write_class_content(writer: _Writer, value: type) -> None:
             writer.feed(item)
 
 
-# What Python, and the modules that make classes, put into every class.
+# Attributes that Python and modules such as ``abc`` put into every class.
 _class_names_of_python = frozenset(
     "__dict__ __weakref__ __module__ __doc__ __annotations__ __abstractmethods__ _abc_impl "
     "__firstlineno__ __static_attributes__ __orig_bases__ __parameters__ __type_params__".split()
@@ -429,7 +431,7 @@ def _built_in_base(kind: type) -> Any:
 
 
 def _has_own_state(kind: type) -> bool:
-    """Whether instances hold more than a ``__dict__`` and slots: memory of a class in C."""
+    """Whether instances have C-level state besides a ``__dict__`` and slots."""
     base = _built_in_base(kind)
     size = base.__basicsize__
     if kind.__itemsize__ and not base.__itemsize__:
@@ -452,7 +454,7 @@ def _slots(kind: type) -> list[str]:
     return names
 
 
-# By class, the most special ones first.
+# By class, subclasses first.
 _writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
     (Enum, _write_member),
     (np.ndarray, _write_array),
@@ -489,7 +491,7 @@ _writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
     (weakref.ref, lambda w, x: w.feed(x())),
     (_locks, lambda w, x: None),
 ]
-_known: dict[type, Callable[[_Writer, Any], None]] = {
+_writer_by_type: dict[type, Callable[[_Writer, Any], None]] = {
     tuple: _Writer.feed_all,
     list: _Writer.feed_all,
     dict: _write_mapping,
@@ -499,14 +501,14 @@ _known: dict[type, Callable[[_Writer, Any], None]] = {
 
 
 def _writer_of(kind: type) -> Callable[[_Writer, Any], None]:
-    found = _known.get(kind)
-    if found is None:
-        found = next((write for cls, write in _writers if issubclass(kind, cls)), None)
-        if found is None:
-            found = _write_runtime_array if hasattr(kind, "aval") else _write_object
+    write = _writer_by_type.get(kind)
+    if write is None:
+        write = next((write for cls, write in _writers if issubclass(kind, cls)), None)
+        if write is None:
+            write = _write_runtime_array if hasattr(kind, "aval") else _write_object
             if kind.__name__ == "PjitFunction":
-                found = _write_jitted
+                write = _write_jitted
             elif kind.__module__ == "typing":  # annotations
-                found = _write_text
-        _known[kind] = found
-    return found
+                write = _write_text
+        _writer_by_type[kind] = write
+    return write

@@ -1,4 +1,4 @@
-"""Modules whose code is known by a version, and the digests of the files of all others."""
+"""Modules whose code is identified by a version, and digests of the files of all others."""
 
 import hashlib
 import sys
@@ -7,14 +7,14 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-# Packages whose versions, or whose files' sizes and times, are part of what a bundle is for.
+# Packages whose versions, or whose files' sizes and times, are part of a bundle's environment.
 FIXED = ("ricci", "numpy", "jaxlib", "ml_dtypes", "msgspec", "jax")
 # Ricci's own, and the constructors of named tuples, which the standard library generates.
 _PREFIXES = ("ricci_", "namedtuple_")
 
 
 def is_fixed(module: str | None) -> bool:
-    """Whether a module belongs to Python, to Ricci or to what Ricci stands on."""
+    """Whether a module belongs to Python, to Ricci or to one of Ricci's dependencies."""
     if module is None:
         return True
     root = module.partition(".")[0]
@@ -38,12 +38,12 @@ def compiled_file(module: str) -> str | None:
 
 
 def file_of(module: str) -> str | None:
-    """The source file of a module, if it has one. One that is not imported is only looked for."""
+    """The source file of a module, if it has one. The module is not imported for this."""
     if module in sys.modules:
-        found = getattr(sys.modules[module], "__file__", None)
+        path = getattr(sys.modules[module], "__file__", None)
     else:
-        found = find_source(module)
-    return found if found is not None and found.endswith(".py") else None
+        path = find_source(module)
+    return path if path is not None and path.endswith(".py") else None
 
 
 def find_source(module: str) -> str | None:

@@ -1,6 +1,6 @@
-"""Loading programs ahead, while the main thread imports modules and weights.
+"""Loading executables on a thread, while the main thread imports modules and loads weights.
 
-The runtime takes about a tenth of a program's compile time to load it.
+The runtime takes about a tenth of an executable's compile time to load it.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,11 +10,11 @@ from ricci_xla.tracing._background import Background
 
 
 class Prefetch[R, T]:
-    """Applies a function to values, in order, on a thread of its own.
+    """Applies a function to records, in order, on a background thread.
 
     Args:
       load: the function.
-      records: the values; they are told apart by identity.
+      records: the records; they are distinguished by identity.
     """
 
     def __init__(self, load: Callable[[R], T], records: Iterable[R]):
@@ -26,7 +26,7 @@ class Prefetch[R, T]:
         }
 
     def get(self, record: R) -> T:
-        """The function's result for a value; what was not begun yet is done here and now.
+        """Return the function's result for a record, computing it now if it has not begun.
 
         Raises:
           RuntimeError, ValueError: if the function does.
@@ -37,5 +37,5 @@ class Prefetch[R, T]:
         return future.result()
 
     def end(self) -> None:
-        """Leave out what was not begun, and wait for what was."""
+        """Cancel pending records, and wait for the running one."""
         self._background.end()

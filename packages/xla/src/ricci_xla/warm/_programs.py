@@ -1,7 +1,7 @@
-"""Compiled programs by the key of what they were compiled from.
+"""A bundle's executables by the keys of their StableHLO modules.
 
-Single operations and functions that were traced anew are traced and written as StableHLO as ever;
-what costs most, compiling, is answered from here.
+Single operations, and functions whose calls missed the bundle, are traced and lowered as usual;
+this cache saves their compilation, which costs most.
 """
 
 import threading
@@ -22,10 +22,10 @@ from ._fingerprint import NoFingerprint
 
 
 class Programs:
-    """The compiled programs of a bundle.
+    """The executables of a bundle.
 
     Attributes:
-      codes: the programs as the runtime serializes them, by key.
+      codes: the executables as the runtime serializes them, by key.
       is_new: whether some were added.
     """
 
@@ -33,11 +33,11 @@ class Programs:
         self.codes: dict[str, bytes] = {}
         self.is_new = False
         self._lock = threading.Lock()
-        # A call asks for the key of its program as soon as that is compiled.
+        # The latest only, since a call looks up the key of its executable right after compiling.
         self._latest: deque[tuple[LoadedExecutable, str]] = deque(maxlen=64)
 
     def add(self, codes: Mapping[str, bytes]) -> None:
-        """Add programs that a file holds."""
+        """Add the executables of a file."""
         self.codes.update(codes)
 
     def compiled(
@@ -47,7 +47,7 @@ class Programs:
         options: CompileOptions,
         compile: Callable[[CompileOptions], LoadedExecutable],
     ) -> LoadedExecutable:
-        """The program of a StableHLO module: loaded if it is here, else compiled and kept."""
+        """The executable of a StableHLO module: loaded if cached, else compiled and cached."""
         if not is_cacheable(text):
             return compile(options)
         key = program_key(text, devices, options, with_names=True).digest
@@ -55,13 +55,13 @@ class Programs:
         if code is not None:
             try:
                 loaded = _load(code, devices, options)
-            except JaxRuntimeError:  # compiled for a machine that differs in what no key says
+            except JaxRuntimeError:  # the machine differs in a property that is not in the key
                 loaded = compile(options)
         else:
             loaded = compile(options)
             try:
                 code = loaded.client.serialize_executable(loaded)
-            except (JaxRuntimeError, NotImplementedError):  # this runtime serializes none
+            except (JaxRuntimeError, NotImplementedError):  # this runtime cannot serialize
                 return loaded
             with self._lock:
                 self.codes[key] = code
@@ -70,7 +70,7 @@ class Programs:
         return loaded
 
     def key_of(self, loaded: LoadedExecutable) -> str:
-        """The key of a program that was compiled or loaded here.
+        """The key of an executable that ``compiled`` returned.
 
         Raises:
           NoFingerprint: if it was not.
@@ -84,5 +84,5 @@ class Programs:
 def _load(
     code: bytes, devices: Sequence[Device], options: CompileOptions | None
 ) -> LoadedExecutable:
-    where = DeviceList(tuple(devices))
-    return devices[0].client.deserialize_executable(code, where, options)
+    device_list = DeviceList(tuple(devices))
+    return devices[0].client.deserialize_executable(code, device_list, options)

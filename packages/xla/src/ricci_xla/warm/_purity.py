@@ -1,8 +1,9 @@
-"""Which functions of Python, NumPy and Ricci give results that their arguments alone decide.
+"""Tables of the pure functions of Python, NumPy and Ricci: results depend on arguments alone.
 
-The code of these is known by a version. What a traced function calls of it must not bring in
-anything from outside: a file, the clock, the environment, random numbers, a frame, a table that
-somebody else fills. The tables list what is known to be harmless; all else is not.
+The code of these packages is identified by a version. The functions of them that a traced function
+calls must not read anything else: a file, the clock, the environment, random numbers, a frame, a
+mutable global table. The tables list the functions that are known to be pure; all others are
+impure.
 """
 
 import sys
@@ -31,7 +32,7 @@ _PURE_MODULES = frozenset(
     "opcode operator pprint re reprlib sre_compile sre_parse statistics string struct textwrap "
     "threading token tokenize traceback types typing unicodedata warnings weakref zlib".split()
 )
-# Other modules, of which only these functions are.
+# Other modules, of which only these functions are pure.
 _PURE_FUNCTIONS = {
     "posix": {"fspath"},
     "nt": {"fspath"},
@@ -51,7 +52,7 @@ _PURE_FUNCTIONS = {
         *("Path.__init__", "Path.__new__"),
     },
 }
-# Functions of pure modules that are not.
+# Impure functions of pure modules.
 _IMPURE_FUNCTIONS = {
     "builtins": set("__import__ breakpoint help input open".split()),
     "_contextvars": {"copy_context"},
@@ -92,12 +93,12 @@ _DESCRIPTORS = (
     MethodDescriptorType,
     WrapperDescriptorType,
 )
-# Kinds of functions that other languages make, and that name their own modules.
+# Modules of the types of extension functions that have a ``__module__``.
 _WITH_MODULES = ("nanobind", "_cython")
 
 
 def is_pure(module: str, function: str) -> bool:
-    """Whether a function depends on its arguments only, as far as is known of its module.
+    """Whether a function depends on its arguments only, by the tables.
 
     Args:
       module: the function's module.
@@ -116,10 +117,10 @@ def is_pure(module: str, function: str) -> bool:
 
 
 def impurity(function: Any, first: object = None) -> str | None:
-    """Return the name of a function without Python code that may read what is not watched.
+    """Return the name of an impure function without Python code, or ``None``.
 
-    Functions with Python code are judged when this runs: ``None`` is returned for them, and for
-    pure ones.
+    ``None`` is returned for pure functions, and for functions with Python code, which are checked
+    when that code runs.
 
     Args:
       function: anything that can be called.
@@ -136,12 +137,12 @@ def impurity(function: Any, first: object = None) -> str | None:
     if module.startswith("numpy.random"):
         generator = first if owner is None or isinstance(owner, type) else owner
         if type(generator).__module__.startswith("numpy.random"):
-            # It is known by its state, unless it is the one of NumPy's own functions.
+            # Its state is fingerprinted, unless it is the generator of NumPy's global functions.
             is_harmless = generator is not _global_generator()
         else:
             is_harmless = name in _SEEDED and first is not None
     else:
-        # A class in Python has such functions for the Python code of its methods.
+        # Such a function of a class in Python only calls the Python code of its methods.
         is_in_python = owner is not None and not (is_fixed(module) or is_compiled(module))
         is_harmless = is_in_python or is_pure(module, name)
     return None if is_harmless else f"{module}.{name}"

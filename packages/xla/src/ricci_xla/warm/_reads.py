@@ -1,8 +1,8 @@
-"""Reads of global values and modules by code, as its instructions tell: a static scan.
+"""Static scan of bytecode for reads of global values and modules.
 
-A module in a global variable is followed as far as the instructions name what is read of it:
-``module.sub.NAME``, also as ``getattr(module, "NAME")``. All other modules may have any attribute
-read whose name some code that runs contains.
+Reads of a module in a global variable are followed through the instructions' attribute names:
+``module.sub.NAME``, also as ``getattr(module, "NAME")``. A module that code passes on otherwise may
+have any attribute read whose name occurs in code that runs.
 """
 
 from dis import Instruction, get_instructions
@@ -24,7 +24,7 @@ class Read(NamedTuple):
 
     Attributes:
       name: the name.
-      attributes: the attributes that are read one of the other.
+      attributes: the chain of attributes that are read, each of the value before.
       is_called: whether the last value is called at once, and not passed on.
       reflector: the name of the function that reads the last attribute by its name, if any.
     """
@@ -36,7 +36,7 @@ class Read(NamedTuple):
 
 
 class Import(NamedTuple):
-    """An import statement: the module's name as it is written, and how many packages up it is."""
+    """An import statement: the module's name as written, and the level of a relative import."""
 
     name: str
     level: int
@@ -44,7 +44,7 @@ class Import(NamedTuple):
 
 
 class CodeReads(NamedTuple):
-    """What code reads, without the functions and classes that are defined in it.
+    """The reads of code, without those of functions and classes that are defined in it.
 
     Attributes:
       reads: its reads of global names.
@@ -63,7 +63,7 @@ class CodeReads(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def reads_of(code: CodeType) -> CodeReads:
-    """Return what code reads."""
+    """Scan the instructions of code for reads."""
     instructions = [i for i in get_instructions(code) if i.opname != "EXTENDED_ARG"]
     reads: dict[Read, None] = {}
     imports: list[Import] = []
@@ -100,7 +100,8 @@ def _chain(instructions: list[Instruction], at: int) -> tuple[Read, int]:
     while end < len(instructions) and instructions[end].opname in _ATTRIBUTE_LOADS:
         end += 1
     last = instructions[end - 1]
-    # Only a call needs an empty place beside its function, for which the lowest bit asks, too.
+    # CPython pushes a NULL beside the function of a call: by PUSH_NULL, or by the lowest bit of a
+    # load's argument.
     beside = instructions[max(at - 1, 0)], instructions[min(end, len(instructions) - 1)]
     is_called = any(i.opname == "PUSH_NULL" for i in beside)
     is_called |= any(

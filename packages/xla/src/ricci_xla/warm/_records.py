@@ -1,4 +1,4 @@
-"""What a bundle holds: for each call of a jitted function its key and its program."""
+"""Records of a bundle: the key and the executable of each call of a jitted function."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ _MOST_CONSTANT_BYTES = 256 * 2**20
 
 
 class ArrayRecord(msgspec.Struct, frozen=True):
-    """An array that a program closes over."""
+    """A constant of an executable."""
 
     type: TypeRecord
     sharding: ShardingRecord
@@ -51,12 +51,13 @@ class ArrayRecord(msgspec.Struct, frozen=True):
 
 
 class ProgramRecord(msgspec.Struct, frozen=True):
-    """A compiled program: what ``Executable`` holds, and the structure of the results.
+    """The attributes of an ``Executable``, and the structure of the results.
 
     Attributes:
       devices: the ids of the devices that it runs on.
+      kept_args: whether it takes each argument, or drops it as unused.
       kernels: the names of the kernels that must be prepared for it.
-      key: that of the compiled program among the bundle's.
+      key: the key of its code in the bundle.
     """
 
     name: str
@@ -66,7 +67,7 @@ class ProgramRecord(msgspec.Struct, frozen=True):
     out_types: list[TypeRecord]
     in_shardings: list[ShardingRecord]
     out_shardings: list[ShardingRecord]
-    kept: list[bool]
+    kept_args: list[bool] = msgspec.field(name="kept")
     committed: bool
     consts: list[ArrayRecord]
     out_tree: TreeRecord
@@ -75,13 +76,13 @@ class ProgramRecord(msgspec.Struct, frozen=True):
 
 
 class CallRecord(msgspec.Struct, frozen=True):
-    """A call of a jitted function: what it depends on, and its program.
+    """A call of a jitted function: its dependencies, and its executable.
 
     Attributes:
       function: the function's module and qualified name.
-      key: the fingerprint of each topic that the program depends on.
-      modules: what was read while it was traced, as positions in the bundle's list.
-      seconds: how long tracing and compiling took.
+      key: the fingerprint of each topic that the executable depends on.
+      modules: the modules that it depends on, as positions in the bundle's list.
+      seconds: the duration of tracing and compiling.
     """
 
     function: str
@@ -95,10 +96,10 @@ class BundleRecord(msgspec.Struct):
     """A bundle.
 
     Attributes:
-      environment: what all programs depend on, by topic.
-      modules: what programs depend on in modules.
+      environment: the environment that all executables depend on, by topic.
+      modules: the modules that calls depend on.
       calls: the calls.
-      programs: the compiled programs by their keys, as the runtime serializes them.
+      programs: the executables by their keys, as the runtime serializes them.
     """
 
     environment: dict[str, str]
@@ -120,11 +121,11 @@ def encode_program(
     in_tree: PyTreeDef,
     out_tree: PyTreeDef,
 ) -> ProgramRecord:
-    """A record of a compiled program.
+    """A record of an executable.
 
     Raises:
       NoFingerprint: if it cannot be run by another process: it has side effects or callbacks, is
-        compiled for a topology, or holds something that cannot be written.
+        compiled for a topology, or has a part that cannot be written.
     """
     if executable.effects:
         raise NoFingerprint(f"it has side effects: {', '.join(map(str, executable.effects))}")
@@ -162,25 +163,27 @@ def encode_program(
 def load_program(
     record: ProgramRecord, programs: Programs, devices: Sequence[Device]
 ) -> LoadedExecutable:
-    """The compiled program of a record, loaded by the runtime.
+    """Load the executable of a record into the runtime.
 
     Args:
       record: the record.
-      programs: the bundle's compiled programs.
-      devices: those of this process, among which its own are.
+      programs: the bundle's executables.
+      devices: the devices of this process.
 
     Raises:
       FileError: if it needs other devices.
       RuntimeError: if the runtime cannot load it.
     """
-    there = _devices(record, devices)
+    own_devices = _devices(record, devices)
     code = programs.codes.get(record.key)
     if code is None:
         raise FileError("its program is not in the bundle")
     options = None
-    if len(there) > 1:
-        options = compile_options(there, num_partitions=len(there))
-    return there[0].client.deserialize_executable(code, DeviceList(tuple(there)), options)
+    if len(own_devices) > 1:
+        options = compile_options(own_devices, num_partitions=len(own_devices))
+    return own_devices[0].client.deserialize_executable(
+        code, DeviceList(tuple(own_devices)), options
+    )
 
 
 def decode_program(
@@ -189,29 +192,29 @@ def decode_program(
     devices: Sequence[Device],
     in_tree: PyTreeDef,
 ) -> CompiledProgram:
-    """The program of a record, ready to be called.
+    """Build the compiled function of a record.
 
     Args:
       record: the record.
-      loaded: what ``load_program`` returned for it.
-      devices: those of this process.
+      loaded: the result of ``load_program`` for it.
+      devices: the devices of this process.
       in_tree: the structure of the call's arguments.
 
     Raises:
-      FileError: if it does not fit the devices or classes that are here.
+      FileError: if this process lacks one of its devices or classes.
     """
-    there = _devices(record, devices)
-    prepare_kernels(record.kernels, there[0].platform)
+    own_devices = _devices(record, devices)
+    prepare_kernels(record.kernels, own_devices[0].platform)
     out_tree = decode_tree(record.out_tree, _ResultNodes(in_tree))
     executable = Executable(
         loaded,
         [decode_type(r) for r in record.in_types],
         [decode_type(r) for r in record.out_types],
-        in_shardings=[decode_sharding(r, there) for r in record.in_shardings],
-        out_shardings=[decode_sharding(r, there) for r in record.out_shardings],
-        kept=record.kept,
+        in_shardings=[decode_sharding(r, own_devices) for r in record.in_shardings],
+        out_shardings=[decode_sharding(r, own_devices) for r in record.out_shardings],
+        kept=record.kept_args,
         committed=record.committed,
-        consts=[_decode_array(r, there) for r in record.consts],
+        consts=[_decode_array(r, own_devices) for r in record.consts],
         effects=no_effects,
     )
     program = Program.remembered(record.name, record.arg_names, out_tree)
@@ -242,11 +245,11 @@ def _decode_array(record: ArrayRecord, devices: Sequence[Device]) -> ArrayImpl:
 
 
 class _ResultNodes(NodeForms):
-    """How the nodes of results are written: their classes by module and name, their data as plain.
+    """Forms of the results' nodes: classes by module and name, with plain data.
 
-    Data that is not plain, such as the functions that a training state carries along, can come from
-    the arguments only: it is written as the position of the argument's node that has it. Nothing is
-    imported for a class. One that was not met yet is none that a result could hold.
+    Data that is not plain, such as the functions in a training state, can come from the arguments
+    only: it is written as the position of the argument's node that has it. Classes are looked up in
+    imported modules only: results cannot hold objects of a class that is not imported yet.
     """
 
     def __init__(self, in_tree: PyTreeDef):
@@ -254,18 +257,18 @@ class _ResultNodes(NodeForms):
         self._arguments = list(_nodes(in_tree))
 
     def of_kind(self, kind: type) -> NodeForm | None:
-        """How nodes of a class are written."""
+        """The form of nodes of a class."""
         if "<locals>" in kind.__qualname__:
             raise TypeError(f"its results hold objects of a class inside of a function, {kind}")
         return self._form(kind)
 
     def of_name(self, name: str) -> NodeForm | None:
-        """How nodes of a name are read."""
+        """The form of nodes of a name."""
         module, _, path = name.partition(":")
-        found: Any = sys.modules.get(module)
+        value: Any = sys.modules.get(module)
         for part in path.split("."):
-            found = getattr(found, part, None)
-        return self._form(found) if isinstance(found, type) else None
+            value = getattr(value, part, None)
+        return self._form(value) if isinstance(value, type) else None
 
     def _form(self, kind: type) -> NodeForm:
         name = f"{kind.__module__}:{kind.__qualname__}"
@@ -277,8 +280,8 @@ class _ResultNodes(NodeForms):
         try:
             return msgspec.msgpack.encode(encode_plain(data))
         except TypeError as error:
-            for i, (other, known) in enumerate(self._arguments):
-                if other is kind and (known is data or _equal(known, data)):
+            for i, (other, argument_data) in enumerate(self._arguments):
+                if other is kind and (argument_data is data or _equal(argument_data, data)):
                     return msgspec.msgpack.encode(i)
             raise TypeError(
                 f"its results hold a {kind.__qualname__} of its own: {error}"

@@ -1,4 +1,4 @@
-"""``warm_start``: answers the first calls of functions from what an earlier run has kept."""
+"""``warm_start``: serves the first calls of functions from executables of an earlier run."""
 
 import atexit
 import os
@@ -15,7 +15,7 @@ __all__ = ["warm_start", "WarmCall", "WarmStart"]
 
 
 class WarmStart:
-    """A bundle in use: what ``warm_start`` returns. As a context manager it ends with the block.
+    """A bundle in use, returned by ``warm_start``. As a context manager it ends with the block.
 
     Attributes:
       path: the bundle's file.
@@ -34,11 +34,11 @@ class WarmStart:
 
     @property
     def calls(self) -> tuple[WarmCall, ...]:
-        """What was done for each first call, in order."""
-        return tuple(self._bundle.told)
+        """The outcomes of the first calls, in order."""
+        return tuple(self._bundle.log)
 
     def save(self) -> bool:
-        """Write what was kept; return whether there was something new.
+        """Write new calls and executables to the file; return whether there were any.
 
         Raises:
           OSError: if the file cannot be written.
@@ -46,7 +46,7 @@ class WarmStart:
         return self._bundle.save()
 
     def end(self) -> None:
-        """Write what was kept, unless the bundle is only read, and answer no more calls from it.
+        """Stop using the bundle, and save it unless the mode is ``"read"``.
 
         It is called when the process ends.
         """
@@ -70,18 +70,18 @@ class WarmStart:
         self.end()
 
     def __str__(self) -> str:
-        """A table of the calls: what was answered, what was done anew, and why."""
-        told = self.calls
+        """A table of the calls with their outcomes and reasons."""
+        calls = self.calls
         lines = [
             f"{call.outcome:<9}{call.seconds:7.3f} s  {call.function}"
             + (f" (saved {call.saved:.3f} s)" if call.saved else "")
             + (f": {call.reason}" if call.reason else "")
-            for call in told
+            for call in calls
         ]
         if self._bundle.changed is not None:
             lines.insert(0, self._bundle.changed)
-        warm = sum(call.outcome == "warm" for call in told)
-        return "\n".join([*lines, f"{warm} of {len(told)} first calls came from {self.path}"])
+        warm = sum(call.outcome == "warm" for call in calls)
+        return "\n".join([*lines, f"{warm} of {len(calls)} first calls came from {self.path}"])
 
 
 def warm_start(
@@ -90,31 +90,31 @@ def warm_start(
     mode: Literal["auto", "read"] = "auto",
     ignore: Iterable[str] = (),
 ) -> WarmStart:
-    """Answer the first calls of jitted functions from a bundle: no tracing and no compiling.
+    """Serve the first calls of jitted functions from a bundle: no tracing and no compiling.
 
     The first run traces and compiles as usual, and writes the bundle when it ends. A later process
-    on a machine of the same kind loads from it the programs of calls that it knows. A call is known
-    if nothing has changed that its program depends on: the function and all Python code that ran
+    on a machine of the same kind loads from it the executables of calls that hit. A call hits if
+    nothing has changed that its executable depends on: the function and all Python code that ran
     while it was traced, the values that these close over and the global values that they read, the
-    types of the arguments and where they are, static arguments, options, and the versions of
-    Python, NumPy, jaxlib and Ricci. What is not known is traced and compiled, and added.
+    types and shardings of the arguments, static arguments, options, and the versions of Python,
+    NumPy, jaxlib and Ricci. A call that misses is traced and compiled, and added.
 
-    A function that reads what cannot be watched while it is traced, such as a file, the clock, or
-    random numbers of NumPy, is not kept, and the call's reason names it. Pass such values as static
-    arguments.
+    A function that reads something that cannot be observed while it is traced, such as a file, the
+    clock, or random numbers of NumPy, is not cached, and the call's reason names it. Pass such
+    values as static arguments.
 
     Args:
       path: the bundle's file. It need not exist.
-      mode: ``"auto"`` adds what was traced to the file when the process ends; ``"read"`` leaves the
-        file as it is.
-      ignore: global values that matter to no program although traced code reads them, by module
-        and name: ``"library.module.counter"``. The reason that a call gives names them.
+      mode: ``"auto"`` adds new calls to the file when the process ends; ``"read"`` does not write
+        the file.
+      ignore: global values that do not affect results although traced code reads them, by module
+        and name: ``"library.module.counter"``, as the reasons of calls name them.
 
     Returns:
-      A ``WarmStart``. Its ``calls``, and its text, say what was answered and what was not, and why.
+      A ``WarmStart``. Its ``calls``, and its text, list hits and misses with reasons.
 
     Raises:
-      ValueError: if ``mode`` is another word.
+      ValueError: if ``mode`` is neither.
 
     Example:
       >>> import tempfile

@@ -1,8 +1,8 @@
-"""Observes what Python runs while a function is traced, and what that reads.
+"""Observation of the code that Python runs while a function is traced, and of its reads.
 
-Python tells of every function that starts (``sys.monitoring``), and of every call in the code of
-users and libraries. A value is fingerprinted if it can be found again by a name; what cannot be
-found again makes that the call is not kept.
+``sys.monitoring`` reports every function that starts, and every call in the code of users and
+libraries. A value is fingerprinted if a later process can look it up by a name; a read of any other
+value makes that the call is not cached.
 """
 
 import os
@@ -21,10 +21,10 @@ from ._reads import Import, Read, reads_of
 
 _monitoring = sys.monitoring
 _lock = threading.Lock()
-# Owners of values that are no modules: variables of the environment; modules that may be imported.
+# Owners of values other than modules: variables of the environment; modules that may be imported.
 ENVIRONMENT = "os.environ"
 IMPORTS = "import"
-# The name that stands for all names of a module.
+# The name that represents all names of a module.
 ALL = "*"
 ABSENT = object()
 # Names that the import system sets.
@@ -43,21 +43,21 @@ _WITHOUT_STATE_READ = frozenset((("sys", "stdout"), ("sys", "stderr")))
 
 
 class Watch:
-    """Observes which Python code runs, in a ``with`` block.
+    """Observes the Python code that runs, in a ``with`` block.
 
-    Threads that ran before do not trace: what they run meanwhile, as to load data or to draw a
-    progress bar, is nothing that the program depends on.
+    Threads that ran before do not trace: the jaxpr does not depend on the code that they run
+    meanwhile, such as a data loader or a progress bar.
 
-    Values are read when the first code starts that reads them, since tracing may change them, as
-    libraries do that count their layers.
+    Values are fingerprinted when the first code that reads them starts, since tracing may change
+    them, as in libraries that count their layers.
 
     Args:
-      classes: what was written of the function that is traced.
+      classes: the fingerprints of the traced function's classes.
 
     Attributes:
       codes: the code that ran, by module.
       values: the fingerprints of the global names that it reads, by module.
-      failed: why some have no fingerprint, by module and name.
+      failed: the reasons why some have no fingerprint, by module and name.
       imported: the modules that were imported before.
     """
 
@@ -86,11 +86,11 @@ class Watch:
         _events.stop(self)
 
     def concerns(self, thread: int) -> bool:
-        """Whether the program may depend on what a thread runs."""
+        """Whether the jaxpr may depend on the code that a thread runs."""
         return thread not in self._others
 
     def start(self, code: CodeType, names: dict[str, Any], builtins: dict[str, Any]) -> None:
-        """Note that code is about to run, with its global names and built-in ones."""
+        """Record code that is about to run, and its reads of global and built-in names."""
         module = str(names.get("__name__"))
         is_own = is_of(module, names)
         if is_own or code.co_filename.startswith("<"):
@@ -110,7 +110,7 @@ class Watch:
             self._read(read, code, module, names, builtins, is_own)
 
     def call(self, code: CodeType, offset: int, function: Any, first: object) -> bool:
-        """Judge a call of something that is no Python function; return whether it is harmless."""
+        """Check a call of a function in C or of a class; return whether it is pure."""
         if isinstance(first, ModuleType):
             if not (
                 function in _LOOK_AT_TYPE
@@ -129,7 +129,7 @@ class Watch:
         return name is None
 
     def start_impure(self, frame: FrameType) -> None:
-        """Judge code of Python or NumPy that may read what is not watched."""
+        """Check impure code of Python or NumPy: record the environment variable, or fail."""
         module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_qualname
         if not _is_for_user(frame):
             return
@@ -141,9 +141,10 @@ class Watch:
             self._fail(f"{module}.{name}", "its results are not watched")
 
     def finish(self) -> None:
-        """Note what is read of modules that were passed on, as far as all code that ran names it.
+        """Complete ``values`` and ``failed`` by the reads of modules that were passed on.
 
-        Only then are ``values`` and ``failed`` complete.
+        Such a module may have any attribute read whose name occurs in code that ran; modules among
+        these attributes are passed on as well, hence the loop.
         """
         for statement, package in self._imports:
             self._imported(statement, package)
@@ -160,7 +161,7 @@ class Watch:
                 self._read_escaped(module)
         for code, name in self._foreign:
             if code not in self.classes.with_globals:
-                self._fail(f"{code.co_qualname}.{name}", "it is a global name of no module")
+                self._fail(f"{code.co_qualname}.{name}", "it is a global name outside of modules")
         for function, before in self.classes.caches.values():
             if before.currsize and function.cache_info().hits > before.hits:
                 self._fail(
@@ -206,14 +207,14 @@ class Watch:
         for i, attribute in enumerate(attributes):
             if not isinstance(value, ModuleType):
                 return
-            # ``hasattr`` looks only whether it is there.
+            # ``hasattr`` does not pass the value on.
             is_called = read.is_called or reflector == "hasattr" or i < len(read.attributes) - 1
             value = self._attribute(value, attribute, is_called)
         if isinstance(value, ModuleType):
             self._escape(value)
 
     def _attribute(self, module: ModuleType, name: str, is_called: bool) -> Any:
-        """Note the attribute of a module, and return it."""
+        """Record the read of a module's attribute, and return its value."""
         owner = module.__name__
         if not self._is_importable(module):
             return ABSENT
@@ -281,7 +282,7 @@ class Watch:
                 self._note_value(IMPORTS, part)
                 return
             if not isinstance(module, ModuleType):
-                self._fail(part, "it is imported, and is no module")
+                self._fail(part, "it is imported, and is not a module")
                 return
             self._escape(module)
             if statement.has_star:
@@ -305,13 +306,13 @@ class Watch:
 
 
 class _Events:
-    """Passes Python's events on to the watches that are open."""
+    """Forwards Python's monitoring events to the open watches."""
 
     def __init__(self):
         self._watches: tuple[Watch, ...] = ()
         self._tool: int | None = None
-        self._codes: set[CodeType] = set()  # that tell of their calls
-        self._harmless: set[Any] = set()  # functions that were judged
+        self._codes: set[CodeType] = set()  # code whose calls are monitored
+        self._harmless: set[Any] = set()  # functions that were checked
 
     def start(self, watch: Watch) -> None:
         events = _monitoring.events
@@ -319,7 +320,7 @@ class _Events:
             if self._tool is None:
                 self._tool = self._take()
             self._watches = (*self._watches, watch)
-            # Each place tells of itself once only, until it is asked again.
+            # A location that returned DISABLE reports no more events until a restart.
             _monitoring.set_events(self._tool, events.PY_START)
             _monitoring.restart_events()
 
@@ -341,18 +342,18 @@ class _Events:
                 _monitoring.register_callback(number, events.PY_START, self._started)
                 _monitoring.register_callback(number, events.CALL, self._called)
                 return number
-        raise NoFingerprint("other tools observe all that runs, and Python allows no more of them")
+        raise NoFingerprint("other tools use all of Python's monitoring slots")
 
     def _started(self, code: CodeType, offset: int) -> object:
         frame = sys._getframe(1)
         names = frame.f_globals
         module = str(names.get("__name__"))
-        is_known = is_fixed(module)
-        if is_known and _is_pure(module, code.co_qualname):
+        is_fixed_module = is_fixed(module)
+        if is_fixed_module and _is_pure(module, code.co_qualname):
             return _monitoring.DISABLE
         thread, watches = threading.get_ident(), self._watches
         concerned = [watch for watch in watches if watch.concerns(thread)]
-        if is_known:
+        if is_fixed_module:
             for watch in concerned:
                 watch.start_impure(frame)
             return None
@@ -361,7 +362,7 @@ class _Events:
         if concerned and self._tool is not None:
             self._codes.add(code)
             _monitoring.set_local_events(self._tool, code, _monitoring.events.CALL)
-        # A place that was told of to some watches only has to tell of itself again.
+        # A location that was reported to some of the watches only must report again.
         return _monitoring.DISABLE if len(concerned) == len(watches) else None
 
     def _called(self, code: CodeType, offset: int, function: Any, first: object) -> None:
@@ -386,7 +387,7 @@ _is_pure = lru_cache(maxsize=16384)(is_pure)
 
 
 def value_of(owner: str, name: str, classes: Classes) -> bytes:
-    """Return the fingerprint of a value that is found by the name of its owner and its own.
+    """Return the fingerprint of the value with a name in a module, or in ``os.environ``.
 
     Raises:
       NoFingerprint: if it has none.
@@ -411,13 +412,13 @@ def value_of(owner: str, name: str, classes: Classes) -> bytes:
         if not is_of_python(owner):
             try:
                 return fingerprint(value, classes=classes)
-            except NoFingerprint:  # known by the version
+            except NoFingerprint:  # the version identifies it
                 return f"object {type(value).__qualname__}".encode()
     return fingerprint(value, classes=classes)
 
 
 def is_of(module: str, names: dict[str, Any]) -> bool:
-    """Whether code that sees some global names is a module's, and not generated elsewhere."""
+    """Whether global names are those of a module, and not of generated code."""
     owner = sys.modules.get(module)
     return owner is not None and vars(owner) is names
 
@@ -431,7 +432,7 @@ def _fingerprint_all(values: dict[str, Any], classes: Classes) -> bytes:
 
 
 def _is_by_name(value: Any) -> bool:
-    """Whether a value is a function or a class whose code is known by a version."""
+    """Whether a value is a function or a class whose code is identified by a version."""
     module = getattr(value, "__module__", None)
     return (
         callable(value)
@@ -446,7 +447,7 @@ def _impure_value(value: Any) -> str | None:
 
 
 def _is_for_user(frame: FrameType) -> bool:
-    """Whether the code of Python, NumPy or Ricci in a frame runs for the code of others."""
+    """Whether a frame of Python, NumPy or Ricci was called by other code, not for internal use."""
     is_python = is_of_python(str(frame.f_globals.get("__name__")))
     caller = frame.f_back
     while caller is not None:
