@@ -164,7 +164,7 @@ def test_what_needs_this_process_is_refused(function: Any, message):
 
 
 def test_what_is_not_compiled_is_refused():
-    with pytest.raises(TypeError, match="serialize takes what"):
+    with pytest.raises(TypeError, match="serialize takes the result of"):
         serialize(jit(scaled))  # pyright: ignore[reportArgumentType]
 
 

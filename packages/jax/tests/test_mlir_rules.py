@@ -59,14 +59,14 @@ def half(ctx, x):
 WRONG = {
     "too many values": (lambda ctx, x: [x, x], ValueError, "2 values; the primitive has 1"),
     "another type": (half, ValueError, "tensor<3xf16> as result 0, whose type is tensor<3xf32>"),
-    "no value": (lambda ctx, x: [3], TypeError, "returned 3, which is no MLIR value"),
+    "no value": (lambda ctx, x: [3], TypeError, "returned 3, which is not an MLIR value"),
     "invalid operations": (
         lambda ctx, x: [
             x,
             mlir.ir.Operation.create("stablehlo.add", [x.type], [x, half(ctx, x)]),
         ][:1],
         ValueError,
-        "'library_operation' built operations that are not valid",
+        "'library_operation' built invalid operations",
     ),
     "an error of its own": (lambda ctx, x: 1 / 0, ZeroDivisionError, "division"),
 }

@@ -1,4 +1,4 @@
-"""Runs StableHLO on CPU, GPU and TPU through jaxlib: devices, arrays, compiling, dispatch."""
+"""Execution of StableHLO on CPU, GPU and TPU by jaxlib: devices, arrays, compiling, dispatch."""
 
 from ricci_ir import export_names as _export_names
 
@@ -9,7 +9,7 @@ from .compile import _mlir_rules as _mlir_rules
 from .devices import *
 from .devices import _logging as _logging
 
-# The function, which has the name of its room: type checkers would take it for the module.
+# The function of the same name as its room, for type checkers, which would take it for the module.
 from .devices import devices as devices
 from .meshes import *
 from .tracing import *

@@ -1,7 +1,7 @@
-"""What libraries written for JAX ask of the runtime, loaded when one does.
+"""Runtime interfaces for libraries written for JAX, loaded at their first use.
 
-Functions that change programs while XLA compiles them, the mesh that is entered, and making arrays
-of a program's buffers.
+HLO module transformations during compilation, the mesh of the current ``with`` block, and handlers
+that convert an executable's buffers to arrays.
 """
 
 from ricci_ir import export_names as _export_names

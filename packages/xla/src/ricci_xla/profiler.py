@@ -25,7 +25,7 @@ from .devices._client import get_backend
 from .devices._plugins import find_plugins, likely_plugins
 from .tracing._profiling import profiling
 
-# The one that Perfetto's page may read from.
+# The port that Perfetto's page may read from.
 _PERFETTO_PORT = 9001
 
 
@@ -44,7 +44,7 @@ class TraceAnnotation(TraceMe):
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """Marks a ``with`` block as a step, such as one of training; profiles are divided by steps.
+    """Marks a ``with`` block as a step, such as one of training, by which profiles are grouped.
 
     Args:
       name: the step's name.
@@ -66,7 +66,7 @@ class StepTraceAnnotation(TraceAnnotation):
 def annotate_function[**P, R](
     func: Callable[P, R], name: str | None = None, **decorator_kwargs: object
 ) -> Callable[P, R]:
-    """Return the function with its calls named in profiles.
+    """Wrap a function so that profiles show its calls by a name.
 
     Args:
       func: the function.
@@ -116,9 +116,8 @@ def start_trace(
 ) -> None:
     """Start a profile, which ``stop_trace`` ends.
 
-
-    Programs that are compiled while a profile is recorded have the lines of your code in it, unless
-    a compilation cache (``jax_compilation_cache_dir``) holds them, which are without.
+    Functions that are compiled while a profile is recorded have the lines of your code in it, but
+    not those from a compilation cache (``jax_compilation_cache_dir``).
 
     Args:
       log_dir: the folder to write to.
@@ -129,7 +128,7 @@ def start_trace(
 
     Raises:
       RuntimeError: if a profile is running already.
-      TypeError: if the folder is no path.
+      TypeError: if the folder is not a path.
 
     Example:
       >>> import tempfile
@@ -143,17 +142,17 @@ def start_trace(
     with _running.lock:
         _check_none_runs()
         folder = os.fspath(log_dir)
-        get_backend()  # a client that is made later would not be in the profile
+        get_backend()  # a client that is created later would not be in the profile
         _start(folder, profiler_options)
         _running.perfetto = create_perfetto_trace or create_perfetto_link
         _running.link = create_perfetto_link
 
 
 def start_recording(options: ProfileOptions) -> None:
-    """Start a profile of a program that still chooses its devices; ``stop_recording`` returns it.
+    """Start a profile of a script that may still set its devices; ``stop_recording`` returns it.
 
-    CPU devices are in the profile although they are made later. Where there are others, the
-    clients are made now.
+    CPU devices are in the profile even if they are created later. If there are others, the clients
+    are created now.
 
     Raises:
       RuntimeError: if a profile is running already.
@@ -218,22 +217,22 @@ def stop_trace() -> None:
 
 
 def _offer(file: Path) -> None:
-    """Print a link to Perfetto's page, which reads the file from here, and wait until it has."""
+    """Print a link to Perfetto's page, and serve the file until the page has read it."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            """Answer with the file."""
-            found = self.path == f"/{file.name}"
-            self.send_response(200 if found else 404)
+            """Send the file."""
+            is_file = self.path == f"/{file.name}"
+            self.send_response(200 if is_file else 404)
             self.send_header("Access-Control-Allow-Origin", "*")
             self.send_header("Content-Type", "application/gzip")
             self.end_headers()
-            if found:
+            if is_file:
                 self.wfile.write(file.read_bytes())
                 done.set()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing is said of requests."""
+            """Do not log requests."""
 
     done = threading.Event()
     with HTTPServer(("127.0.0.1", _PERFETTO_PORT), Handler) as server:
@@ -244,7 +243,7 @@ def _offer(file: Path) -> None:
 
 
 def _write_perfetto(folder: Path) -> Path:
-    """Write the events of the newest profile once more, in a file that Perfetto reads."""
+    """Write the events of the newest profile to a file in Perfetto's format."""
     newest = max(folder.glob("plugins/profile/*/*.trace.json.gz"), key=os.path.getmtime)
     with gzip.open(newest, "rt", encoding="utf-8") as file:
         events = json.load(file)
@@ -287,11 +286,11 @@ def trace(
       1
 
     Notes:
-      Wait for results inside the block (``block_until_ready``): what still runs at its end is not
-      in the profile. The first call of a function compiles; call it once before.
+      Wait for results inside the block (``block_until_ready``): computations that still run at its
+      end are not in the profile. The first call of a function compiles; call it once before.
 
     See also:
-      ``python -m ricci.profile``, which makes a page of what a script does.
+      ``python -m ricci.profile``, which writes a page about a script's profile.
     """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
@@ -301,14 +300,14 @@ def trace(
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str | os.PathLike[str]) -> bytes:
-    """What a profile says of the cost of instructions, for compiling a program once more by it.
+    """Extract the cost of instructions from a profile, for profile-guided compilation.
 
     Args:
-      tensorboard_dir: the folder that ``start_trace`` or ``trace`` has written to.
+      tensorboard_dir: the folder of ``start_trace`` or ``trace``.
 
     Returns:
-      A serialized ``ProfiledInstructionsProto`` of XLA. It is empty if nothing in the profile was
-      measured on a device that tells its instructions apart.
+      A serialized ``ProfiledInstructionsProto`` of XLA. It is empty if no device in the profile
+      measures single instructions.
 
     Raises:
       RuntimeError: if there is no such folder.
@@ -321,7 +320,7 @@ def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
 
     Args:
       port: the port that it listens on.
-      requires_backend: whether to make the clients of devices first.
+      requires_backend: whether to create the clients of devices first.
 
     Returns:
       The server, which ends with ``stop_server``.

@@ -134,7 +134,7 @@ def _read_exported(table: dict[str, Any], where: object) -> ExportedRecord:
         )
     types = [_read_type(t) for t in table["types"]]
     shardings = [None, *map(_read_sharding, table["shardings"])]
-    pick = lambda table, positions: [table[i] for i in table[positions]]
+    pick = lambda entries, positions: [entries[i] for i in table[positions]]
     record = ExportedRecord(
         fun_name=table["fun_name"],
         in_tree=read_tree(table["in_tree"]),
@@ -206,7 +206,7 @@ def write_jax_file(record: ExportedRecord) -> bytes:
 def _write_exported(record: ExportedRecord) -> dict[str, Any]:
     if record.ordered_effects or record.unordered_effects:
         raise TypeError(
-            f"{record.fun_name} has effects, whose classes JAX does not have: it cannot be "
+            f"{record.fun_name} has effects, whose classes JAX would not know: it cannot be "
             "written in JAX's format."
         )
     types = _Positions(_write_type)

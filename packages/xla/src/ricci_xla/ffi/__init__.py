@@ -1,4 +1,4 @@
-"""Compiled functions that programs call: registering them, and lowering rules that call them."""
+"""Foreign functions: registration of compiled functions, and lowering rules that call them."""
 
 from ricci_ir import export_names as _export_names
 

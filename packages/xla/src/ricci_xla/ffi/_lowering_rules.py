@@ -1,4 +1,4 @@
-"""Lowering rules that call registered functions, for libraries that write rules with MLIR."""
+"""Lowering rules that call registered functions, for libraries whose rules build MLIR objects."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -29,20 +29,20 @@ def build_ffi_lowering_function(
 
     Args:
       call_target_name: the name that ``register_ffi_target`` registered.
-      operand_layouts, result_layouts: for each a ``Layout``, the dimensions from the fastest
-        varying to the slowest, or ``None`` for row-major.
-      backend_config: attributes that each call has; before convention 4 a string.
+      operand_layouts, result_layouts: the layout of each: a ``Layout``, the dimensions from minor
+        to major, or ``None`` for row-major.
+      backend_config: attributes of each call; before convention 4 a string.
       skip_ffi_layout_processing: leave layouts to the compiler.
       lowering_args: ``result_types``, ``has_side_effect``, ``operand_output_aliases``,
         ``api_version``, ``extra_attributes`` and ``called_computations`` of the operation.
 
     Returns:
-      ``build(ctx, *operands, **params)``, which returns the operation. ``ctx`` is what the rule was
-      given; the parameters become attributes.
+      ``build(ctx, *operands, **params)``, which returns the operation. ``ctx`` is the rule's
+      context; the parameters become attributes.
 
     Raises:
-      ValueError: when called, for attributes that the convention has not.
-      TypeError: when called, for an argument of another name.
+      ValueError: when called, for attributes that the convention does not support.
+      TypeError: when called, for an unknown argument.
 
     Example:
       >>> from ricci import ffi
@@ -108,23 +108,23 @@ def ffi_lowering(
 
 
 def _config(
-    given: Mapping[str, Any] | str | None, params: Mapping[str, Any], api_version: int
+    config: Mapping[str, Any] | str | None, params: Mapping[str, Any], api_version: int
 ) -> dict[str, str] | str | None:
     if api_version >= _TYPED:
-        if isinstance(given, str):
+        if isinstance(config, str):
             raise ValueError(
                 "ffi_lowering: backend_config must be a dictionary if api_version is 4, which it "
-                f"is by default; got {given!r}."
+                f"is by default; got {config!r}."
             )
-        return {name: _text(value) for name, value in {**(given or {}), **params}.items()}
+        return {name: _text(value) for name, value in {**(config or {}), **params}.items()}
     if params:
         raise ValueError(
             "ffi_lowering: attributes need api_version >= 4, which is "
             f"{api_version}; they are {', '.join(params)}."
         )
-    if given is None or isinstance(given, str):
-        return given or ""
-    raise ValueError(f"ffi_lowering: backend_config must be a string, got {given!r}.")
+    if config is None or isinstance(config, str):
+        return config or ""
+    raise ValueError(f"ffi_lowering: backend_config must be a string, got {config!r}.")
 
 
 def _text(value: object) -> str:
@@ -177,14 +177,14 @@ def _values(operand: object) -> Sequence[Any]:
 
 
 def _orders(
-    what: str, given: Sequence[Any] | None, avals: Sequence[AbstractValue]
+    what: str, layouts: Sequence[Any] | None, avals: Sequence[AbstractValue]
 ) -> list[tuple[int, ...]]:
-    """Layouts from the fastest varying dimension to the slowest."""
-    if given is None:
-        given = [None] * len(avals)
-    if len(given) != len(avals):
-        raise ValueError(f"ffi_lowering: {what} has {len(given)} entries, expected {len(avals)}.")
-    return [_order(layout, aval) for layout, aval in zip(given, avals, strict=True)]
+    """Convert layouts to minor-to-major orders of dimensions."""
+    if layouts is None:
+        layouts = [None] * len(avals)
+    if len(layouts) != len(avals):
+        raise ValueError(f"ffi_lowering: {what} has {len(layouts)} entries, expected {len(avals)}.")
+    return [_order(layout, aval) for layout, aval in zip(layouts, avals, strict=True)]
 
 
 def _order(layout: Any, aval: AbstractValue) -> tuple[int, ...]:

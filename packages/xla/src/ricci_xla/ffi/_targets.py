@@ -1,4 +1,4 @@
-"""Registration of compiled functions, which programs call by their names."""
+"""Registration of compiled functions and types, which executables look up by name."""
 
 import ctypes
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _TYPE_FIELDS = ("type_id", "type_info")
 
 
 class TypeRegistration(TypedDict):
-    """What ``register_ffi_type`` registers.
+    """The registration of a type for ``register_ffi_type``.
 
     Attributes:
       type_id: a capsule with a pointer to an ``XLA_FFI_TypeId``.
@@ -52,14 +52,14 @@ _pointer_of = _python_api(
 )
 _Capsule = type(_new(1, None, None))
 
-# What was registered, so that a name that is taken is told of at once. XLA tells of it when the
-# first client is made, and then no client can be made any more.
+# The registered functions, so that a clash of names is an error at once. XLA reports it only when
+# the first client is created, and then no client can be created any more.
 _registered: dict[tuple[str, str], tuple[Any, ...]] = {}
 
 
 @api_boundary
 def pycapsule(funcptr: Any) -> Any:
-    """Put the address of a compiled function into a capsule, as ``register_ffi_target`` takes it.
+    """Put the address of a compiled function into a capsule, for ``register_ffi_target``.
 
     Args:
       funcptr: a function of a library that ``ctypes`` loaded, a pointer of ``ctypes``, or an
@@ -108,22 +108,21 @@ def include_dir() -> str:
 def register_ffi_target(
     name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
 ) -> None:
-    """Register a compiled function, so that ``ffi_call`` finds it by name.
+    """Register a compiled function by a name, for ``ffi_call``.
 
     The same function may be registered again; another one under the same name may not.
 
     Args:
       name: the name.
-      fn: a capsule with its address, as ``pycapsule`` makes; or a dictionary of capsules with the
-        stages ``execute``, and where they are needed ``instantiate``, ``prepare`` and
-        ``initialize``.
-      platform: ``"cpu"``, ``"cuda"``, ``"rocm"``, or the name that a plugin gives.
+      fn: a capsule of ``pycapsule`` with its address; or a dictionary of capsules with the stage
+        ``execute``, and if needed ``instantiate``, ``prepare`` and ``initialize``.
+      platform: ``"cpu"``, ``"cuda"``, ``"rocm"``, or the name of a plugin's platform.
       api_version: 1 for the typed convention of ``xla/ffi/api/ffi.h``; 0 for the older ones.
-      kwargs: ``traits``, a number: 1 if what it does on a GPU may be recorded and replayed.
+      kwargs: ``traits``, a number: 1 if its work on a GPU may be recorded and replayed.
 
     Raises:
       TypeError: for arguments of other types.
-      JaxRuntimeError: if what is to be registered is no function, or the name is taken.
+      JaxRuntimeError: if ``fn`` is not a function, or the name is registered for another one.
 
     Example:
       >>> from jaxlib import lapack
@@ -144,11 +143,11 @@ def register_ffi_target(
             f"register_ffi_target: api_version={api_version!r} of {name!r} is not known. Pass 1 "
             "for the typed convention, or 0 for functions of (out, ins)."
         )
-    key, found = (platform.lower(), name), (_checked(name, fn), api_version)
-    if _registered.setdefault(key, found) != found:
+    key, target = (platform.lower(), name), (_checked(name, fn), api_version)
+    if _registered.setdefault(key, target) != target:
         raise runtime.JaxRuntimeError(
             f"register_ffi_target: another function is registered as {name!r} for {platform}. A "
-            "name stands for one function as long as the process lives: choose another one."
+            "name cannot be reused in a process: choose another one."
         )
     xla_client.register_custom_call_target(
         name, fn, platform=platform, api_version=api_version, **kwargs
@@ -161,7 +160,7 @@ def _check_name(function: str, what: str, name: object) -> None:
 
 
 def _checked(name: str, fn: object) -> tuple[Any, ...]:
-    """The addresses of a function's stages, by which two registrations are compared."""
+    """The addresses of a function's stages, to compare registrations."""
     if fn is None:
         raise TypeError(f"register_ffi_target: the function of {name!r} is None.")
     if not isinstance(fn, Mapping):
@@ -183,17 +182,16 @@ def _checked(name: str, fn: object) -> tuple[Any, ...]:
 
 @api_boundary
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Say that a registered function treats the examples of a batch independently of each other.
+    """Declare that a registered function treats the examples of a batch independently.
 
-    Calls that ``vmap`` made for a whole batch (``vmap_method="broadcast_all"``, or
-    ``"expand_dims"`` if all operands are mapped) are then divided over devices along the batch, and
-    nothing is gathered.
+    Calls by ``vmap`` on a whole batch (``vmap_method="broadcast_all"``, or ``"expand_dims"`` if all
+    operands are mapped) are then sharded along the batch, and nothing is gathered.
 
     Args:
       name: the name under which the function is registered.
 
     Raises:
-      TypeError: if it is no string.
+      TypeError: if it is not a string.
 
     Example:
       >>> from ricci import ffi
@@ -208,7 +206,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
 def register_ffi_type(
     name: str, type_registration: TypeRegistration, platform: str = "cpu"
 ) -> None:
-    """Register a C++ type of which functions keep objects between calls, as their state.
+    """Register a C++ type of functions' state, whose objects live between calls.
 
     Args:
       name: the type's name.
@@ -216,7 +214,7 @@ def register_ffi_type(
       platform: as for ``register_ffi_target``.
 
     Raises:
-      TypeError: if a name is no string.
+      TypeError: if a name is not a string.
       JaxRuntimeError: for anything but such a dictionary.
     """
     _check_name("register_ffi_type", "name", name)
@@ -237,7 +235,7 @@ def register_ffi_type(
 
 @api_boundary
 def register_ffi_type_id(name: str, obj: object, platform: str = "cpu") -> None:
-    """Was replaced by ``register_ffi_type``.
+    """Raise an error: replaced by ``register_ffi_type``.
 
     Args:
       name, obj, platform: of no effect.

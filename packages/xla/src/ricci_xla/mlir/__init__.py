@@ -1,7 +1,7 @@
 """MLIR objects for lowering rules that are written outside of Ricci.
 
-A rule of a library builds operations with jaxlib's bindings of MLIR. What is here gives it types,
-constants, functions and contexts for that. MLIR itself is loaded when something asks for it.
+A rule of a library builds operations with jaxlib's bindings of MLIR. This room has the types,
+constants, functions and contexts for it. MLIR itself is loaded at the first use.
 """
 
 import typing as _typing
@@ -11,8 +11,8 @@ from ricci_ir import lazy_names as _lazy_names
 
 from ._constants import *
 from ._contexts import *
+from ._jaxprs import *
 from ._modules import *
-from ._programs import *
 from ._run import *
 from ._types import *
 

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class ConstantHandler(Protocol):
-    """Writes a constant of a class into the program that is being built."""
+    """Writes a constant of a class into the module that is being built."""
 
     def __call__(
         self, val: Any, aval: AbstractValue | None
@@ -44,11 +44,11 @@ _handlers: dict[type, ConstantHandler] = {}
 
 
 def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
-    """Say how constants of a class, and of its subclasses, are written into programs.
+    """Register a handler that writes constants of a class, and of its subclasses, into modules.
 
     Args:
       type_: the class.
-      handler_fun: ``handler_fun(val, aval)`` gives an MLIR value.
+      handler_fun: ``handler_fun(val, aval)`` returns an MLIR value, or several.
     """
     _handlers[type_] = handler_fun
 
@@ -59,7 +59,7 @@ def ir_constants(
     const_lowering: Mapping[Any, Any] | None = None,
     aval: AbstractValue | None = None,
 ) -> "tuple[ir.Value[Any], ...]":
-    """The MLIR values of a constant: one, unless a registered handler gives several.
+    """The MLIR values of a constant: one, unless a registered handler returns several.
 
     Args:
       val: an array or a scalar, or a value of a class that has a handler.
@@ -67,16 +67,16 @@ def ir_constants(
       aval: the type of the constant, by default that of ``val``.
 
     Raises:
-      TypeError: if the value is no array, and its class has no handler.
+      TypeError: if the value is not an array, and its class has no handler.
     """
     for kind in type(val).__mro__:
         if kind in _handlers:
-            found = _handlers[kind](val, aval)
-            return tuple(found) if isinstance(found, Sequence) else (found,)
+            values = _handlers[kind](val, aval)
+            return tuple(values) if isinstance(values, Sequence) else (values,)
     if aval is None:
-        # Arrays of NumPy keep their dtype, even if it is a wide one where these are off.
-        own = isinstance(val, np.ndarray | np.generic)
-        aval = ShapedArray(val.shape, val.dtype) if own else get_aval(val)
+        # NumPy arrays keep their dtype, also a 64-bit one where these are off.
+        is_numpy = isinstance(val, np.ndarray | np.generic)
+        aval = ShapedArray(val.shape, val.dtype) if is_numpy else get_aval(val)
     physical: Any = physical_aval(aval)
     array = np.asarray(val.physical if physical is not aval else val, physical.dtype)
     array = np.broadcast_to(array, physical.shape)
@@ -94,7 +94,7 @@ def ir_constant(
     const_lowering: Mapping[Any, Any] | None = None,
     aval: AbstractValue | None = None,
 ) -> "ir.Value[Any]":
-    """The MLIR value of a constant, written where operations are being inserted.
+    """Write a constant at the current insertion point, and return its MLIR value.
 
     Args:
       val, const_lowering, aval: see ``ir_constants``.
@@ -108,18 +108,18 @@ def ir_constant(
       ...         print(ir_constant(np.float32([1, 2])).type)
       tensor<2xf32>
     """
-    (found,) = ir_constants(val, const_lowering=const_lowering, aval=aval)
-    return found
+    (value,) = ir_constants(val, const_lowering=const_lowering, aval=aval)
+    return value
 
 
 def ir_attribute(val: Any) -> "ir.Attribute":
-    """A value as an MLIR attribute.
+    """Convert a value to an MLIR attribute.
 
     Args:
-      val: a number, a string, an array of NumPy, or a list or dictionary of such.
+      val: a number, a string, a NumPy array, or a list or dictionary of such.
 
     Raises:
-      TypeError: if it is nothing of that.
+      TypeError: if it is none of these.
 
     Example:
       >>> from ricci_xla.mlir import ir_attribute, make_ir_context
@@ -146,8 +146,8 @@ def ir_attribute(val: Any) -> "ir.Attribute":
             f"{dense(val)} : {tensor_type(ShapedArray(val.shape, val.dtype))}"
         )
     raise TypeError(
-        f"ir_attribute: a {type(val).__name__} is no attribute. Pass numbers, strings, arrays of "
-        "NumPy, or lists and dictionaries of them."
+        f"ir_attribute: a {type(val).__name__} cannot be an attribute. Pass numbers, strings, "
+        "NumPy arrays, or lists and dictionaries of them."
     )
 
 

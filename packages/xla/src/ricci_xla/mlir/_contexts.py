@@ -1,4 +1,4 @@
-"""What lowering rules that build MLIR objects are given: the rule's context and its module's."""
+"""Contexts of lowering rules that build MLIR objects: of the rule and of its module."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
@@ -8,7 +8,7 @@ from ricci_ir import AbstractValue, Effect, Jaxpr, NameStack, Primitive
 from ricci_xla.devices import Client, Device, get_backend
 from ricci_xla.devices._jaxlib import load_mlir
 
-from ._modules import create_function, merge_mlir_modules, module_of_program, symbol_of
+from ._modules import create_function, merge_mlir_modules, module_of_jaxpr, symbol_of
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
@@ -28,12 +28,12 @@ __all__ = [
 
 
 class ShardingContext(NamedTuple):
-    """Where a program runs whose operations act on whole arrays.
+    """The devices of a module whose operations act on global arrays.
 
     Attributes:
-      num_devices: the number of devices that share the work.
-      device_assignment: the devices, if they are known.
-      abstract_mesh: the mesh that the program refers to, if any.
+      num_devices: the number of devices.
+      device_assignment: the devices, or ``None`` if unknown.
+      abstract_mesh: the mesh that the module refers to, if any.
     """
 
     num_devices: int
@@ -42,11 +42,11 @@ class ShardingContext(NamedTuple):
 
 
 class SPMDAxisContext(NamedTuple):
-    """Where a program runs whose operations act on each device's part, as inside ``shard_map``.
+    """The mesh of a module whose operations act on shards, as inside ``shard_map``.
 
     Attributes:
       mesh: the mesh.
-      manual_axes: those of its axes over which the arrays are divided already.
+      manual_axes: its manual axes, over which the arrays are sharded already.
     """
 
     mesh: Any
@@ -57,11 +57,10 @@ AxisContext = SPMDAxisContext | ShardingContext
 
 
 class LoweringParameters(NamedTuple):
-    """How a module is made.
+    """Parameters of lowering to a module.
 
     Attributes:
-      override_lowering_rules: pairs of primitives and the rules that take the place of theirs; not
-        supported.
+      override_lowering_rules: pairs of primitives and the rules that replace theirs; not supported.
       for_export: whether constants are written into the module instead of being arguments.
       global_constant_computation, export_ignore_forward_compatibility, hoist_constants_as_args:
         accepted for compatibility, and ignored.
@@ -75,7 +74,7 @@ class LoweringParameters(NamedTuple):
 
 
 class ShapePolyLoweringState:
-    """The variables of the dimensions of a module, as a rule reads them.
+    """The dimension variables of a module, for lowering rules.
 
     Args:
       dim_vars: their names.
@@ -91,11 +90,11 @@ class ShapePolyLoweringState:
 
 
 class LoweringResult(NamedTuple):
-    """A module that a program was lowered to.
+    """The result of lowering a jaxpr.
 
     Attributes:
       module: the MLIR module.
-      keepalive: what must live as long as the compiled module.
+      keepalive: objects that must live as long as the compiled module.
       host_callbacks: the Python functions that the module calls.
       shape_poly_state: the variables of its dimensions.
     """
@@ -120,7 +119,7 @@ class TokenSet:
 
     @classmethod
     def create(cls, effects: Sequence[Effect]) -> "TokenSet":
-        """New tokens for effects, written where operations are being inserted."""
+        """Create tokens for effects, at the current insertion point."""
         ir, _ = load_mlir()
         kind = ir.Type.parse("!stablehlo.token")
         make = lambda: ir.Operation.create("stablehlo.create_token", [kind]).result
@@ -146,32 +145,32 @@ class TokenSet:
         return TokenSet({effect: self._tokens[effect] for effect in effects})
 
     def update_tokens(self, tokens: "TokenSet") -> "TokenSet":
-        """These tokens, with those of another set in the place of their predecessors."""
+        """Replace tokens by those of another set with the same effects."""
         return TokenSet({**self._tokens, **tokens._tokens})
 
 
-# Gives the symbol of a function that computes a program, and is called by the name if that is free.
+# Returns the symbol of a function that computes a jaxpr, which is the name if that is free.
 type WriteFunction = Callable[[Jaxpr, str], str]
 
 _channels = count(2)
 
 
 class ModuleContext:
-    """The module that is being built, and what it is built for.
+    """The context of the module that is being built: its platforms, devices and MLIR objects.
 
     Attributes:
       platforms: the platforms that it is for.
       backend: the client of the first of them.
-      axis_context: on which devices it runs.
-      context, module, ip, symbol_table: MLIR's context, the module, where its functions are
-        inserted, and the table of their names.
-      keepalives: what ``add_keepalive`` was given.
+      axis_context: the devices or the mesh that it runs on.
+      context, module, ip, symbol_table: MLIR's context, the module, the insertion point of its
+        functions, and the table of their names.
+      keepalives: the arguments of ``add_keepalive``.
       host_callbacks: the Python functions that the module calls.
-      lowering_parameters: how it is made.
+      lowering_parameters: the parameters of lowering.
       shape_poly_state: the variables of its dimensions.
-      write_function: writes the function of a program, and gives its name.
+      write_function: writes the function of a jaxpr, and returns its name.
       declared: the names of the functions that ``write_function`` has written, which the module
-        declares.
+        only declares.
     """
 
     def __init__(
@@ -204,10 +203,9 @@ class ModuleContext:
         if module is None:
             with self.context, ir.Location.unknown():
                 module = ir.Module.create()
-        made: Any = module
-        self.module: Any = made
-        self.ip: Any = ip or ir.InsertionPoint(made.body)
-        self.symbol_table: Any = symbol_table or ir.SymbolTable(made.operation)
+        self.module: Any = module
+        self.ip: Any = ip or ir.InsertionPoint(self.module.body)
+        self.symbol_table: Any = symbol_table or ir.SymbolTable(self.module.operation)
         self.shape_poly_state: ShapePolyLoweringState = shape_poly_state or ShapePolyLoweringState(
             (), None
         )
@@ -216,7 +214,7 @@ class ModuleContext:
         self.declared: set[str] = set()
 
     def replace(self, **changes: object) -> Self:
-        """A context of the same module, with other attributes."""
+        """A copy for the same module, with some attributes replaced."""
         copy = object.__new__(type(self))
         copy.__dict__.update({**self.__dict__, **changes})
         return copy
@@ -237,7 +235,7 @@ class ModuleContext:
         return self.backend
 
     def new_channel(self) -> int:
-        """A number for a channel of communication."""
+        """A new id of a communication channel."""
         return next(self.channel_iterator)
 
     def add_host_callback(self, host_callback: object) -> None:
@@ -245,12 +243,12 @@ class ModuleContext:
         self.host_callbacks.append(host_callback)
 
     def add_keepalive(self, keepalive: object) -> None:
-        """Note what must live as long as the module; Ricci's programs keep what they need."""
+        """Record an object that must live as long as the module."""
         self.keepalives.append(keepalive)
 
     def _merged_function(self, jaxpr: Jaxpr, name: str) -> str:
-        """Write a program's function into a module that is built by itself."""
-        source = module_of_program(jaxpr, name, self.platforms[0], self.host_callbacks)
+        """Write a jaxpr's function into a module that is built without Ricci's lowering."""
+        source = module_of_jaxpr(jaxpr, name, self.platforms[0], self.host_callbacks)
         return merge_mlir_modules(self.module, name, source)
 
 
@@ -258,12 +256,13 @@ class LoweringRuleContext:
     """The argument ``ctx`` of a rule.
 
     Attributes:
-      module_context: the module that is being built.
-      name_stack: the names around the operation.
-      traceback: its place in the user's code, if that is known.
+      module_context: the context of the module that is being built.
+      name_stack: the name scopes of the operation.
+      traceback: its source location, if that is known.
       primitive: the primitive.
       avals_in, avals_out: the types of operands and results.
-      tokens_in, tokens_out: the tokens of ordered effects; the rule sets those that follow.
+      tokens_in, tokens_out: the tokens of ordered effects before and after the operation; the rule
+        sets the latter.
       const_lowering, axis_size_env, dim_var_values, jaxpr_eqn_ctx: accepted for compatibility.
       platforms: the platforms that the rule is for.
     """
@@ -299,13 +298,13 @@ class LoweringRuleContext:
         self.platforms: Sequence[str] | None = platforms
 
     def set_tokens_out(self, tokens_out: TokenSet) -> None:
-        """Say which tokens follow the operation.
+        """Set the tokens after the operation.
 
         Raises:
           ValueError: if they have been set, or are of other effects than ``tokens_in``.
         """
         if self.tokens_out is not None:
-            raise ValueError("set_tokens_out: the tokens that follow have been set already")
+            raise ValueError("set_tokens_out: the tokens after the operation are set already")
         if tokens_out.effects() != self.tokens_in.effects():
             raise ValueError(
                 f"set_tokens_out: the tokens are of {tokens_out.effects()}, but the operation has "
@@ -314,33 +313,33 @@ class LoweringRuleContext:
         self.tokens_out = tokens_out
 
     def replace(self, **changes: object) -> Self:
-        """A copy with some of the attributes changed."""
+        """A copy with some attributes replaced."""
         copy = object.__new__(type(self))
         copy.__dict__.update({**self.__dict__, **changes})
         return copy
 
     def is_forward_compat(self) -> bool:
-        """Whether the module must be readable by older runtimes: it never must."""
+        """Whether the module must be readable by older runtimes: always false."""
         return False
 
     def inline(self, jaxpr: Jaxpr, operands: "Sequence[ir.Value[Any]]") -> "list[ir.Value[Any]]":
-        """Write a call of the function that a jaxpr is lowered to; returns the call's results."""
+        """Write a call of the function that a jaxpr is lowered to; return the call's results."""
         name = "fun" if self.primitive is None else self.primitive.name
-        return call_program(self.module_context, jaxpr, name, operands)
+        return write_call(self.module_context, jaxpr, name, operands)
 
 
 type LoweringRule = Callable[..., Sequence[Any]]
 
 
-def call_program(
+def write_call(
     ctx: ModuleContext, jaxpr: Jaxpr, name: str, operands: "Sequence[ir.Value[Any]]"
 ) -> "list[ir.Value[Any]]":
     """Write a call of the function that computes a jaxpr.
 
     Args:
       ctx: the module.
-      jaxpr: the program; its operands and results are one MLIR value each.
-      name: what the function is called if no other is.
+      jaxpr: the jaxpr; its operands and results are one MLIR value each.
+      name: the name of the function, if it is free.
       operands: the operands.
     """
     ir, _ = load_mlir()
@@ -352,13 +351,13 @@ def call_program(
 
 
 def declared_function(ctx: ModuleContext, jaxpr: Jaxpr, name: str) -> "ir.OpView":
-    """The function that computes a jaxpr, as an operation of the module; it may have no body."""
+    """The function that computes a jaxpr, as an operation of the module, maybe without a body."""
     ir, _ = load_mlir()
     symbol = ctx.write_function(jaxpr, name)
-    found = [f for f in ctx.module.body.operations if symbol_of(f) == symbol]
-    if not found:
+    functions = [f for f in ctx.module.body.operations if symbol_of(f) == symbol]
+    if not functions:
         ctx.declared.add(symbol)
         with ctx.context, ir.Location.unknown(), ir.InsertionPoint(ctx.module.body):
             create_function(symbol, jaxpr.in_avals, jaxpr.out_avals)
-        found = [f for f in ctx.module.body.operations if symbol_of(f) == symbol]
-    return found[0]
+        functions = [f for f in ctx.module.body.operations if symbol_of(f) == symbol]
+    return functions[0]

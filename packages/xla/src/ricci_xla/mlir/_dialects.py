@@ -1,4 +1,4 @@
-"""The dialects that MLIR brings itself, for contexts that a library makes."""
+"""The registry of MLIR's upstream dialects, for contexts that a library creates."""
 
 import importlib
 from typing import TYPE_CHECKING

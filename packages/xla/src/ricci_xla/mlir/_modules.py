@@ -1,4 +1,4 @@
-"""MLIR modules: their context, their text, their functions, and putting one into another."""
+"""MLIR modules: their context, text, symbols and functions, and merging of modules."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -20,10 +20,10 @@ __all__ = [
 
 
 def make_ir_context() -> "ir.Context":
-    """The MLIR context that knows the dialects of compiled programs.
+    """The MLIR context with the dialects of compiled modules.
 
-    It is one for the whole process, as the objects of two contexts do not mix. Use it in a ``with``
-    block.
+    It is one for the whole process, since objects of two contexts cannot be combined. Use it in a
+    ``with`` block.
     """
     _, context = load_mlir()
     return context
@@ -56,26 +56,26 @@ def merge_mlir_modules(
 
     Args:
       dst_module: the module that gets them.
-      sym_name: what ``main`` is called there, if no other function is.
-      src_module: the other module; it stays as it is.
+      sym_name: the new name of ``main``, if it is free.
+      src_module: the other module, which is not changed.
       dst_symtab: the symbol table of ``dst_module``, if one is in use.
 
     Returns:
-      The name of what was ``main``.
+      The new name of ``main``.
 
     Raises:
       ValueError: if the other module has no function ``main``.
     """
     ir, _ = load_mlir()
-    taken = {symbol_of(operation) for operation in dst_module.body.operations} - {""}
+    used = {symbol_of(operation) for operation in dst_module.body.operations} - {""}
     with dst_module.context, ir.Location.unknown():
         copy = ir.Module.parse(module_to_bytecode(src_module))
         renamed: dict[str, str] = {}
         for operation in copy.body.operations:
             name = symbol_of(operation)
             if name:
-                free = renamed[name] = _free_name(sym_name if name == "main" else name, taken)
-                taken.add(free)
+                free = renamed[name] = _free_name(sym_name if name == "main" else name, used)
+                used.add(free)
         if "main" not in renamed:
             raise ValueError("merge_mlir_modules: the module to be added has no function 'main'")
         rename_symbols(copy, renamed)
@@ -90,16 +90,16 @@ def merge_mlir_modules(
 
 
 def rename_symbols(module: "ir.Module", names: dict[str, str]) -> None:
-    """Give functions and other symbols of a module new names, everywhere in it."""
+    """Rename functions and other symbols of a module, with all their uses."""
     ir, _ = load_mlir()
-    # One after the other, by names that nothing has: a new name may be another one's old name.
+    # In two steps, by temporary names: a new name may be the old name of another symbol.
     moved = {f"{old}.renamed.{i}": new for i, (old, new) in enumerate(names.items()) if old != new}
     olds = [old for old, new in names.items() if old != new]
     for steps in (zip(olds, moved, strict=True), moved.items()):
         for old, new in steps:
-            (found,) = [x for x in module.body.operations if symbol_of(x) == old]
+            (operation,) = [x for x in module.body.operations if symbol_of(x) == old]
             ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
-            ir.SymbolTable.set_symbol_name(found, new)
+            ir.SymbolTable.set_symbol_name(operation, new)
 
 
 def symbol_of(operation: "ir.Operation | ir.OpView") -> str:
@@ -108,17 +108,17 @@ def symbol_of(operation: "ir.Operation | ir.OpView") -> str:
     return attributes["sym_name"].value if "sym_name" in attributes else ""
 
 
-def _free_name(name: str, taken: set[str]) -> str:
-    found, number = name, 0
-    while found in taken:
-        found, number = f"{name}_{number}", number + 1
-    return found
+def _free_name(name: str, used: set[str]) -> str:
+    unique, number = name, 0
+    while unique in used:
+        unique, number = f"{name}_{number}", number + 1
+    return unique
 
 
 def create_function(
     symbol: str, in_avals: Sequence[AbstractValue], out_avals: Sequence[AbstractValue]
 ) -> "ir.Operation":
-    """A private function without a body, where operations are being inserted."""
+    """Create a private function without a body, at the current insertion point."""
     ir, _ = load_mlir()
     types = [[ir.Type.parse(tensor_type(aval)) for aval in side] for side in (in_avals, out_avals)]
     return ir.Operation.create(
@@ -132,16 +132,16 @@ def create_function(
     )
 
 
-def module_of_program(
+def module_of_jaxpr(
     jaxpr: Jaxpr, name: str, platform: str, host_callbacks: list[Any], **options: Any
 ) -> "ir.Module":
-    """The MLIR module of a program.
+    """Lower a jaxpr to an MLIR module.
 
     Args:
-      jaxpr: the program; its constants are in the text.
-      name: the program's name.
+      jaxpr: the jaxpr; its constants are in the text.
+      name: the module's name.
       platform: the platform that the module is for.
-      host_callbacks: a list to which the functions are added that it calls.
+      host_callbacks: a list to which the Python functions that it calls are added.
       options: see ``ricci_stablehlo.lower_jaxpr``.
     """
     text = lower_jaxpr(

@@ -1,6 +1,6 @@
-"""Running lowering rules that build MLIR objects, and writing what they built as text.
+"""Execution of lowering rules that build MLIR objects, inside of Ricci's lowering to text.
 
-A rule builds a function in a module of its own, with the primitive's operands as arguments and its
+A rule builds a function in a temporary module, with the primitive's operands as arguments and its
 results as results. The text of that function is then added to the module that is being written.
 """
 
@@ -41,19 +41,19 @@ def run_mlir_rule(
     """Run a rule, and write a call of the function that it built.
 
     Args:
-      rule: ``rule(ctx, *values, **params)`` gives MLIR values.
+      rule: ``rule(ctx, *values, **params)`` returns MLIR values.
       primitive: the primitive.
-      lowering: where the call is written.
-      operands: the operands; a token for each ordered effect is ahead of them.
+      lowering: the body in which the call is written.
+      operands: the operands, after a token for each ordered effect.
       params: the parameters.
       effects: the ordered effects.
 
     Returns:
-      The results; a token for each ordered effect is ahead of them.
+      The results, after a token for each ordered effect.
 
     Raises:
       ValueError: if the rule does not return a value of the right type for each result, or builds
-        operations that are not valid.
+        invalid operations.
     """
     ir, context = load_mlir()
     outs = list(lowering.outs)
@@ -123,21 +123,21 @@ def _declared(ctx: LoweringRuleContext) -> set[str]:
 
 
 def _tokens_after(primitive: Primitive, ctx: LoweringRuleContext) -> "list[ir.Value[Any]]":
-    """The tokens that follow the operation, in the order of those ahead of it."""
+    """The tokens after the operation, in the order of those before it."""
     before, after = ctx.tokens_in, ctx.tokens_out
     if not len(before):
         return []
     if after is None:
         names = ", ".join(sorted(map(str, before.effects())))
         raise ValueError(
-            f"the lowering rule of {primitive.name!r} has to set the tokens that follow its "
-            f"ordered effects {{{names}}}. Call ctx.set_tokens_out with a TokenSet of them."
+            f"the lowering rule of {primitive.name!r} must set the tokens of its ordered effects "
+            f"{{{names}}}. Call ctx.set_tokens_out with a TokenSet of them."
         )
     return [after.get(effect) for effect, _ in before.items()]
 
 
 def _values(built: Any) -> "Iterator[ir.Value[Any]]":
-    """The MLIR values of what a rule returned: values, operations, or sequences of them."""
+    """Flatten the result of a rule, values, operations or sequences of them, to MLIR values."""
     ir, _ = load_mlir()
     if isinstance(built, ir.Value):
         yield built
@@ -147,7 +147,7 @@ def _values(built: Any) -> "Iterator[ir.Value[Any]]":
         for part in built:
             yield from _values(part)
     else:
-        raise TypeError(f"a lowering rule returned {built!r}, which is no MLIR value")
+        raise TypeError(f"a lowering rule returned {built!r}, which is not an MLIR value")
 
 
 def _check(
@@ -173,7 +173,7 @@ def _verify(primitive: Primitive, module: "ir.Module") -> None:
     except ir.MLIRError as error:
         lines = str(error).splitlines()[:6]
         raise ValueError(
-            f"the lowering rule of {primitive.name!r} built operations that are not valid:\n"
+            f"the lowering rule of {primitive.name!r} built invalid operations:\n"
             + "\n".join(lines)
         ) from None
 

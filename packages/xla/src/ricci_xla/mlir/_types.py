@@ -27,7 +27,7 @@ __all__ = [
     "unflatten_ir_values_like_types",
 ]
 
-# What a lowering rule has for one value of the program: one MLIR value or type, or several.
+# The MLIR value or type of one value of a jaxpr, or several.
 type IrTypes = ir.Type | Sequence[ir.Type]
 type IrValues = ir.Value[Any] | Sequence[ir.Value[Any]]
 
@@ -52,24 +52,24 @@ def token_type() -> "ir.Type":
 
 
 def aval_to_ir_types(ctx: ModuleContext | None, aval: AbstractValue) -> "tuple[ir.Type, ...]":
-    """The MLIR types of the values that stand for one value of the program: here always one.
+    """The MLIR types of the values that represent a value of a jaxpr: one, unless registered.
 
     Args:
       ctx: the module that is being built.
       aval: the abstract value.
 
     Raises:
-      TypeError: if values of this type have no place in compiled programs.
+      TypeError: if values of this type have no MLIR type.
     """
     handler = next((ir_type_handlers[k] for k in type(aval).__mro__ if k in ir_type_handlers), None)
     if handler is None:
         raise TypeError(f"values of type {aval} have no MLIR type")
-    found = handler(ctx, aval)
-    return tuple(found) if isinstance(found, Sequence) else (found,)
+    types = handler(ctx, aval)
+    return tuple(types) if isinstance(types, Sequence) else (types,)
 
 
 def aval_to_ir_type(ctx: ModuleContext | None, aval: AbstractValue) -> "ir.Type":
-    """The MLIR type of a value of the program; see ``aval_to_ir_types``.
+    """The MLIR type of a value of a jaxpr; see ``aval_to_ir_types``.
 
     Example:
       >>> import numpy as np
@@ -79,18 +79,18 @@ def aval_to_ir_type(ctx: ModuleContext | None, aval: AbstractValue) -> "ir.Type"
       ...     print(aval_to_ir_type(None, ShapedArray((2, 3), np.float32)))
       tensor<2x3xf32>
     """
-    (found,) = aval_to_ir_types(ctx, aval)
-    return found
+    (type_,) = aval_to_ir_types(ctx, aval)
+    return type_
 
 
-def _written_type(ctx: ModuleContext | None, aval: AbstractValue) -> "ir.Type":
+def _tensor_type(ctx: ModuleContext | None, aval: AbstractValue) -> "ir.Type":
     ir, _ = load_mlir()
     return ir.Type.parse(tensor_type(aval))
 
 
-# By class of abstract values: ``handler(ctx, aval)`` gives an MLIR type, or several. The functions
-# here ask what a library adds; operands of primitives are arrays and tokens.
-ir_type_handlers: dict[type, Any] = {ShapedArray: _written_type, AbstractToken: _written_type}
+# By class of abstract values: ``handler(ctx, aval)`` returns an MLIR type, or several. Libraries
+# may add classes, for this module's functions; operands of primitives are arrays and tokens.
+ir_type_handlers: dict[type, Any] = {ShapedArray: _tensor_type, AbstractToken: _tensor_type}
 
 
 def _flat(xs: Iterable[Any]) -> Iterator[Any]:
@@ -118,7 +118,7 @@ def unflatten_ir_values_like_types(
 
     Args:
       xs: a flat sequence of MLIR values.
-      ys: for each value of the program, its MLIR type or a sequence of types.
+      ys: the MLIR type, or a sequence of types, of each value of the jaxpr.
 
     Raises:
       ValueError: if there are more values, or fewer, than types.
@@ -127,14 +127,14 @@ def unflatten_ir_values_like_types(
     count = len(flatten_ir_types(ys))
     if len(values) != count:
         raise ValueError(f"there are {len(values)} values for {count} types")
-    rest = iter(values)
-    return [tuple(next(rest) for _ in y) if isinstance(y, list | tuple) else next(rest) for y in ys]
+    flat = iter(values)
+    return [tuple(next(flat) for _ in y) if isinstance(y, list | tuple) else next(flat) for y in ys]
 
 
 def shape_tensor(
     ctx: ModuleContext | None, sizes: "Sequence[int | ir.Value[Any]]"
 ) -> "ir.Value[Any]":
-    """A vector of 32-bit integers that holds a shape, as operations with dynamic shapes take it.
+    """A shape as a vector of 32-bit integers, for operations with dynamic shapes.
 
     Args:
       ctx: the module that is being built.

@@ -1,4 +1,4 @@
-"""Lowering programs inside of rules that build MLIR objects: functions, calls, modules."""
+"""Lowering of jaxprs inside of rules that build MLIR objects: functions, calls, modules."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,10 @@ from ._contexts import (
     ModuleContext,
     ShapePolyLoweringState,
     TokenSet,
-    call_program,
     declared_function,
+    write_call,
 )
-from ._modules import module_of_program
+from ._modules import module_of_jaxpr
 from ._types import IrValues, flatten_ir_values
 
 if TYPE_CHECKING:
@@ -40,16 +40,16 @@ def core_call_lowering(
     call_jaxpr: Jaxpr,
     **params: object,
 ) -> "list[ir.Value[Any]]":
-    """The rule of a primitive that applies a program: a call of that program's function.
+    """Lower a primitive that applies a jaxpr to a call of the jaxpr's function.
 
     Args:
       ctx: the context of the rule.
       args: MLIR values, the operands.
-      name: what the function is called, if no other is.
-      call_jaxpr: the program.
+      name: the name of the function, if it is free.
+      call_jaxpr: the jaxpr.
       backend, inline_jax_late, params: accepted for compatibility, and ignored.
     """
-    return call_program(ctx.module_context, call_jaxpr, name, flatten_ir_values(args))
+    return write_call(ctx.module_context, call_jaxpr, name, flatten_ir_values(args))
 
 
 def jaxpr_subcomp(
@@ -63,13 +63,13 @@ def jaxpr_subcomp(
     const_lowering: Mapping[Any, Any] | None = None,
     outer_traceback: object = None,
 ) -> "tuple[tuple[ir.Value[Any], ...], TokenSet]":
-    """Write a program where operations are being inserted, as a call of its function.
+    """Lower a jaxpr at the current insertion point, to a call of its function.
 
     Args:
       ctx: the module.
-      jaxpr: the program, without ordered effects.
-      name_stack: the names around it.
-      tokens: the tokens of ordered effects; they stay as they are.
+      jaxpr: the jaxpr, without ordered effects.
+      name_stack: its name scopes.
+      tokens: the tokens of ordered effects, which are returned unchanged.
       consts_for_constvars: MLIR values of its constants; by default those that it is closed over.
       args: MLIR values of its arguments.
       dim_var_values, const_lowering, outer_traceback: accepted for compatibility, and ignored.
@@ -81,7 +81,7 @@ def jaxpr_subcomp(
     operands = [*consts_for_constvars, *flatten_ir_values(args)]
     if consts_for_constvars:
         jaxpr = convert_constvars(jaxpr)
-    return tuple(call_program(ctx, jaxpr, name, operands)), tokens
+    return tuple(write_call(ctx, jaxpr, name, operands)), tokens
 
 
 def lower_jaxpr_to_fun(
@@ -109,12 +109,12 @@ def lower_jaxpr_to_fun(
     propagated_out_mem_kinds: object = None,
     detached: bool = False,
 ) -> "ir.OpView":
-    """The private function that computes a program, as an operation of the module.
+    """Lower a jaxpr to a private function, an operation of the module.
 
     Args:
       ctx: the module.
-      name: what it is called, if no other function is.
-      jaxpr: the program, closed over its constants and without ordered effects.
+      name: the name of the function, if it is free.
+      jaxpr: the jaxpr, closed over its constants and without ordered effects.
       effects: the ordered effects, of which there may be none.
       num_const_args, main_function, replicated_args, in_avals, out_avals, arg_shardings,
         result_shardings, use_sharding_annotations, input_output_aliases, xla_donated_args,
@@ -159,23 +159,23 @@ def lower_jaxpr_to_module(
     propagated_out_mem_kinds: object = None,
     lowering_parameters: LoweringParameters | None = None,
 ) -> LoweringResult:
-    """The MLIR module of a program, whose public function is ``main``.
+    """Lower a jaxpr to an MLIR module with the public function ``main``.
 
     Args:
       module_name: the module's name.
-      jaxpr: the program; its constants are written into the module.
+      jaxpr: the jaxpr; its constants are written into the module.
       ordered_effects: its ordered effects.
       platforms: the platform that the module is for.
-      donated_args: for each argument, whether a result may take its buffer.
+      donated_args: whether a result may reuse each argument's buffer.
       arg_names, result_names: the user's names of arguments and results.
-      num_partitions: the number of devices that share the work.
+      num_partitions: the number of devices that the module is partitioned over.
       num_const_args, in_avals, out_avals, backend, axis_context, replicated_args, arg_shardings,
         result_shardings, in_layouts, out_layouts, all_default_mem_kind, input_output_aliases,
         propagated_out_mem_kinds, lowering_parameters: accepted for compatibility, and ignored.
         ``jit(f).lower`` takes shardings and layouts.
     """
     callbacks: list[Any] = []
-    module = module_of_program(
+    module = module_of_jaxpr(
         jaxpr,
         module_name,
         platforms[0],
