@@ -196,7 +196,7 @@ def test_attributes_of_integers():
         assert [str(mlir.i32_attr(1)), str(mlir.i64_attr(2))] == ["1 : i32", "2 : i64"]
         assert str(mlir.dense_int_array([1, 2])) == "array<i64: 1, 2>"
         assert str(mlir.dense_int_elements([])) == "dense<> : tensor<0xi64>"
-    with pytest.raises(TypeError, match="NoneType is no attribute"):
+    with pytest.raises(TypeError, match="NoneType cannot be an attribute"):
         mlir.ir_attribute(None)
 
 
@@ -354,7 +354,7 @@ def test_a_traced_rule_of_an_operation_with_ordered_effects():
 def test_tokens_that_a_rule_forgets_or_invents():
     effect = make_effect()
     forgets = with_effect(effect, lambda ctx, x: [x])
-    with pytest.raises(ValueError, match=r"'ordered_operation' has to set.*\{Orders\}"):
+    with pytest.raises(ValueError, match=r"'ordered_operation' must set.*\{Orders\}"):
         jax.jit(forgets.bind)(X)
     other = mlir.TokenSet({make_effect(): None})
     with pytest.raises(ValueError, match="set_tokens_out"):

@@ -110,7 +110,7 @@ def test_cores_of_a_chip_are_next_to_each_other(kind, cores):
         assert steps(one, other, (2, 2, 1)) == 1
 
 
-def test_an_axis_is_made_of_as_many_physical_axes_as_can_be():
+def test_an_axis_uses_as_many_physical_axes_as_possible():
     # Of 2x2x4 chips, four along z are one ring, four in a square of x and y have two links each.
     assert ids(create_device_mesh((4, 4), torus(2, 2, 4)))[0] == [0, 2, 1, 3]
 
@@ -196,7 +196,7 @@ def test_misuse(error, message, call):
         call()
 
 
-def test_make_mesh_takes_what_does_not_fill_a_box_as_it_is_listed():
+def test_make_mesh_keeps_the_listed_order_of_devices_that_fill_no_box():
     mesh = make_mesh((3,), ("x",), devices=torus(2, 2)[:3])
     assert mesh.device_ids.tolist() == [0, 1, 2]
 

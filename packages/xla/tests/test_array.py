@@ -149,7 +149,7 @@ def test_dlpack_shares_memory():
     assert y.tolist() == [0, 1, 2, 3]
 
 
-def test_from_dlpack_refuses_what_is_no_array():
+def test_from_dlpack_raises_on_other_objects():
     with pytest.raises(TypeError, match="__dlpack__"):
         from_dlpack([1, 2])
 
@@ -177,7 +177,7 @@ def test_deleted_array_is_named(use):
         use(x)
 
 
-def test_pieces_of_a_spread_array(eight_devices):
+def test_addressable_shards_of_a_sharded_array(eight_devices):
     mesh = Mesh(np.array(eight_devices).reshape(4, 2), ("x", "y"))
     value = np.arange(32, dtype="float32").reshape(8, 4)
     x = device_put(value, NamedSharding(mesh, P("x")))
@@ -193,7 +193,7 @@ def test_pieces_of_a_spread_array(eight_devices):
     assert x.is_fully_addressable
 
 
-def test_array_of_pieces_in_any_order(eight_devices):
+def test_single_device_arrays_are_assembled_in_any_order(eight_devices):
     sharding = NamedSharding(Mesh(eight_devices, "x"), P("x"))
     x = device_put(np.arange(16, dtype="int32"), sharding)
     pieces = [shard.data for shard in x.addressable_shards]
@@ -203,7 +203,7 @@ def test_array_of_pieces_in_any_order(eight_devices):
         make_array_from_single_device_arrays((16,), sharding, pieces[:3])
 
 
-def test_no_import_of_jax_is_tried(monkeypatch):
+def test_jax_is_not_imported(monkeypatch):
     tried = []
 
     class Finder:

@@ -122,12 +122,12 @@ OTHER = {
 
 
 @pytest.mark.parametrize("what", SAME)
-def test_what_does_not_matter_is_no_part_of_the_key(what, eight_devices):
+def test_locations_and_the_device_do_not_change_the_key(what, eight_devices):
     assert SAME[what]() == key()
 
 
 @pytest.mark.parametrize("what", OTHER)
-def test_what_matters_is_part_of_the_key(what):
+def test_inputs_of_the_compiler_change_the_key(what):
     assert OTHER[what]() != key()
     values = [make() for make in OTHER.values()]
     assert len(set(values)) == len(values)
@@ -188,7 +188,7 @@ def test_source_lines_are_part_of_the_key_of_a_module_that_has_them():
     assert key(located(3)) == key(located(3))
 
 
-def test_where_xla_writes_is_no_part_of_the_key():
+def test_paths_of_xlas_dumps_do_not_change_the_key():
     options = compile_options(devices()[:1])
     usual = program_key(program(), devices()[:1], options).digest
     debug = options.executable_build_options.debug_options
@@ -222,7 +222,7 @@ def test_options_are_serialized_alike_each_time():
 # Finding programs again.
 
 
-def test_a_program_is_found_again(folder, events):
+def test_a_second_compilation_hits_the_cache(folder, events):
     assert run(program()) == [4, 6, 8, 10]
     assert events == ["tasks_using_cache", *MISS]
     events.clear()
@@ -231,14 +231,14 @@ def test_a_program_is_found_again(folder, events):
     assert len(folder.files()) == 1
 
 
-def test_it_runs_on_another_device(folder, events, eight_devices):
+def test_a_cached_executable_runs_on_another_device(folder, events, eight_devices):
     run(program("multiply"))
     events.clear()
     assert run(program("multiply"), device=eight_devices[3]) == [4, 9, 16, 25]
     assert events == HIT
 
 
-def test_it_can_be_asked_what_a_compiled_one_can(folder):
+def test_a_cached_executable_can_be_inspected(folder):
     compiled, found = (Executable(compile_text(program(), devices()[:1]), [F4], [F4]) for _ in "12")
     assert found.cost_analysis() == compiled.cost_analysis()
     assert str(found.memory_analysis()) == str(compiled.memory_analysis())
@@ -278,7 +278,7 @@ def test_a_program_over_devices_keeps_its_shardings(folder, events, eight_device
         ("jax_compilation_cache_max_size", 100),
     ],
 )
-def test_what_is_not_to_be_kept_is_not(name, value, folder):
+def test_options_disable_caching(name, value, folder):
     config.update(name, value)
     assert run(program()) == [4, 6, 8, 10]
     assert not os.path.exists(folder.path) or not folder.files()
@@ -293,7 +293,7 @@ def test_programs_that_call_python_while_they_are_compiled_are_not_looked_up(
     assert events == []
 
 
-def test_programs_that_are_to_be_dumped_are_compiled(folder, events, tmp_path):
+def test_dumped_modules_are_compiled_again(folder, events, tmp_path):
     def dump(options):
         options.executable_build_options.debug_options.xla_dump_to = str(tmp_path / "dump")
 
@@ -307,7 +307,7 @@ def test_programs_that_are_to_be_dumped_are_compiled(folder, events, tmp_path):
 # Keeping few.
 
 
-def test_those_used_last_stay(folder):
+def test_least_recently_used_entries_are_evicted(folder):
     names = "abcd"
     for i, name in enumerate(names):
         run(program(name=name))
@@ -321,7 +321,7 @@ def test_those_used_last_stay(folder):
     assert sorted(kept) == ["jit_a", "jit_d", "jit_e"]
 
 
-def test_what_a_process_left_unfinished_is_removed_later(folder):
+def test_unfinished_files_are_removed_after_an_hour(folder):
     run(program())
     for name, used in (("old.unfinished", 0), ("new.unfinished", None)):
         path = os.path.join(folder.path, name)
@@ -332,7 +332,7 @@ def test_what_a_process_left_unfinished_is_removed_later(folder):
     assert {n for n in os.listdir(folder.path) if n.endswith("unfinished")} == {"new.unfinished"}
 
 
-def test_a_file_that_another_process_removes_is_no_error(folder, monkeypatch):
+def test_shrink_ignores_files_that_another_process_removed(folder, monkeypatch):
     run(program())
     found = folder.files()
     os.remove(found[0].path)
@@ -435,7 +435,7 @@ WRITE_ERRORS = {
 
 
 @pytest.mark.parametrize("what", WRITE_ERRORS)
-def test_what_cannot_be_written_is_one_warning(what, folder, monkeypatch):
+def test_unwritable_files_give_one_warning(what, folder, monkeypatch):
     module, name, error = WRITE_ERRORS[what]
     with monkeypatch.context() as patch:
         patch.setattr(module, name, fail(error), raising=False)
@@ -453,7 +453,7 @@ def test_what_cannot_be_written_is_one_warning(what, folder, monkeypatch):
     assert len(folder.files()) == 1
 
 
-def test_a_disk_that_cannot_be_written_is_said_once(folder, monkeypatch):
+def test_a_full_disk_gives_one_warning(folder, monkeypatch):
     monkeypatch.setattr(os, "replace", fail(OSError(28, "No space left on device")))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -482,7 +482,7 @@ def test_a_file_in_the_place_of_the_folder_is_a_warning(folder):
         assert run(program()) == [4, 6, 8, 10]
 
 
-def test_a_folder_that_can_only_be_read_serves(folder, events, monkeypatch):
+def test_a_read_only_folder_is_read(folder, events, monkeypatch):
     run(program())
     monkeypatch.setattr(os, "utime", fail(PermissionError(13, "Permission denied")))
     events.clear()
@@ -490,7 +490,7 @@ def test_a_folder_that_can_only_be_read_serves(folder, events, monkeypatch):
     assert events == HIT
 
 
-def test_what_cannot_be_serialized_is_a_warning(folder, monkeypatch):
+def test_an_unserializable_executable_is_a_warning(folder, monkeypatch):
     monkeypatch.setattr(
         persistent, "_serialized", fail(NotImplementedError("a program of this kind"))
     )
@@ -614,7 +614,7 @@ def test_the_command_lists_explains_and_prunes(folder, capsys):
         (["explain", ".", "a", "b"], "has no entry whose name begins with 'a'"),
     ],
 )
-def test_the_command_says_what_is_wrong(arguments, message, capsys):
+def test_the_command_reports_errors(arguments, message, capsys):
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
 
@@ -630,7 +630,7 @@ def test_sizes_have_units(text, size, folder, monkeypatch):
     assert asked == [size]
 
 
-def test_a_size_that_is_none_is_refused(folder, capsys):
+def test_an_invalid_size_is_an_error(folder, capsys):
     with pytest.raises(SystemExit):
         main(["prune", folder.path, "--max-size", "much"])
     assert "expected bytes" in capsys.readouterr().err

@@ -93,7 +93,7 @@ def test_one_process():
     assert (host_id(), host_count(), host_ids()) == (0, 1, [0])
 
 
-def test_devices_of_a_process_that_is_not_there():
+def test_local_devices_raises_on_an_unknown_process():
     with pytest.raises(ValueError, match="the processes that take part"):
         local_devices(process_index=3)
 

@@ -35,7 +35,7 @@ def test_a_flax_model_runs(name, expected):
             np.testing.assert_allclose(value, expected[part], rtol=1e-4, atol=1e-4)
 
 
-def test_nothing_but_jaxlib_and_this_package_is_needed(expected):
+def test_load_needs_only_jaxlib_and_this_package(expected):
     program = f"""
 import sys
 KNOWN = {{"ricci_xla", "ricci_ir", "ricci_pytree", "ricci_stablehlo"}}
@@ -90,7 +90,7 @@ def _loaded():
     return _cache[0]
 
 
-def test_where_it_cannot_run(tmp_path):
+def test_load_raises_on_unsuitable_devices(tmp_path):
     here = DATA / "flax.export"
     with pytest.raises(FileError, match=r"exported for 1 devices, and there are 2 to run it on"):
         load(here, devices=[devices()[0]] * 2)
@@ -117,7 +117,7 @@ def test_where_it_cannot_run(tmp_path):
     ],
     ids=str,
 )
-def test_records_that_contradict_themselves_are_refused(changes):
+def test_inconsistent_records_are_refused(changes):
     record = read_export((DATA / "flax.export").read_bytes(), "flax.export")
     with pytest.raises(FileError, match="^altered: the record of '<lambda>'"):
         read_export(write_export(_changed(record, **changes)), "altered")

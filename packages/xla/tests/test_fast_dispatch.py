@@ -148,7 +148,7 @@ def test_donated_memory_is_reused_and_gone(x):
             double.call(x)
 
 
-def test_a_setting_that_is_new_leaves_what_is_known(x):
+def test_a_new_setting_keeps_cached_entries(x):
     double = Doubling()
     double.call(x)
     added = define_context("a setting that a package adds", 0)

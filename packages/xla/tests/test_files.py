@@ -54,7 +54,7 @@ def through_bytes(record, kind):
     return msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=kind)
 
 
-def test_a_file_comes_back():
+def test_a_file_round_trips():
     data = write_file(NOTES, Note("α", [1, -2]))
     assert read_file(NOTES, data, "a.note") == Note("α", [1, -2])
 
@@ -116,7 +116,7 @@ def test_plain_values_keep_their_types(value):
     "record",
     [3, [], ["int", 3], ["tuple", 1], ["dict", [[1]]], ["os.system", "ls"], ["dtype", "?"]],
 )
-def test_other_records_are_no_plain_values(record):
+def test_invalid_plain_records_are_refused(record):
     with pytest.raises(FileError, match="the record has"):
         decode_plain(record)
 
@@ -140,11 +140,11 @@ MESH = AbstractMesh((2, 4), ("x", ("y", 1)), axis_types=(AxisType.Explicit, Axis
     ],
     ids=str,
 )
-def test_types_come_back(aval):
+def test_types_round_trip(aval):
     assert decode_type(through_bytes(encode_type(aval), TypeRecord)) is aval
 
 
-def test_records_of_no_type_are_refused():
+def test_invalid_type_records_are_refused():
     for record in (TypeRecord([2], "float99"), TypeRecord([-1], "int8"), TypeRecord(["b"], "int8")):
         with pytest.raises(FileError, match="the record"):
             decode_type(record)
@@ -165,7 +165,7 @@ def shardings():
 
 
 @pytest.mark.parametrize("sharding", shardings(), ids=str)
-def test_shardings_come_back(sharding):
+def test_shardings_round_trip(sharding):
     record = through_bytes(encode_sharding(sharding, devices()), ShardingRecord)
     assert decode_sharding(record, devices()) == sharding
 
@@ -203,7 +203,7 @@ def forms():
     [3, None, (), [], {}, {"b": (1, [2, None]), "a": Point(1, {2: 3})}, Box([Box(1, "in")], "out")],
     ids=["leaf", "none", "tuple", "list", "dict", "namedtuple", "custom"],
 )
-def test_trees_come_back(tree):
+def test_trees_round_trip(tree):
     structure = tree_structure(tree)
     record = through_bytes(encode_tree(structure, forms()), TreeRecord)
     assert decode_tree(record, forms()) == structure

@@ -61,14 +61,14 @@ def test_may_alias_false_makes_a_copy():
     assert y.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
 
 
-def test_changing_the_numpy_array_afterwards_does_no_harm():
+def test_device_put_copies_numpy_arrays():
     value = np.zeros(1 << 16, "float32")
     x = device_put(value)
     value[:] = 1
     assert np.asarray(x).max() == 0
 
 
-def test_trees_of_places(eight_devices):
+def test_device_put_takes_pytrees_of_devices(eight_devices):
     x = np.arange(2.0)
     y = device_put({"a": x, "b": (x, 1.0)}, {"a": eight_devices[1], "b": eight_devices[2]})
     assert y["a"].devices() == {eight_devices[1]}
@@ -119,7 +119,7 @@ def test_block_until_ready_returns_its_argument():
     assert block_until_ready(tree) is tree
 
 
-def test_callback_is_asked_once_for_each_part(eight_devices):
+def test_the_callback_is_called_once_for_each_shard(eight_devices):
     sharding = NamedSharding(Mesh(np.array(eight_devices).reshape(4, 2), ("x", "y")), P("x"))
     value = np.arange(32, dtype="float32").reshape(8, 4)
     asked = []

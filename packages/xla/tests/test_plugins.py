@@ -43,7 +43,7 @@ def site(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_nothing_is_found_where_nothing_is(site):
+def test_no_plugin_is_found_without_packages(site):
     assert find_plugins() == {}
 
 
@@ -241,7 +241,7 @@ def test_registered_platform_comes_before_the_cpu(site, platforms):
 
 
 @pytest.mark.parametrize("platforms", ["", "fake", "cpu"])
-def test_object_that_cannot_be_loaded_is_an_error_for_those_who_ask(site, platforms):
+def test_an_unloadable_plugin_is_an_error_if_it_is_requested(site, platforms):
     install_module(site, "namespace", NO_OBJECT)
     done = devices_in_a_process(site, platforms)
     path = site / "jax_plugins/fake/__init__.py"

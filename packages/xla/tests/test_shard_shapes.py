@@ -46,7 +46,7 @@ def test_tiles_are_named_by_mesh_axes(cube):
     assert count == 49
 
 
-def test_tiles_that_no_axes_make_stay_tiles(cube):
+def test_tiles_without_mesh_axes_stay_tiles(cube):
     line = Mesh(cube.devices.ravel()[[0, 2, 1, 3, 4, 5, 6, 7]], "x")
     named = NamedSharding(line, P("x"))
     places = GSPMDSharding(
@@ -135,12 +135,12 @@ def test_a_spec_that_does_not_fit_its_mesh(cube, error, words, spec):
         NamedSharding(cube.abstract_mesh, spec)
 
 
-def test_nothing_is_open_where_the_compiler_has_no_axis():
+def test_unconstrained_needs_an_auto_axis():
     with pytest.raises(ValueError, match="no axis of type Auto"):
         NamedSharding(AbstractMesh((2,), "x", AxisType.Explicit), P(P.UNCONSTRAINED))
 
 
-def test_copies_of_terms_are_another_placement(cube):
+def test_unreduced_differs_from_replicated(cube):
     mesh = cube.update(axis_types=(AxisType.Explicit,) * 3)
     terms = NamedSharding(mesh, P("a", unreduced={"b"}))
     assert not terms.is_equivalent_to(NamedSharding(mesh, P("a")), 1)

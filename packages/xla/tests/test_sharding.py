@@ -178,7 +178,7 @@ def test_update_replaces_parts(mesh):
     assert P("x").to_lo() == [P("x")]
 
 
-def test_a_class_of_shardings_says_itself_how_its_memory_is_changed():
+def test_with_memory_kind_is_abstract():
     class Elsewhere(Sharding):
         pass
 

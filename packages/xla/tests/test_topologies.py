@@ -13,7 +13,7 @@ from ricci_xla import (
 from ricci_xla.devices import _topologies
 
 
-def test_an_attached_topology_has_the_devices_that_are_here():
+def test_an_attached_topology_has_all_devices():
     topology = get_attached_topology("cpu")
     assert topology.devices == devices("cpu")
     assert not any(map(is_described, topology.devices))
@@ -57,7 +57,7 @@ def test_cpu_devices_are_described_by_their_number(args, options):
         (("cpu:4",), {"chips_per_host_bounds": (2, 2, 1)}, TypeError),
     ],
 )
-def test_a_number_of_cpu_devices_that_is_none(args, options, error):
+def test_an_invalid_number_of_cpu_devices_is_an_error(args, options, error):
     with pytest.raises(error, match="num_devices"):
         get_topology_desc(*args, **options)
 

@@ -1,4 +1,4 @@
-"""Imports jaxlib, after setting its log level; other modules take jaxlib from here."""
+"""Import of jaxlib, after setting its log level; other modules import jaxlib from this one."""
 
 import importlib
 import os

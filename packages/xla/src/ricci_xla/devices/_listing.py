@@ -264,8 +264,8 @@ def _device_named(platform: str, number: int) -> Device:
         if device.id == number:
             return device
     raise RuntimeError(
-        f"what was pickled names device {number} of the platform {platform!r}, but there are only "
-        f"{device_count(platform)} devices here. Start this process with the same devices."
+        f"the pickle has device {number} of the platform {platform!r}, but this process has only "
+        f"{device_count(platform)} devices. Start it with the same devices."
     )
 
 

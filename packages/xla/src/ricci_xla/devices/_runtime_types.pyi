@@ -1,4 +1,4 @@
-"""What jaxlib's runtime classes have, as far as it is used here or shown to users.
+"""The attributes of jaxlib's runtime classes that this package uses or exports.
 
 ``packages/xla/tests/test_stubs.py`` compares these with the classes.
 """
@@ -89,13 +89,13 @@ class Device:
 
     @property
     def local_hardware_id(self) -> int | None:
-        """The number that the device's driver gives it on this machine."""
+        """The device's number in its driver on this machine."""
 
     def memory(self, kind: str) -> Memory:
         """The device's memory of a kind."""
 
     def default_memory(self) -> Memory:
-        """The memory that arrays go to unless told otherwise."""
+        """The default memory of arrays."""
 
     def addressable_memories(self) -> list[Memory]:
         """All memories that the device can address."""
@@ -172,7 +172,7 @@ class Client:
         """The devices of this process."""
 
     def device_from_local_hardware_id(self, number: int, /) -> Device:
-        """The device that its driver gives a number."""
+        """The device with a number in its driver."""
 
     def live_arrays(self) -> list[Array]:
         """The arrays that have not been deleted."""
@@ -243,7 +243,7 @@ class LoadedExecutable:
         """The optimized program's modules."""
 
     def cost_analysis(self) -> dict[str, Any]:
-        """XLA's estimates of what the program costs."""
+        """XLA's cost estimates of the executable."""
 
     def get_compiled_memory_stats(self) -> Any:
         """How much memory the program takes."""

@@ -60,7 +60,7 @@ class Sharding:
         """The number of devices."""
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of what each device holds of an array."""
+        """The shape of each device's shard of an array."""
 
     def devices_indices_map(
         self, global_shape: Sequence[int]
@@ -175,7 +175,7 @@ class HloSharding:
 
     @staticmethod
     def from_proto(proto: OpSharding) -> HloSharding:
-        """Read what ``to_proto`` wrote."""
+        """Convert a message of ``to_proto`` back."""
 
     def to_proto(self) -> OpSharding:
         """The sharding as a message, which can be pickled."""

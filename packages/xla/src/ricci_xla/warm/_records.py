@@ -224,7 +224,7 @@ def decode_program(
 def _devices(record: ProgramRecord, devices: Sequence[Device]) -> list[Device]:
     by_id = {device.id: device for device in devices}
     if any(number not in by_id for number in record.devices):
-        raise FileError(f"it runs on the devices {record.devices}, which are not all here")
+        raise FileError(f"it runs on the devices {record.devices}, which are not all available")
     return [by_id[number] for number in record.devices]
 
 
