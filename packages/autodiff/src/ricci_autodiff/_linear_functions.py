@@ -23,6 +23,7 @@ from ricci_ir import (
     Var,
     api_boundary,
     as_array,
+    exact_scalar,
     float0,
     get_aval,
     join_effects,
@@ -425,7 +426,7 @@ def unperturbed(aval: ShapedArray) -> ArrayLike:
 def strong(value: ArrayLike, aval: ShapedArray) -> ArrayLike:
     """Convert a Python scalar to the dtype of ``aval``, unless that is weak."""
     if type(value) in (float, complex) and not aval.weak_type and has_tangent(aval):
-        return aval.dtype.type(value)
+        return exact_scalar(value, aval.dtype)
     return value
 
 

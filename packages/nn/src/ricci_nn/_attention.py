@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, Shape, promote_types
+from ricci_ir import Array, ArrayLike, Shape, exact_scalar, promote_types
 from ricci_numpy.authoring import logsumexp, softmax
 
 
@@ -147,7 +147,7 @@ def dot_product_attention(
     if allowed is not None:
         # The lowest logit is finite, so that a row without any key gets equal weights, not NaN.
         lowest = -0.7 * float(jnp.finfo(logits.dtype).max)
-        masked = jnp.where(allowed, logits, np.array(lowest, logits.dtype)[()])
+        masked = jnp.where(allowed, logits, exact_scalar(lowest, logits.dtype))
     weights = lax.convert_element_type(softmax(masked.astype(np.float32)), keys.dtype)
     result = jnp.einsum("BKGTS,BSKH->BTKGH", weights, values)
     if query_seq_lengths is not None:
@@ -243,7 +243,7 @@ def _logits(query: Array, key: Array, scale: float) -> Array:
     grouped = jnp.reshape(query, (batch, t, k, n // k, h))
     dtype = promote_types(query.dtype, np.float32)
     logits = jnp.einsum("BTKGH,BSKH->BKGTS", grouped, key, preferred_element_type=dtype)
-    return jnp.multiply(logits, np.array(scale, logits.dtype)[()])
+    return jnp.multiply(logits, exact_scalar(scale, logits.dtype))
 
 
 def _group_heads(x: ArrayLike, name: str, full: Shape, k: int) -> Array:

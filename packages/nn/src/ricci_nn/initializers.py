@@ -9,7 +9,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, explicit_dtype, issubdtype
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, exact_scalar, explicit_dtype, issubdtype
 from ricci_lax.authoring import as_sizes, placement
 
 __all__ = [
@@ -271,8 +271,8 @@ def _complex_disc(
     key_r, key_theta = random.split(key)
     radius = radius_of(random.uniform(key_r, shape, part))
     angle = random.uniform(key_theta, shape, part).astype(dtype)
-    turn = jnp.multiply(np.array(2 * np.pi, dtype)[()], angle)
-    return jnp.multiply(radius.astype(dtype), jnp.exp(jnp.multiply(np.array(1j, dtype)[()], turn)))
+    turn = jnp.multiply(exact_scalar(2 * np.pi, dtype), angle)
+    return jnp.multiply(radius.astype(dtype), jnp.exp(jnp.multiply(exact_scalar(1j, dtype), turn)))
 
 
 def _complex_uniform(key: ArrayLike, shape: Shape, dtype: np.dtype) -> Array:
@@ -285,8 +285,8 @@ def _complex_truncated_normal(key: ArrayLike, upper: float, shape: Shape, dtype:
 
     def radius(u: Array) -> Array:
         # The squared radius of a complex normal number is exponential; this inverts its truncation.
-        one = np.array(1, dtype)[()]
-        cut = jnp.subtract(one, jnp.exp(np.array(-(upper**2), dtype)[()]))
+        one = exact_scalar(1, dtype)
+        cut = jnp.subtract(one, jnp.exp(exact_scalar(-(upper**2), dtype)))
         u = jnp.subtract(one, jnp.multiply(cut, u.astype(dtype)))
         return jnp.sqrt(jnp.negative(jnp.log(u)))
 
@@ -361,7 +361,7 @@ def variance_scaling(
                     f"variance_scaling: mode={mode!r} is unknown; it is 'fan_in', 'fan_out', "
                     "'fan_avg' or 'fan_geo_avg'."
                 )
-        variance = np.array(scale / denominator, result_dtype)[()]
+        variance = exact_scalar(scale / denominator, result_dtype)
         is_complex = issubdtype(result_dtype, np.complexfloating)
         match distribution:
             case "normal":
@@ -372,10 +372,10 @@ def variance_scaling(
                 result = jnp.multiply(x, jnp.sqrt(variance))
             case "uniform":
                 x = random.uniform(key, sizes, result_dtype, -1)
-                three = np.array(3, result_dtype)[()]
+                three = exact_scalar(3, result_dtype)
                 result = jnp.multiply(x, jnp.sqrt(jnp.multiply(three, variance)))
             case "truncated_normal":
-                cut = np.array(_CUT_STDDEV_COMPLEX if is_complex else _CUT_STDDEV, result_dtype)[()]
+                cut = exact_scalar(_CUT_STDDEV_COMPLEX if is_complex else _CUT_STDDEV, result_dtype)
                 stddev = jnp.divide(jnp.sqrt(variance), cut)
                 if is_complex:
                     x = _complex_truncated_normal(key, 2, sizes, result_dtype)
@@ -555,7 +555,7 @@ def delta_orthogonal(
         before = [(n - 1) // 2 for n in sizes[:-2]]
         padding = [(b, n - 1 - b, 0) for b, n in zip(before, sizes[:-2], strict=True)]
         matrix = lax.expand_dims(matrix, tuple(range(len(padding))))
-        padded = lax.pad(matrix, np.array(0, result_dtype)[()], [*padding, (0, 0, 0), (0, 0, 0)])
+        padded = lax.pad(matrix, exact_scalar(0, result_dtype), [*padding, (0, 0, 0), (0, 0, 0)])
         return _constrain_sharding(padded, out_sharding)
 
     return init

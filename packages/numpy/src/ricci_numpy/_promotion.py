@@ -21,10 +21,10 @@ from ricci_ir import (
     DTypeLike,
     array_dtypes,
     as_array,
-    canonicalize_dtype,
     coerce_to_array_dtype,
     context,
     eval_trace,
+    exact_scalar,
     explained,
     get_aval,
     is_symbolic_dim,
@@ -32,6 +32,7 @@ from ricci_ir import (
     lattice_result_type,
     numpy_rank_promotion,
     python_scalar_dtype,
+    unnarrowed,
     warn_user,
 )
 from ricci_lax import broadcast_in_dim, convert_element_type, convert_element_type_p
@@ -44,7 +45,7 @@ INTEGER_DTYPES = frozenset(d for d in array_dtypes if issubdtype(d, np.integer))
 NUMERIC_DTYPES = array_dtypes - {BOOL}
 REAL_DTYPES = array_dtypes - COMPLEX_DTYPES
 INT32 = np.dtype(np.int32)
-_FLOAT32 = np.dtype(np.float32)
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _WIDE_INTEGERS = frozenset(map(np.dtype, (np.int64, np.uint64)))
 
 
@@ -148,7 +149,7 @@ def scalar_or_array(x: Any, dtype: np.dtype, weak: bool) -> Any:
     if isinstance(x, np.generic) or (kind is np.ndarray and not x.shape):
         if weak:  # of a lower kind than the weak operand: an integer beside a weak float
             return _scalar(x.item(), type(x.item()), dtype, weak)
-        return x if x.dtype == dtype else np.asarray(x).astype(dtype)[()]
+        return exact_scalar(x, dtype)
     aval: Any = get_aval(x)
     if aval.dtype == dtype and (
         aval.weak_type == weak or (context.trace is eval_trace and dtype != BOOL)
@@ -170,7 +171,7 @@ def _scalar(x: Any, kind: type, dtype: np.dtype, weak: bool) -> ArrayLike:
             return int(x)
         if dtype == python_scalar_dtype(complex):
             return complex(x)
-    return np.asarray(x).astype(dtype)[()]
+    return exact_scalar(x, dtype)
 
 
 def common_dtype(*args: ArrayLike) -> tuple[np.dtype, bool]:
@@ -191,11 +192,11 @@ def promote_dtypes(*args: Any) -> list[Array]:
 def inexact_dtype(dtype: Any, weak: bool = False) -> tuple[np.dtype, bool]:
     """A dtype, and whether it is weak, with integers and booleans replaced by floats.
 
-    Only integers of 64 bits become floats of 64 bits, if those are enabled.
+    Only integers of 64 bits become floats of 64 bits.
     """
     if dtype in INEXACT_DTYPES:
         return dtype, weak
-    return canonicalize_dtype(np.float64) if dtype in _WIDE_INTEGERS else _FLOAT32, weak
+    return _FLOAT64 if dtype in _WIDE_INTEGERS else _FLOAT32, weak
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Array]:
@@ -314,9 +315,9 @@ def strong_constant(dtype: DTypeLike, value: ArrayLike) -> ArrayLike:
     """A NumPy scalar, cached by dtype and value; of a symbolic dimension, an array."""
     # 0.0 == -0.0, so zeros are keyed by their text.
     key = (dtype, value) if value else (dtype, repr(value))
-    try:
-        return _constants.entries[key]
-    except KeyError:
+    scalar = _constants.entries.get(key)
+    if scalar is None:
         if is_symbolic_dim(value):
             return convert(value, dtype)
-        return _constants.add(key, np.asarray(value).astype(dtype)[()])
+        scalar = _constants.add(key, np.asarray(value).astype(dtype)[()])
+    return scalar if scalar.itemsize < 8 else unnarrowed(scalar)

@@ -11,7 +11,7 @@ from ricci_ir._settings import Override, State
 from ricci_ir._traceback_filtering import on_results
 from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import ShapedArray, get_aval
-from ricci_ir.types._dtypes import canonicalize_dtype, float0
+from ricci_ir.types._dtypes import float0, is_narrowed
 
 from ._primitive import Primitive
 from ._references import BracketedReference, refuse_reference
@@ -22,6 +22,7 @@ __all__ = [
     "as_result",
     "Backend",
     "backend",
+    "exact_scalar",
     "has_backend",
     "of_type",
     "OneStep",
@@ -255,6 +256,15 @@ def unnarrowed(x: Any) -> Any:
     While 64-bit dtypes are off, a NumPy value of such a dtype is narrowed to 32 bits; an array has
     the dtype where ``jax_explicit_x64_dtypes`` allows it.
     """
-    if not isinstance(x, np.ndarray | np.generic) or canonicalize_dtype(x.dtype) == x.dtype:
+    if not isinstance(x, np.ndarray | np.generic) or not is_narrowed(x.dtype):
         return x
     return backend().array(np.asarray(x), ShapedArray(x.shape, x.dtype)) if has_backend() else x
+
+
+def exact_scalar(value: Any, dtype: np.dtype) -> Any:
+    """Return a number as a scalar of exactly this dtype, for use beside arrays that have it.
+
+    It is one of NumPy's, but an array if that would be narrowed.
+    """
+    scalar = np.asarray(value).astype(dtype)[()]
+    return scalar if dtype.itemsize < 8 else unnarrowed(scalar)

@@ -50,6 +50,7 @@ __all__ = [
     "INTS",
     "is_array_dtype",
     "is_extended",
+    "is_narrowed",
     "is_wide",
     "issubdtype",
     "itemsize_bits",
@@ -280,6 +281,11 @@ def is_extended(dtype: object) -> bool:
 def is_wide(dtype: object) -> bool:
     """Whether ``dtype`` is a 64-bit dtype, which is narrowed while 64-bit dtypes are off."""
     return dtype in _NARROW
+
+
+def is_narrowed(dtype: object) -> bool:
+    """Whether values of ``dtype`` are narrowed now: it has 64 bits, and those are off."""
+    return dtype in _NARROW and not enable_x64.value
 
 
 def python_scalar_dtype(cls: type, value: Any = None) -> np.dtype:

@@ -195,9 +195,12 @@ def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool
     if standard and all(weak for _, weak in unique):
         # All operands are weak, so they are promoted as if all were strong.
         return _weak_result(_least_upper_bound(dtype for dtype, _ in unique))
-    nodes = ((_kind(dtype) if weak else None) or dtype for dtype, weak in unique)
+    nodes = [(_kind(dtype) if weak else None) or dtype for dtype, weak in unique]
     node = _least_upper_bound(nodes)
-    return _weak_result(node) if isinstance(node, type) else (canonicalize_dtype(node), False)
+    if isinstance(node, type):
+        return _weak_result(node)
+    # As in promote_types: uint32 and int8 give int32, but no array of 64 bits is narrowed.
+    return node if any(map(is_wide, nodes)) else canonicalize_dtype(node), False
 
 
 def _weak_result(node: object) -> tuple[Any, bool]:

@@ -17,6 +17,7 @@ from ricci_ir import (
     as_array,
     composite,
     define,
+    exact_scalar,
     factors,
     is_static_shape,
     is_symbolic_dim,
@@ -152,7 +153,7 @@ def _irfft_transpose(ct: Array, lengths: Shape) -> Array:
 
 
 def _number(value: float, dtype: np.dtype) -> ArrayLike:
-    return np.asarray(value, dtype)[()]
+    return exact_scalar(value, dtype)
 
 
 def _fft_transpose(ct, x, *, fft_type, fft_lengths):

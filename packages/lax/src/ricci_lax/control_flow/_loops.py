@@ -24,6 +24,7 @@ from ricci_ir import (
     check_distinct,
     disable_jit_state,
     eval_jaxpr,
+    exact_scalar,
     get_aval,
     is_extended,
     is_symbolic_dim,
@@ -442,7 +443,7 @@ def _bound(x: IntegerScalar | float, dtype: np.dtype, weak: bool) -> ArrayLike:
         return converted(x, dtype, weak)
     if weak:
         return int(x) if issubdtype(dtype, np.integer) else float(x)
-    return dtype.type(x)
+    return exact_scalar(x, dtype)
 
 
 def _kinds_of_bounds(

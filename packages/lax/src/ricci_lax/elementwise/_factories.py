@@ -28,6 +28,7 @@ from ricci_ir import (
     python_scalar_dtype,
     scalar_type_of,
     set_trace,
+    unnarrowed,
 )
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import ANY, samples
@@ -66,8 +67,9 @@ def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ArrayLike:
         cls = scalar_type_of(dtype)
         if python_scalar_dtype(cls) == dtype:
             return cls(value)
-    # Zeros of both signs are equal, and differ in their text.
-    return _rounded(value, dtype) if value else _rounded(value, dtype, repr(value))
+    # Zeros are equal whatever their signs are, and are told apart by their text.
+    rounded = _rounded(value, dtype) if value else _rounded(value, dtype, repr(value))
+    return rounded if dtype.itemsize < 8 else unnarrowed(rounded)
 
 
 @lru_cache(maxsize=4096)

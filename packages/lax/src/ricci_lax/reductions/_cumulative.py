@@ -13,6 +13,7 @@ from ricci_ir import (
     Primitive,
     ShapedArray,
     define,
+    exact_scalar,
     except_dimension,
     issubdtype,
     linear_in_all,
@@ -75,7 +76,7 @@ def _complex_logaddexp(x1: ArrayLike, x2: ArrayLike) -> Array:
     larger, smaller = select_n(first, x2, x1), select_n(first, x1, x2)
     # If even the larger one is the logarithm of zero, so is the sum.
     part = array_aval(real(larger))
-    nothing = eq(real(larger), np.asarray(-np.inf, part.dtype)[()])
+    nothing = eq(real(larger), exact_scalar(-np.inf, part.dtype))
     return select_n(nothing, add(larger, log1p(exp(sub(smaller, larger)))), larger)
 
 

@@ -18,6 +18,7 @@ from ricci_ir import (
     canonicalize_dtype,
     composite,
     define,
+    exact_scalar,
     factors,
     is_symbolic_dim,
     is_weakly_typed,
@@ -174,17 +175,13 @@ def _from_start(i: ArrayLike, size: int) -> ArrayLike:
     dtype = array_aval(i).dtype
     if not issubdtype(dtype, np.signedinteger):
         return i
-    # A size that the index type cannot represent wraps around, as the sum would.
-    step = (
-        convert_element_type(size, dtype)
-        if is_symbolic_dim(size)
-        else np.asarray(size).astype(dtype)[()]
-    )
+    # An index type that cannot hold the size wraps around, as the sum would.
+    step = convert_element_type(size, dtype) if is_symbolic_dim(size) else exact_scalar(size, dtype)
     if isinstance(i, np.integer):
         if i >= 0:
             return i
         return add(step, i) if is_symbolic_dim(size) else (i + step).astype(dtype)
-    negative = lt(i, np.zeros((), dtype)[()])
+    negative = lt(i, exact_scalar(0, dtype))
     strong = convert_element_type(i, dtype) if is_weakly_typed(i) else i
     return select_n(negative, i, add(strong, step))
 
@@ -395,7 +392,7 @@ def dynamic_update_slice(
 def _along(axis: int, ndim: int, start: ArrayLike) -> list[ArrayLike]:
     """``start`` at one axis, and zeros of its dtype at the others."""
     aval = array_aval(start)
-    indices: list[ArrayLike] = [np.zeros((), aval.dtype)[()]] * ndim
+    indices: list[ArrayLike] = [exact_scalar(0, aval.dtype)] * ndim
     indices[axis] = start
     return indices
 

@@ -10,6 +10,7 @@ import ricci_lax as lax
 from ricci_ir import (
     Array,
     ArrayLike,
+    exact_scalar,
     finfo,
     get_aval,
     inlined,
@@ -120,7 +121,7 @@ def _transformed(
         if is_symbolic_dim(number):
             x = lax.mul(x, convert(_symbolic_scale(kind, number, norm, real), aval.dtype))
         else:
-            x = lax.mul(x, np.asarray(scale(real.type), real).astype(aval.dtype)[()])
+            x = lax.mul(x, exact_scalar(np.asarray(scale(real.type), real), aval.dtype))
     return moveaxis(x, last, axes)
 
 

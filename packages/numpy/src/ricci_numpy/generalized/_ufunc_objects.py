@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Axis, DTypeLike, Index, Primitive, Shape, api_boundary
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Axis,
+    DTypeLike,
+    Index,
+    Primitive,
+    Shape,
+    api_boundary,
+    exact_scalar,
+)
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
 from ricci_numpy._promotion import (
     INTEGER_DTYPES,
@@ -395,7 +405,7 @@ def _bits(reduction: Primitive, name: str) -> Callable[..., Array]:
         combine = getattr(_ufuncs_binary, f"bitwise_{name}")
         axes = reduced_axes(f"bitwise_{name}.reduce", axis, a.ndim)
         if where is not None:
-            neutral = np.asarray(-1 if name == "and" else 0).astype(a.dtype)[()]
+            neutral = exact_scalar(-1 if name == "and" else 0, a.dtype)
             a = select_where(checked_mask(f"bitwise_{name}.reduce", where), a, neutral)
         result = reduction.bind(convert(a, a.dtype), axes=axes)
         result = result if initial is None else combine(as_elements(initial, a.dtype), result)
@@ -414,7 +424,7 @@ def _log_of_sum(
         axes = reduced_axes("logaddexp.reduce", axis, a.ndim)
         largest = _reductions.max(a, axes, None, True, -np.inf, where)
         # An infinite maximum is not subtracted, since the difference would be NaN.
-        base = select_where(lax.is_finite(largest), largest, np.zeros((), a.dtype)[()])
+        base = select_where(lax.is_finite(largest), largest, exact_scalar(0, a.dtype))
         base = lax.stop_gradient(base)
         total = _reductions.sum(power(lax.sub(a, base)), axes, None, None, True, None, where)
         result = lax.add(log(total), base)

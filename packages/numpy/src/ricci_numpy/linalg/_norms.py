@@ -9,6 +9,7 @@ from ricci_ir import (
     Axis,
     DTypeLike,
     composite,
+    exact_scalar,
     get_aval,
     inlined,
     issubdtype,
@@ -128,13 +129,13 @@ def _vector_norm(
 
 def _count(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     aval = get_aval(x)
-    differs = lax.ne(x, np.zeros((), aval.dtype)[()])
+    differs = lax.ne(x, exact_scalar(0, aval.dtype))
     real = lax.real(x).dtype if aval.dtype in COMPLEX_DTYPES else aval.dtype
     return sum(lax.convert_element_type(differs, real), axis=axes, keepdims=keepdims)
 
 
 def _scalar(value: float | Array, dtype: DTypeLike) -> ArrayLike:
-    return np.asarray(value).astype(dtype)[()]
+    return exact_scalar(value, dtype)
 
 
 def _matrix_norm(x: Array, ord: Order, axes: tuple[int, ...], keepdims: bool) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, DTypeLike, composite, python_scalar_dtype
+from ricci_ir import BOOL, Array, ArrayLike, DTypeLike, composite, exact_scalar, python_scalar_dtype
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 from ricci_numpy.arrays._selection import select_where
@@ -199,7 +199,7 @@ def _cumulative(
     if not include_initial:
         return result
     shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
-    first = lax.full(shape, np.asarray(initial).astype(result.dtype)[()])
+    first = lax.full(shape, exact_scalar(initial, result.dtype))
     return lax.concatenate([first, result], axis)
 
 

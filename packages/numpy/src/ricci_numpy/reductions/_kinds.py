@@ -14,6 +14,7 @@ from ricci_ir import (
     Axis,
     Primitive,
     TupleRecord,
+    exact_scalar,
     iinfo,
 )
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
@@ -37,7 +38,7 @@ def _initial(name: str, initial: ArrayLike, dtype: np.dtype) -> ArrayLike:
         )
     if hasattr(type(initial), "aval"):
         return convert(initial, dtype)
-    return np.asarray(initial).astype(dtype)[()]
+    return exact_scalar(initial, dtype)
 
 
 def _lowest(dtype: np.dtype) -> float:

@@ -19,6 +19,7 @@ from ricci_ir import (
     composite,
     context,
     eval_trace,
+    exact_scalar,
     explicit_dtype,
     has_backend,
     is_symbolic_dim,
@@ -347,7 +348,7 @@ def _nan(dtype: DTypeLike) -> Array:
 def _of_dtype(x: ArrayLike, dtype: DTypeLike) -> ArrayLike:
     if hasattr(type(x), "aval"):
         return convert(x, dtype)
-    return np.asarray(x).astype(dtype)[()]
+    return exact_scalar(x, dtype)
 
 
 def _between(

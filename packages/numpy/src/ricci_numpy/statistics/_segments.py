@@ -13,6 +13,7 @@ from ricci_ir import (
     ArrayLike,
     ConcretizationTypeError,
     Tracer,
+    exact_scalar,
     finfo,
     get_aval,
     iinfo,
@@ -89,7 +90,7 @@ def _joined(
 ) -> Array:
     aval = get_aval(data)
     method, reduction = _JOINS[name]
-    start = np.array(_neutral(name, aval.dtype)).astype(aval.dtype)[()]
+    start = exact_scalar(_neutral(name, aval.dtype), aval.dtype)
     shape = (count, *aval.shape[np.ndim(segment_ids) and 1 :])
     if np.ndim(segment_ids) > 1:
         shape = (count, *aval.shape[1:])

@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Shape, is_symbolic_dim, surely_at_least, surely_at_most
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    Shape,
+    exact_scalar,
+    is_symbolic_dim,
+    surely_at_least,
+    surely_at_most,
+)
 
 _UINT32 = np.dtype("uint32")
 
@@ -66,7 +74,7 @@ def halves(integers: Array) -> tuple[Array, Array]:
     low = lax.convert_element_type(integers, _UINT32)
     if np.dtype(integers.dtype).itemsize < 8:
         return lax.full_like(low, 0), low
-    upper = lax.shift_right_logical(integers, np.array(32, integers.dtype)[()])
+    upper = lax.shift_right_logical(integers, exact_scalar(32, integers.dtype))
     return lax.convert_element_type(upper, _UINT32), low
 
 

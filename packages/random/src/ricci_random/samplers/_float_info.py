@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ricci_ir import DTypeLike
+from ricci_ir import DTypeLike, exact_scalar, is_narrowed
 
 
 class FloatInfo:
@@ -50,15 +50,20 @@ class FloatInfo:
 
     def __call__(self, value: object) -> Any:
         """A number as a scalar of the dtype, which may be an extension type."""
-        return np.array(value, self.dtype)[()]
+        return exact_scalar(value, self.dtype)
 
     @property
     def above_minus_one(self) -> Any:
         """The smallest number greater than -1."""
-        return np.nextafter(self(-1), self(0), dtype=self.dtype)
+        ends = (np.array(end, self.dtype) for end in (-1, 0))
+        return self(np.nextafter(*ends, dtype=self.dtype))
+
+
+def float_info(dtype: np.dtype) -> FloatInfo:
+    """Return the facts about a float dtype."""
+    return _float_info(dtype, is_narrowed(dtype))
 
 
 @lru_cache
-def float_info(dtype: np.dtype) -> FloatInfo:
-    """The cached constants of a float dtype."""
+def _float_info(dtype: np.dtype, _narrowed: bool) -> FloatInfo:
     return FloatInfo(dtype)

@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, issubdtype
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, exact_scalar, issubdtype
 from ricci_random.keys._checks import check_key
 from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import subkeys
@@ -43,8 +43,8 @@ def _normal(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     real = lax.convert_element_type(real, dtype)
     imag = _normal_real(key_im, shape=shape, dtype=part)
     imag = lax.convert_element_type(imag, dtype)
-    total = lax.add(real, lax.mul(np.array(1j, dtype)[()], imag))
-    return lax.div(total, np.array(np.sqrt(2), dtype)[()])
+    total = lax.add(real, lax.mul(exact_scalar(1j, dtype), imag))
+    return lax.div(total, exact_scalar(np.sqrt(2), dtype))
 
 
 def normal(

@@ -13,6 +13,7 @@ from ricci_ir import (
     DTypeLike,
     Shape,
     ShapeLike,
+    exact_scalar,
     explicit_dtype,
     issubdtype,
     python_scalar_dtype,
@@ -99,10 +100,10 @@ def uniform_of(
     mantissa = random_bits_p.bind(key, bit_width=info.random_bits, shape=shape)
     if info.random_bits != info.width:
         mantissa = lax.convert_element_type(mantissa, info.uint)
-    unused = np.array(info.random_bits - info.mantissa, info.uint)[()]
+    unused = exact_scalar(info.random_bits - info.mantissa, info.uint)
     mantissa = lax.shift_right_logical(mantissa, unused)
     number = lax.bitcast_convert_type(
-        lax.bitwise_or(mantissa, np.array(info.one).view(info.uint)[()]), dtype
+        lax.bitwise_or(mantissa, exact_scalar(np.array(info.one).view(info.uint), info.uint)), dtype
     )
     fraction = lax.sub(number, info.one)
     scaled = lax.add(lax.mul(fraction, lax.sub(maxval, minval)), minval)
@@ -183,7 +184,7 @@ def _clamped(bound: Array, dtype: np.dtype) -> Array:
     """A bound converted to a dtype, as the nearest number if the dtype does not hold it."""
     low, high = _limits(bound.dtype, dtype)
     if not type_of(bound).weak_type:
-        low, high = bound.dtype.type(low), bound.dtype.type(high)
+        low, high = exact_scalar(low, bound.dtype), exact_scalar(high, bound.dtype)
     return lax.convert_element_type(jnp.clip(bound, low, high), dtype)
 
 
@@ -204,17 +205,17 @@ def randint_of(key: Array, minval: Array, maxval: Array, shape: Shape, dtype: np
     unsigned = np.dtype(f"uint{width}")
     minval, maxval = _as_integer(minval), _as_integer(maxval)
     minval, maxval = with_rank(minval, len(shape)), with_rank(maxval, len(shape))
-    top = np.array(_limits(dtype)[1], dtype)[()]
+    top = exact_scalar(_limits(dtype)[1], dtype)
     past_top = lax.gt(maxval, _clamped(top, maxval.dtype))  # pyright: ignore[reportArgumentType]
     minval, maxval = _clamped(minval, dtype), _clamped(maxval, dtype)
     upper, lower = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(key))
-    one = unsigned.type(1)
+    one = exact_scalar(1, unsigned)
     span = lax.convert_element_type(lax.sub(maxval, minval), unsigned)
     span = lax.select(lax.le(maxval, minval), lax.full_like(span, one), span)
     # An upper bound beyond the dtype's largest number was clamped, which excludes that number.
     whole = lax.bitwise_and(past_top, lax.gt(maxval, minval))
     span = lax.select(whole, lax.add(span, one), span)
-    factor = lax.rem(unsigned.type(2 ** (width // 2)), span)
+    factor = lax.rem(exact_scalar(2 ** (width // 2), unsigned), span)
     factor = lax.rem(lax.mul(factor, factor), span)
     offset = lax.add(lax.mul(lax.rem(upper, span), factor), lax.rem(lower, span))
     offset = lax.rem(offset, span)
@@ -286,7 +287,9 @@ def randint(
 
 
 def _converted(bound: ArrayLike, dtype: np.dtype) -> Array:
-    return dtype.type(bound) if isinstance(bound, int) else lax.convert_element_type(bound, dtype)
+    if isinstance(bound, int):
+        return exact_scalar(bound, dtype)
+    return lax.convert_element_type(bound, dtype)
 
 
 @staged
@@ -344,7 +347,7 @@ def bernoulli(
         )
     sizes = sampled_shape("bernoulli", shape, p)
     if isinstance(p, float):
-        p = dtype.type(p)
+        p = exact_scalar(p, dtype)
     return constrain_sharding(_bernoulli(key, p, shape=sizes, mode=mode), out_sharding)
 
 
@@ -352,7 +355,7 @@ def bernoulli(
 def _rademacher(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     heads = _bernoulli(key, 0.5, shape=shape, mode="low")
     heads = lax.convert_element_type(heads, dtype)
-    return lax.sub(lax.mul(np.array(2, dtype)[()], heads), np.array(1, dtype)[()])
+    return lax.sub(lax.mul(exact_scalar(2, dtype), heads), exact_scalar(1, dtype))
 
 
 def rademacher(
