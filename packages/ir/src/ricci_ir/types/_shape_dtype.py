@@ -9,8 +9,8 @@ import numpy as np
 from ricci_ir._current_mesh import current_mesh
 from ricci_ir._traceback_filtering import boundary, leave
 
-from ._aval import AbstractValue, ShapedArray, get_aval, shaped_like, sharding_forms
-from ._dtypes import ExtendedDType, canonicalize_dtype
+from ._aval import AbstractValue, ShapedArray, get_aval, sharding_forms
+from ._dtypes import ExtendedDType, canonicalize_dtype, explicit_dtype
 from ._references import AbstractRef
 
 __all__ = [
@@ -227,7 +227,8 @@ def _described(x: Any) -> AbstractValue:
 
 def _struct_aval(x: ShapeDtypeStruct) -> AbstractValue:
     """The type that a ``ShapeDtypeStruct`` describes, with the part of its sharding in types."""
-    aval = shaped_like(x)
+    dtype = explicit_dtype(x.dtype, "ShapeDtypeStruct")
+    aval = ShapedArray(x.shape, dtype, x.weak_type)
     if x.sharding is not None and sharding_forms.show is not None:
         aval = aval.with_sharding(sharding_forms.read(aval.ndim, x.sharding))
     return AbstractRef(aval.strip_weak_type(), x._memory_space) if x.is_ref else aval

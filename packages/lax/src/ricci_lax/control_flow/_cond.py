@@ -33,6 +33,7 @@ from ricci_ir import (
     disable_jit_state,
     discharged,
     eval_jaxpr,
+    exact_scalar,
     free_references,
     get_aval,
     is_observed,
@@ -368,7 +369,7 @@ def cond[R](
     if disable_jit_state.value and not isinstance(pred, Tracer):
         return true_fun(*operands) if pred else false_fun(*operands)
     if isinstance(pred, Tracer):
-        truth = pred if aval.dtype == np.bool_ else ne(pred, np.zeros((), aval.dtype)[()])
+        truth = pred if aval.dtype == np.bool_ else ne(pred, exact_scalar(0, aval.dtype))
         index = convert_element_type(truth, _int32)
     else:
         index = _int32.type(bool(pred))

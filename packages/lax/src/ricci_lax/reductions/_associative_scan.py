@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ricci_ir import Array, PyTree, issubdtype
+from ricci_ir import Array, PyTree, exact_scalar, issubdtype
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import bitwise_or
 from ricci_lax.shapes._joining import concatenate
@@ -116,7 +116,7 @@ def _scan(
 def _interleave(even: Array, odd: Array, axis: int) -> Array:
     aval = array_aval(even)
     equal = aval.shape[axis] == shape_of(odd)[axis]
-    zero = np.zeros((), aval.dtype)[()]
+    zero = exact_scalar(0, aval.dtype)
 
     def spread(x: Array, low: int, high: int) -> Array:
         config = [(0, 0, 0)] * aval.ndim

@@ -17,6 +17,7 @@ from ricci_ir import (
     Shape,
     ShapedArray,
     define,
+    exact_scalar,
     explicit_dtype,
     factors,
     finfo,
@@ -245,7 +246,7 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
         result = reduce_prod_p.bind(*primals, axes=axes)
         return result, Zero.from_primal(result)
     aval = array_aval(primals[0])
-    one = np.ones((), aval.dtype)[()]
+    one = exact_scalar(1, aval.dtype)
 
     if not is_static_shape([aval.shape[d] for d in axes]):
         result = reduce_prod_p.bind(*primals, axes=axes)

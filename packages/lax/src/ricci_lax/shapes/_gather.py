@@ -17,6 +17,7 @@ from ricci_ir import (
     Shape,
     ShapedArray,
     define,
+    exact_scalar,
     factors,
     iinfo,
     is_symbolic_dim,
@@ -431,7 +432,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     sizes = np.array([shape[axis] for axis in axes], dtype).reshape(*[1] * len(batch), -1)
     wrapped = rem(positions, sizes)
     if issubdtype(dtype, np.signedinteger):
-        wrapped = select_n(lt(wrapped, np.zeros((), dtype)[()]), wrapped, add(wrapped, sizes))
+        wrapped = select_n(lt(wrapped, exact_scalar(0, dtype)), wrapped, add(wrapped, sizes))
     offset_rank = len(shape) - len(axes)
     dims = GatherDimensionNumbers(
         offset_dims=tuple(range(len(batch), len(batch) + offset_rank)),

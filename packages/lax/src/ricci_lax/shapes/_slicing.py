@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ricci_autodiff import is_undefined_primal, linear
 from ricci_batching import batched_at, move_dim
 from ricci_ir import (
@@ -17,6 +15,7 @@ from ricci_ir import (
     ShapedArray,
     as_size,
     define,
+    exact_scalar,
     factors,
     is_extended,
     linear_in_all,
@@ -83,7 +82,7 @@ def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
         count = shape_of(ct)[i]
         end = limit if stride == 1 else start + (count - 1) * stride + 1 if count else start
         config.append((start, size - end, stride - 1))
-    return [pad(ct, np.zeros((), x.aval.dtype)[()], config)]
+    return [pad(ct, exact_scalar(0, x.aval.dtype), config)]
 
 
 def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
@@ -289,7 +288,7 @@ def _pad_aval(
 
 def _pad_transpose(ct, x, padding_value, *, padding_config):
     aval = x.aval if is_undefined_primal(x) else array_aval(x)
-    zero = np.zeros((), aval.dtype)[()]
+    zero = exact_scalar(0, aval.dtype)
     cut = [(-low, -high, 0) for low, high, _ in padding_config]
     spread = pad(ct, zero, cut)
     starts, steps = [0] * aval.ndim, [interior + 1 for *_, interior in padding_config]
@@ -312,7 +311,7 @@ def _pad_batch(axis, args, dims, *, padding_config):
     # Pad with anything, then put each example's own value where no element of the operand is.
     aval = array_aval(x)
     keys = is_extended(aval.dtype)  # there is no zero among them
-    filling = index_in_dim(value, 0, keepdims=False) if keys else np.zeros((), aval.dtype)[()]
+    filling = index_in_dim(value, 0, keepdims=False) if keys else exact_scalar(0, aval.dtype)
     padded = pad(x, filling, config)
     inside = pad(full(aval.shape, True), False, config)
     values = broadcast_in_dim(move_dim(value, value_dim, 0), shape_of(padded), (dim,))

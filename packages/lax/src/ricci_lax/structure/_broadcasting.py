@@ -19,6 +19,7 @@ from ricci_ir import (
     as_array,
     cast_varying,
     define,
+    exact_scalar,
     factors,
     float0,
     hands_back,
@@ -412,7 +413,7 @@ def zeros_of(aval: ShapedArray) -> Array:
         words = aval.dtype.physical_aval(ShapedArray((), aval.dtype))
         zero = aval.dtype.from_physical(zeros_of(words))
     else:
-        zero = np.zeros((), aval.dtype)[()]
+        zero = exact_scalar(0, aval.dtype)
     fill = zero.item() if aval.weak_type else zero
     sharding = aval.type_sharding
     if sharding is None:

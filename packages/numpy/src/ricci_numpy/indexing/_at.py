@@ -14,7 +14,9 @@ from ricci_ir import (
     Index,
     api_boundary,
     composite,
+    exact_scalar,
     get_aval,
+    is_narrowed,
     is_recording,
     lattice_result_type,
     warn_user,
@@ -277,6 +279,8 @@ def _update(
         )
     x = target.array
     values = as_operand(values) if is_arraylike(values) else asarray(values)
+    if type(values) is int and is_narrowed(x.dtype):
+        values = exact_scalar(values, x.dtype)  # it may be larger than the default dtype holds
     recording = is_recording()
     index = read_index(x.shape, target.index)
     check_single_positions(index)

@@ -16,6 +16,7 @@ from ricci_ir import (
     Tracer,
     as_size,
     composite,
+    exact_scalar,
     get_aval,
     is_recording,
     python_scalar_dtype,
@@ -45,7 +46,7 @@ __all__ = [
 
 def _as_mask(x: ArrayLike) -> ArrayLike:
     aval = get_aval(x)
-    return x if aval.dtype == BOOL else lax.ne(x, np.zeros((), aval.dtype)[()])
+    return x if aval.dtype == BOOL else lax.ne(x, exact_scalar(0, aval.dtype))
 
 
 @composite("_where")

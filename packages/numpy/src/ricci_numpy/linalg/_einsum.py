@@ -22,6 +22,7 @@ from ricci_ir import (
     Shape,
     TupleRecord,
     composite,
+    exact_scalar,
     get_aval,
     is_recording,
     public,
@@ -177,7 +178,7 @@ def _masked(x: Array, axes: list[int]) -> Array:
     for one, other in zip(places[1:], places[2:], strict=False):
         mask = lax.bitwise_and(mask, lax.eq(one, other))
     mask = lax.broadcast_in_dim(mask, aval.shape, axes)
-    zero = np.zeros((), aval.dtype)[()]
+    zero = exact_scalar(0, aval.dtype)
     return lax.select_n(mask, lax.full(aval.shape, zero, aval.dtype), x)
 
 

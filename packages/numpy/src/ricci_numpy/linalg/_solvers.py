@@ -231,7 +231,7 @@ def _least_squares(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, 
         least = (
             lax.mul(eps, strong_constant(eps.dtype, most))
             if is_symbolic_dim(most)
-            else strong_constant(eps.dtype, eps * most)
+            else strong_constant(eps.dtype, finfo(dtype).eps * most)
         )
     else:
         cutoff = convert(rcond, eps.dtype)
@@ -306,7 +306,7 @@ def _pinv(a: Array, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
         rtol = (
             lax.mul(eps, strong_constant(eps.dtype, 10 * most))
             if is_symbolic_dim(most)
-            else strong_constant(eps.dtype, eps * np.asarray(10 * most, eps.dtype))
+            else strong_constant(eps.dtype, finfo(dtype).eps * np.asarray(10 * most, eps.dtype))
         )
     u, s, vh = svd(conj(a), full_matrices=False, hermitian=hermitian)
     last = np.ndim(s) - 1

@@ -5,7 +5,7 @@ from operator import index
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, issubdtype
+from ricci_ir import BOOL, Array, ArrayLike, composite, exact_scalar, get_aval, issubdtype
 from ricci_numpy._promotion import convert, operands
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
@@ -72,7 +72,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
 @composite("packbits")
 def _packbits(a: Array, *, axis: int | None, bitorder: str) -> Array:
     a = ravel(a) if axis is None else moveaxis(atleast_1d(a), axis, -1)
-    bits = convert(lax.ne(a, np.zeros((), a.dtype)[()]), _BYTE)
+    bits = convert(lax.ne(a, exact_scalar(0, a.dtype)), _BYTE)
     missing = -bits.shape[-1] % _PER_BYTE
     padding = (*((0, 0, 0),) * (bits.ndim - 1), (0, missing, 0))
     bits = lax.pad(bits, _BYTE.type(0), padding)

@@ -5,7 +5,17 @@ from operator import index
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, composite, get_aval, max_dim, min_dim
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    Shape,
+    composite,
+    exact_scalar,
+    get_aval,
+    max_dim,
+    min_dim,
+)
 from ricci_numpy._axes import canonical_axes
 from ricci_numpy._promotion import constant_like, convert, operands
 from ricci_numpy.indexing._at import at
@@ -227,7 +237,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     count = np.shape(values)[0]
     size = count + abs(k)
     aval = get_aval(v)
-    matrix = lax.full((size * size,), np.zeros((), aval.dtype)[()], aval.dtype)
+    matrix = lax.full((size * size,), exact_scalar(0, aval.dtype), aval.dtype)
     i = lax.iota(_INT32, count)
     rows = lax.add(i, np.int32(-k)) if k < 0 else i
     columns = lax.add(i, np.int32(max(0, k)))

@@ -116,15 +116,19 @@ def _integer_keys(x: Array) -> list[Array]:
         return [x]
     dtype = np.dtype(np.float64 if dtype == np.float64 else np.float32)
     x = convert(x, dtype)
-    zero, nan = (lax.full(x.shape, dtype.type(value)) for value in (0, np.nan))
+    zero, nan = (lax.full(x.shape, strong_constant(dtype, value)) for value in (0, np.nan))
     x = lax.select_n(lax.eq(x, zero), x, zero)
     x = lax.select_n(lax.ne(x, x), x, nan)
     integer = np.dtype(f"int{8 * dtype.itemsize}")
     bits = lax.bitcast_convert_type(x, integer)
     # The bits of a float are a sign and a magnitude. Those of the magnitude are inverted where the
     # sign is set, since among negative numbers the larger magnitude is the smaller number.
-    sign = lax.shift_right_arithmetic(bits, integer.type(8 * integer.itemsize - 1))
-    return [lax.bitwise_xor(bits, lax.bitwise_and(sign, integer.type(np.iinfo(integer).max)))]
+    sign = lax.shift_right_arithmetic(bits, strong_constant(integer, 8 * integer.itemsize - 1))
+    return [
+        lax.bitwise_xor(
+            bits, lax.bitwise_and(sign, strong_constant(integer, np.iinfo(integer).max))
+        )
+    ]
 
 
 def _before(keys: list[Array], values: list[Array], side: str) -> Array:

@@ -3,7 +3,7 @@
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, python_scalar_dtype
+from ricci_ir import BOOL, Array, ArrayLike, composite, exact_scalar, get_aval, python_scalar_dtype
 from ricci_numpy._promotion import INT32, convert, operands, promote_dtypes
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import nonzero, where_step
@@ -218,7 +218,7 @@ def intersect1d(
     smallest = convert(getitem(rows, places), rows.dtype, weak)
     if size and fill_value is None:
         fill = lax.squeeze(lax.slice_in_dim(smallest, 0, 1), (0,))
-        zero = np.zeros((), smallest.dtype)[()]
+        zero = exact_scalar(0, smallest.dtype)
         fill = lax.select(lax.gt(count, np.int32(0)), fill, lax.full_like(fill, zero))
         fill = convert(fill, smallest.dtype, weak)
     else:

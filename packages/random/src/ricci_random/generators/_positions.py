@@ -81,5 +81,5 @@ def halves(integers: Array) -> tuple[Array, Array]:
 def join(high: Array, low: Array) -> Array:
     """64-bit integers from their upper and lower halves."""
     wide = np.dtype("uint64")
-    upper = lax.shift_left(lax.convert_element_type(high, wide), np.uint64(32))
+    upper = lax.shift_left(lax.convert_element_type(high, wide), exact_scalar(32, wide))
     return lax.bitwise_or(upper, lax.convert_element_type(low, wide))

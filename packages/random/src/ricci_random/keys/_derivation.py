@@ -15,6 +15,7 @@ from ricci_ir import (
     coerce_to_array_dtype,
     enable_custom_prng,
     enable_x64,
+    exact_scalar,
     is_extended,
     is_recording,
     issubdtype,
@@ -102,7 +103,7 @@ def seed_integers(seed: ArrayLike | None, name: str) -> ArrayLike:
     if not issubdtype(dtype, np.integer):
         raise TypeError(f"{name}: the seed {seed!r} has dtype {dtype}; seeds are integers.")
     if random_seed_offset.value:
-        return lax.add(seed, np.array(random_seed_offset.value, dtype)[()])
+        return lax.add(seed, exact_scalar(random_seed_offset.value, dtype))
     return seed
 
 

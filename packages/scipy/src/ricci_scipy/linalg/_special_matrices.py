@@ -7,7 +7,15 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, explicit_dtype, inlined, is_static_shape
+from ricci_ir import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    exact_scalar,
+    explicit_dtype,
+    inlined,
+    is_static_shape,
+)
 from ricci_numpy.authoring import convert, operands, promote_dtypes, promote_dtypes_inexact
 
 
@@ -54,7 +62,7 @@ def _block_diag(*blocks: Array) -> Array:
     width = sum(x.shape[1] for x in blocks)
     rows, before = [], 0
     for x in blocks:
-        zero = np.zeros((), x.dtype)[()]
+        zero = exact_scalar(0, x.dtype)
         after = width - before - x.shape[1]
         rows.append(lax.pad(x, zero, [(0, 0, 0), (before, after, 0)]))
         before += x.shape[1]
