@@ -10,7 +10,6 @@ from ricci_ir import (
     Array,
     ArrayLike,
     Shape,
-    exact_scalar,
     is_symbolic_dim,
     surely_at_least,
     surely_at_most,
@@ -74,12 +73,22 @@ def halves(integers: Array) -> tuple[Array, Array]:
     low = lax.convert_element_type(integers, _UINT32)
     if np.dtype(integers.dtype).itemsize < 8:
         return lax.full_like(low, 0), low
-    upper = lax.shift_right_logical(integers, exact_scalar(32, integers.dtype))
+    upper = lax.shift_right_logical(integers, _word_bits(integers.dtype))
     return lax.convert_element_type(upper, _UINT32), low
 
 
 def join(high: Array, low: Array) -> Array:
     """64-bit integers from their upper and lower halves."""
     wide = np.dtype("uint64")
-    upper = lax.shift_left(lax.convert_element_type(high, wide), exact_scalar(32, wide))
+    upper = lax.shift_left(lax.convert_element_type(high, wide), _word_bits(wide))
     return lax.bitwise_or(upper, lax.convert_element_type(low, wide))
+
+
+def _word_bits(dtype: np.dtype) -> Array:
+    """Return 32 as an integer of ``dtype``.
+
+    It is converted in the program: lowering rules trace these functions, and take no constants.
+    """
+    return lax.convert_element_type_p.bind(
+        np.uint32(32), new_dtype=dtype, weak_type=False, sharding=None
+    )
