@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ricci_ir._cache import Cache
-from ricci_ir._config import enable_x64, numpy_dtype_promotion
+from ricci_ir._config import enable_x64, explicit_x64_dtypes, numpy_dtype_promotion
 from ricci_ir._error_pages import explained
-from ricci_ir._option_kinds import NumpyDtypePromotion
+from ricci_ir._option_kinds import ExplicitX64Mode, NumpyDtypePromotion
 
 from ._dtypes import (
     BOOL,
@@ -157,6 +157,7 @@ def _kind(dtype: object) -> type | None:
     return None
 
 
+_ALLOWED = ExplicitX64Mode.ALLOW
 _STANDARD_MODE = NumpyDtypePromotion.STANDARD
 _results: Cache[Any, tuple[Any, bool]] = Cache("promotions", 4096)
 
@@ -177,8 +178,9 @@ def lattice_result_type(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
       >>> lattice_result_type((np.dtype("int8"), False), (np.dtype("float32"), True))
       (dtype('float32'), True)
     """
-    # A bool represents the mode, since hashing an enumeration's member runs Python code.
-    key = (pairs, enable_x64.value, numpy_dtype_promotion.value is _STANDARD_MODE)
+    # Booleans represent the modes, since hashing an enumeration's member runs Python code.
+    widths = 2 if enable_x64.value else explicit_x64_dtypes.value is _ALLOWED
+    key = (pairs, widths, numpy_dtype_promotion.value is _STANDARD_MODE)
     cached = _results.entries.get(key)
     return _results.make(key, _lattice_result_type, pairs) if cached is None else cached
 
@@ -199,8 +201,9 @@ def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool
     node = _least_upper_bound(nodes)
     if isinstance(node, type):
         return _weak_result(node)
-    # As in promote_types: uint32 and int8 give int32, but no array of 64 bits is narrowed.
-    return node if any(map(is_wide, nodes)) else canonicalize_dtype(node), False
+    # Where wide dtypes may be asked for they are kept, but uint32 and int8 give int32 nevertheless.
+    stays = explicit_x64_dtypes.value is _ALLOWED and any(map(is_wide, nodes))
+    return node if stays else canonicalize_dtype(node), False
 
 
 def _weak_result(node: object) -> tuple[Any, bool]:
