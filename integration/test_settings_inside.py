@@ -332,3 +332,31 @@ def test_other_settings_are_not_put_in_force_again():
     ricci.jit(ricci.grad(g))(x)
     ricci.grad(ricci.jit(g))(x)
     assert seen == [(None, True)] * 3
+
+
+LEAVING = {
+    "a product": (lambda y: y @ y, "float64"),
+    "a gradient of a product": (ricci.grad(lambda y: jnp.sin(y) @ y), "float64"),
+    "a Python scalar": (lambda y: y * 1.5, "float32"),
+    "a narrow array": (lambda y: y + jnp.ones(2, "float32"), "float32"),
+    "an index": (lambda y: y[jnp.argmax(y)], "float64"),
+    "a wide index": (lambda y: jnp.arange(3.0)[_wide_index()], "float32"),
+    "take": (lambda y: jnp.take(jnp.arange(3.0), _wide_index()), "float32"),
+}
+
+
+def _wide_index():
+    with ricci.enable_x64(True):
+        return jnp.array(1)
+
+
+@pytest.mark.parametrize("use", LEAVING)
+def test_values_that_leave_a_wide_block_are_computed_with(use):
+    compute, dtype = LEAVING[use]
+    with ricci.enable_x64(True):
+        y = jnp.array([0.1, 0.2], "float64")
+        expected = compute(y)
+    for way in (compute, ricci.jit(compute)):
+        result = way(y)
+        assert result.dtype == dtype
+        np.testing.assert_allclose(result, expected, rtol=1e-6)

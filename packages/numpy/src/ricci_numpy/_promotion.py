@@ -27,6 +27,7 @@ from ricci_ir import (
     exact_scalar,
     explained,
     get_aval,
+    is_narrowed,
     is_symbolic_dim,
     issubdtype,
     lattice_result_type,
@@ -303,7 +304,9 @@ def constant_like(x: ArrayLike, value: float) -> ArrayLike:
     aval = get_aval(x)
     dtype = aval.dtype
     if aval.weak_type:
-        if is_symbolic_dim(value) or dtype == BOOL:  # Python's booleans are not weakly typed
+        if (
+            is_symbolic_dim(value) or dtype == BOOL or is_narrowed(dtype)
+        ):  # Python's booleans are not weakly typed
             return convert(value if dtype != BOOL else bool(value), dtype, True)
         if dtype in COMPLEX_DTYPES:
             return complex(value)

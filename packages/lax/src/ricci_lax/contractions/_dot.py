@@ -378,7 +378,13 @@ def dot_general(
         (tuple(map(index, lhs_batch)), tuple(map(index, rhs_batch))),
     )
     if preferred_element_type is not None:
-        preferred_element_type = explicit_dtype(preferred_element_type, "dot_general")
+        own = [array_aval(lhs).dtype, array_aval(rhs).dtype]
+        # A dtype that an operand has is not narrowed: the transpose asks for it.
+        preferred_element_type = (
+            own[own.index(preferred_element_type)]
+            if preferred_element_type in own
+            else explicit_dtype(preferred_element_type, "dot_general")
+        )
     precision = canonicalize_precision(precision)
     if out_sharding is None:
         return dot_general_p.bind(
