@@ -318,7 +318,7 @@ def strong_constant(dtype: DTypeLike, value: ArrayLike) -> ArrayLike:
     """A NumPy scalar, cached by dtype and value; of a symbolic dimension, an array."""
     # 0.0 == -0.0, so zeros are keyed by their text.
     key = (dtype, value) if value else (dtype, repr(value))
-    scalar = _constants.entries.get(key)
+    scalar: Any = _constants.entries.get(key)
     if scalar is None:
         if is_symbolic_dim(value):
             return convert(value, dtype)
