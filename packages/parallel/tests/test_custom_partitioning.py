@@ -220,7 +220,8 @@ def test_errors_of_partition_name_the_function(mesh):
         return mul(x, 0.5)
 
     f = divided(halved, lambda x: reduce_sum(x, (0,)))
-    with pytest.raises(JaxRuntimeError, match="halved could not be divided over 8 devices") as info:
+    message = "halved could not be partitioned over 8 devices"
+    with pytest.raises(JaxRuntimeError, match=message) as info:
         jit(f)(x)
     assert "gives float32[4] as result 0, but a device's part of that is float32[2,4]" in str(
         info.value

@@ -236,7 +236,11 @@ def test_constants_come_before_the_arguments_of_each_call(x):
     )
     constant = device_put(np.ones(4, "float32"))
     executable = Executable(
-        compile_text(text, devices()[:1]), [F4, F4], [F4], kept=[False, True], consts=[constant]
+        compile_text(text, devices()[:1]),
+        [F4, F4],
+        [F4],
+        used_arguments=[False, True],
+        consts=[constant],
     )
     misses = []
 

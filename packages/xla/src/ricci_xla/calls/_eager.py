@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 _leaf = tree_structure(0)
-_holders = frozenset({Jaxpr, tuple})  # the types of parameters that are, or hold, programs
+_MAY_HAVE_JAXPRS = frozenset({Jaxpr, tuple})  # types of parameters that are or contain jaxprs
 
 
 def _list_tree(count: int) -> PyTreeDef:
@@ -70,7 +70,7 @@ def _list_tree(count: int) -> PyTreeDef:
 
 
 class XlaBackend:
-    """Evaluates primitives by compiled programs, which jaxlib's C++ dispatcher calls."""
+    """Evaluates primitives by executables, which jaxlib's C++ dispatcher calls."""
 
     name = "xla"
 
@@ -98,10 +98,10 @@ class XlaBackend:
         return function(*args)
 
     def operation(self, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
-        """A function that applies a primitive with these parameters.
+        """Return a function that applies a primitive with these parameters.
 
-        Some primitives have a rule for it: a program of their own, a Python function on the host,
-        or a Python function of arrays. The others are compiled as a program of one equation.
+        Some primitives have a rule for it: a jaxpr, a Python function on the host, or a Python
+        function of arrays. The others are compiled as a jaxpr of one equation.
         """
         rule = program_rules.get(primitive)
         if rule is not None:
@@ -112,7 +112,7 @@ class XlaBackend:
         eager = eager_rules.get(primitive)
         if eager is not None:
             return lambda *args: _eagerly(primitive, eager, args, params)
-        # A primitive with a jaxpr among its parameters is kept on the jaxpr, and freed with it.
+        # With a jaxpr among the parameters, the function is cached on the jaxpr and freed with it.
         owner = next(jaxprs_in_params(params), None)
         if owner is not None:
             return lambda *args: self.evaluate(primitive, args, params)
@@ -124,27 +124,27 @@ class XlaBackend:
             return make()
 
     def dispatcher(self, composite: OneStep) -> Callable[..., Any]:
-        """A function that applies a composite, from C++ if its types are known."""
+        """Return a function that applies a composite; C++ dispatches its cached calls."""
         return _composite_callable(composite)
 
     def array(self, value: object, aval: ShapedArray) -> Array:
-        """An array with a NumPy array's values, on the mesh that is set or the default device."""
-        here = None if device_mesh.value is None else default_sharding()
+        """Return a NumPy array's values as an array on the current mesh or the default device."""
+        sharding = None if device_mesh.value is None else default_sharding()
         if not is_recording():
-            return array_from_host(np.asarray(value), aval, here)
+            return array_from_host(np.asarray(value), aval, sharding)
         with unguarded():
-            return array_from_host(np.asarray(value), aval, here)
+            return array_from_host(np.asarray(value), aval, sharding)
 
     def from_dlpack(self, x: object, device: Any, copy: bool | None) -> Array:
-        """An array that shares memory with an array of another library, if it can."""
+        """Import an array of another library, sharing its memory if possible."""
         return from_dlpack(x, device, copy)
 
     def devices(self) -> tuple[Device | None, ...]:
-        """The places for arrays: ``None`` for the default device, and this process's devices."""
+        """Return ``None``, which means the default device, and this process's devices."""
         return (None, *local_devices())
 
     def clear(self) -> None:
-        """Forget all traced and compiled programs."""
+        """Clear all jaxprs and executables."""
         clear_caches()
 
 
@@ -161,11 +161,11 @@ def _eagerly(
 def _on_host(
     primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
 ) -> list[Any]:
-    """Apply a primitive that calls Python, such as a callback, without compiling a program."""
+    """Apply a primitive that calls Python, such as a callback, without compiling it."""
     trace = _trace_of(args, primitive)
     if trace is not None:
         return _in_trace(trace, primitive, args, params)
-    if not all(map(_is_here, args)):  # all processes take part in reading what lies on several
+    if not all(map(_is_addressable, args)):  # reading an array of several processes is collective
         return _primitive_callable(primitive, params)(*args)
     if primitive.effects is not None and any(e.ordered for e in primitive.effects(params)):
         runtime_tokens.wait()
@@ -175,26 +175,26 @@ def _on_host(
     except CallbackError as error:
         raise JaxRuntimeError(f"INTERNAL: {error}") from error.__cause__
     avals = primitive.result_avals(tuple(map(get_aval, args)), params)
-    here = next((x.sharding for x in args if getattr(x, "committed", False)), None)
-    if here is not None and here.num_devices > 1:
-        here = None
-    if here is None and device_mesh.value is not None:
-        here = default_sharding()
-    return [array_from_host(x, aval, here) for x, aval in zip(results, avals, strict=True)]
+    sharding = next((x.sharding for x in args if getattr(x, "committed", False)), None)
+    if sharding is not None and sharding.num_devices > 1:
+        sharding = None
+    if sharding is None and device_mesh.value is not None:
+        sharding = default_sharding()
+    return [array_from_host(x, aval, sharding) for x, aval in zip(results, avals, strict=True)]
 
 
-def _is_here(x: object) -> bool:
-    """Whether all of a value's devices are this process's."""
+def _is_addressable(x: object) -> bool:
+    """Whether all of a value's devices belong to this process."""
     sharding = getattr(x, "sharding", None)
     return sharding is None or sharding.is_fully_addressable
 
 
 def _callable_of(owner: Jaxpr, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
-    """A function that applies a primitive, kept on a jaxpr among its parameters.
+    """Return a function that applies a primitive, cached on a jaxpr among its parameters.
 
-    It is called only by those who have the parameters, of which it keeps no jaxpr.
+    It refers to jaxprs weakly, so that the owner can be freed; callers hold the parameters.
     """
-    weak = [_weak(value) if type(value) in _holders else value for value in params.values()]
+    weak = [_weak(value) if type(value) in _MAY_HAVE_JAXPRS else value for value in params.values()]
     make = lambda: _primitive_callable(primitive, dict(zip(params, weak, strict=True)))
     try:
         return owner.derived((primitive, *params, *weak), make)
@@ -203,7 +203,7 @@ def _callable_of(owner: Jaxpr, primitive: Primitive, params: dict[str, Any]) -> 
 
 
 def _weak(value: object) -> Any:
-    """A parameter with weak references in place of jaxprs."""
+    """Replace the jaxprs in a parameter by weak references."""
     if type(value) is Jaxpr:
         return weakref.ref(value)
     if type(value) is tuple and Jaxpr in map(type, value):
@@ -212,7 +212,7 @@ def _weak(value: object) -> Any:
 
 
 def _strong(value: object) -> Any:
-    """The inverse of ``_weak``, as long as the jaxprs live."""
+    """Invert ``_weak``; valid as long as the jaxprs live."""
     if isinstance(value, weakref.ref):
         return value()
     if type(value) is tuple and any(isinstance(x, weakref.ref) for x in value):
@@ -221,14 +221,14 @@ def _strong(value: object) -> Any:
 
 
 def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[..., Any]:
-    """A function that applies a primitive: by NumPy at first, then by a compiled program.
+    """Return a function that applies a primitive: by NumPy at first, then by an executable.
 
     Args:
       primitive: the primitive.
       weak: its parameters, with weak references in place of jaxprs.
     """
     many = primitive.multiple_results
-    # For each combination of operand types, how many calls NumPy has computed.
+    # For each combination of operand types, the number of calls that NumPy has computed.
     calls: Cache[Any, int] = Cache("first calls", 256)
 
     def on_miss(*args: Any) -> tuple[Any, FastPath | None]:
@@ -243,8 +243,8 @@ def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[
             count = first_calls.CALLS if outs is None else before + 1
             calls.put(avals, count)
             if before and count == first_calls.CALLS:
-                # The dispatcher has noted that such calls go to Python. Without this, they always
-                # would, even though there will be a compiled program for them now.
+                # The dispatcher has cached that such calls go to Python; from now on there is an
+                # executable for them.
                 this()._clear_cache()  # pyright: ignore[reportOptionalMemberAccess]
             if outs is not None:
                 return (outs if many else outs[0]), None
@@ -263,10 +263,10 @@ def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[
 
 
 def _jaxpr_callable(jaxpr: Jaxpr, name: str, donated: tuple[bool, ...]) -> Callable[..., Any]:
-    """A function that runs a jaxpr, kept on it, and called only by those who have the jaxpr.
+    """Return a function that runs a jaxpr, cached on it; callers must hold the jaxpr.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       name: its name.
       donated: for each argument, whether it is donated; empty for none.
     """
@@ -279,7 +279,7 @@ def _make_jaxpr_callable(
 ) -> Callable[..., Any]:
     def on_miss(*args: object) -> tuple[Any, FastPath | None]:
         jaxpr = owner()
-        assert jaxpr is not None, "the caller has the jaxpr"
+        assert jaxpr is not None, "the caller holds the jaxpr"
         trace = _trace_of(args, None)
         if trace is not None:
             with set_trace(trace):
@@ -292,7 +292,7 @@ def _make_jaxpr_callable(
         return _run(convert_constvars(jaxpr), name, tree, args, options)
 
     jaxpr = owner()
-    assert jaxpr is not None, "the caller has the jaxpr"
+    assert jaxpr is not None, "the caller holds the jaxpr"
     tree, consts = _list_tree(len(jaxpr.outvars)), jaxpr.consts
     del jaxpr
     call = make_fast_callable(name, on_miss)
@@ -309,23 +309,23 @@ def _composite_callable(composite: OneStep) -> Callable[..., Any]:
         if disable_jit_state.value:
             return composite.apply(args, settings), None
         step = composite.step(args, settings)
-        given = [x for x in args if x is not None]
+        operands = [x for x in args if x is not None]
         tree = _leaf if step.single else tree_structure((0,) * len(step.jaxpr.outvars))
-        # The result of an operand's type alone, such as an empty one, is on its device, too.
+        # An operand that is used by its type alone still determines the result's device.
         options = Options(keep_unused=True)
         if composite.donates and not checks_results():
-            options = _donating(given, len(step.jaxpr.outvars))
-        outs, fast = _run(step.jaxpr, composite.name, tree, given, options)
+            options = _donating(operands, len(step.jaxpr.outvars))
+        outs, fast = _run(step.jaxpr, composite.name, tree, operands, options)
         # Some libraries pass objects that wrap an array (flax's variables). The C++ dispatcher
         # would unwrap them, so calls with such arguments stay in Python.
-        plain = all(a is b for a, b in zip_longest(given, tree_leaves(args)))
+        plain = all(a is b for a, b in zip_longest(operands, tree_leaves(args)))
         return step.packed(outs), fast if plain else None
 
     return make_fast_callable(composite.name, on_miss, static_argnums=(0,))
 
 
 def _donating(args: Sequence[Any], results: int) -> Options:
-    """Options by which the first result takes over the memory of the first argument."""
+    """Return options that donate the first argument to the first result."""
     donated = tuple(i == 0 for i in range(len(args)))
     sharding = args[0].sharding
     if sharding.num_devices == 1:
@@ -340,28 +340,28 @@ def _run(
     args: Sequence[Any],
     options: Options = Options(),  # noqa: B008 (it is a tuple)
 ) -> tuple[list[Any], FastPath | None]:
-    """Compile a jaxpr, which keeps the executable, and call it."""
+    """Compile a jaxpr, unless its executable is cached on it, and call it."""
     return compile_program(Program(jaxpr, None, out_tree, name), args, options).call(args)
 
 
 def _trace_of(args: tuple[Any, ...], primitive: Primitive | None) -> Trace | None:
-    """The innermost trace among the arguments' tracers, if there are any.
+    """Return the innermost trace among the arguments' tracers, if there are any.
 
-    There are if this call is inside ``ensure_compile_time_eval`` but its arguments are traced.
+    There are, in a call inside ``ensure_compile_time_eval`` whose arguments are traced.
 
     Raises:
       UnexpectedTracerError: if the trace of a tracer has ended, belongs to another thread, or was
-        not put aside by such a block.
+        not suspended by such a block.
     """
-    found = None
+    innermost = None
     for x in args:
         if not isinstance(x, Tracer):
             continue
         if not x._trace.is_usable or not eval_trace.accepts(x):
             raise leaked_tracer(x, primitive)
-        if found is None or not found.accepts(x):
-            found = x._trace
-    return found
+        if innermost is None or not innermost.accepts(x):
+            innermost = x._trace
+    return innermost
 
 
 def _in_trace(

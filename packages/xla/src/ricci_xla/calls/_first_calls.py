@@ -1,6 +1,6 @@
-"""First calls: NumPy computes the first few calls of a simple operation, before it is compiled.
+"""Compute the first few calls of a simple operation with NumPy, before it is compiled.
 
-Programs begin with many operations that run once or twice, for example to make parameters, and
+Scripts begin with many operations that run once or twice, for example to initialize parameters, and
 compiling one takes a thousand times longer than computing it. So an operation for which NumPy gives
 the same bits as XLA (its ``exact`` rule) is compiled only when it is called more than ``CALLS``
 times.
@@ -31,7 +31,7 @@ from ricci_xla.devices._state import device_mesh
 
 # The number of calls of an operation, with operands of the same types, that NumPy computes.
 CALLS = 3
-_LARGEST = 1 << 14  # the most elements of an operand or a result
+_MAX_SIZE = 1 << 14  # the most elements of an operand or a result
 _DTYPES = frozenset(
     map(np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))
 )
@@ -40,11 +40,11 @@ _DTYPES = frozenset(
 def compute(
     primitive: Primitive, avals: tuple[Any, ...], args: Sequence[ArrayLike], params: dict[str, Any]
 ) -> list[Array] | None:
-    """Compute an operation with NumPy; ``None`` if the result would not be what XLA's is.
+    """Compute an operation with NumPy; return ``None`` if its result might differ from XLA's.
 
-    NumPy is left out if an option wants results checked, if a transfer guard would see copies that
-    XLA does not make, for committed arrays and other devices than the CPU, for large arrays, and
-    for subnormal numbers, which XLA flushes to zero.
+    NumPy is not used if results are checked, if a transfer guard would report copies that XLA does
+    not make, for committed arrays, other devices than the CPU, large arrays, and subnormal numbers,
+    which XLA flushes to zero.
 
     Args:
       primitive, params: the operation.
@@ -63,7 +63,7 @@ def compute(
     device = get_default_device()
     if device.platform != "cpu" or not all(_is_on(x, device) for x in args):
         return None
-    if device.process_index != device.client.process_index():  # nothing can be read here
+    if device.process_index != device.client.process_index():  # another process's device
         return None
     many = primitive.multiple_results
     outs: Any = primitive.result_avals(avals, params)
@@ -93,7 +93,7 @@ def _is_on(x: ArrayLike, device: Device) -> bool:
 
 
 def _is_simple(aval: object) -> bool:
-    return type(aval) is ShapedArray and aval.dtype in _DTYPES and aval.size <= _LARGEST
+    return type(aval) is ShapedArray and aval.dtype in _DTYPES and aval.size <= _MAX_SIZE
 
 
 def _has_subnormals(x: np.ndarray) -> bool:

@@ -1,7 +1,7 @@
-"""Shardings of jitted functions that are called inside of other programs.
+"""Shardings of jitted functions that are called inside other traced functions.
 
-A call there is part of the outer program, so its shardings are constraints. That primitive belongs
-to ``ricci_parallel``, which registers it here.
+Such a call is part of the outer jaxpr, so its shardings are constraints. ``ricci_parallel`` defines
+and registers the constraint's primitive.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class InnerShardings:
-    """How a value inside of a program gets a sharding."""
+    """Hook that constrains the shardings of traced values."""
 
     __slots__ = ("constrain",)
 
@@ -38,11 +38,11 @@ class InnerShardings:
         self.constrain = None
 
     def register(self, constrain: Callable[[Any, Sharding], Array]) -> None:
-        """Set ``constrain(x, sharding)``, which gives ``x`` that sharding."""
+        """Set ``constrain(x, sharding)``, which returns ``x`` with that sharding."""
         self.constrain = constrain
 
     def apply(self, values: Sequence[Any], shardings: Sequence[Sharding | None]) -> list[Any]:
-        """Give values their shardings, where they have any."""
+        """Constrain each value to its sharding, if that is not ``None``."""
         constrain = self.constrain
         if constrain is None:
             return list(values)
@@ -56,14 +56,14 @@ inner_shardings: InnerShardings = InnerShardings()
 
 
 class ProgramShardings:
-    """Stands for ``in_shardings`` that follow from the program, as those of ``pmap`` do.
+    """Represents ``in_shardings`` that follow from the jaxpr, as those of ``pmap`` do.
 
-    In other programs they are no constraints, since the operations there say them again.
+    Inside other traced functions they add no constraints, since the operations imply them.
 
     Args:
-      find: takes a program's jaxpr, and gives for each of its inputs the sharding, if it has one.
-      across: takes the arguments of a call, as a tuple and a dictionary, and makes it in its own
-        way where it goes over several processes. It returns ``None``, or a tuple of the result.
+      find: returns the sharding of each input of a jaxpr, or ``None`` for an unsharded one.
+      across: called with the arguments of a call, as a tuple and a dictionary. If they are on
+        several processes, it serves the call and returns a tuple of the result, else ``None``.
     """
 
     __slots__ = ("across", "find")
@@ -78,7 +78,7 @@ class ProgramShardings:
 
 
 def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Sharding | None, ...]:
-    """The sharding of each leaf of a tree, given those of its parts.
+    """Broadcast a prefix of shardings to the leaves of a tree.
 
     Args:
       name: the argument of ``jit``: ``"in_shardings"`` or ``"out_shardings"``.
@@ -94,31 +94,31 @@ def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Shar
 def check_leaves(
     shardings: Sequence[Sharding | None],
     avals: Sequence[AbstractValue],
-    what: Sequence[str],
+    names: Sequence[str],
 ) -> None:
-    """Check that leaves of arguments or results can have the shardings that they are given.
+    """Check that the leaves of arguments or results can have their shardings.
 
     Args:
       shardings: the sharding of each leaf, where it has one.
       avals: the type of each leaf.
-      what: each leaf, in words.
+      names: a description of each leaf, for messages.
 
     Raises:
       ValueError: if a leaf has too few dimensions.
       IndivisibleError: if a dimension cannot be divided evenly.
     """
-    for sharding, aval, leaf in zip(shardings, avals, what, strict=True):
+    for sharding, aval, name in zip(shardings, avals, names, strict=True):
         if isinstance(aval, ShapedArray):
-            check_fits(sharding, aval.shape, leaf)
+            check_fits(sharding, aval.shape, name)
 
 
 def layout_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> Layouts | None:
-    """The layout of each leaf of a tree, where a format gives one; ``None`` if none does."""
+    """Return the layout of each leaf of a tree, from formats; ``None`` if no leaf has one."""
     leaves = flatten_axes(f"jit {name}", tree, shardings)
-    found = tuple(leaf.layout if isinstance(leaf, Format) else None for leaf in leaves)
-    if all(layout is None for layout in found):
+    layouts = tuple(leaf.layout if isinstance(leaf, Format) else None for leaf in leaves)
+    if all(layout is None for layout in layouts):
         return None
-    return found
+    return layouts
 
 
 def _sharding(name: str, leaf: Sharding | PartitionSpec | Format | None) -> Sharding | None:

@@ -26,8 +26,8 @@ from ricci_xla.tracing._arguments import resolve_arguments
 from ricci_xla.tracing._inline import Inline, inline_time
 from ricci_xla.tracing._program import check_function, function_name
 
-from ._given_shardings import checked_shardings
 from ._jit_function import JitFunction
+from ._sharding_arguments import validate_shardings
 from ._stages import Lowered, Traced, Wrapped
 
 __all__ = [
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         compiler_options: Mapping[str, Any] | None
 
     class JitDecorator(Protocol):
-        """What ``jit`` with keywords alone returns."""
+        """The decorator that ``jit`` returns if called with keywords alone."""
 
         def __call__[**P, R](self, fun: Callable[P, R], /) -> Wrapped[P, R]: ...
 
@@ -82,23 +82,23 @@ def jit(
     """Compile a function with XLA when it is called, once for each combination of types.
 
     The first call with arguments of some shapes and dtypes runs the Python function on tracers,
-    which record its operations; XLA compiles these. Later calls with the same types run the
-    compiled program alone.
+    which record its operations; XLA compiles these. Later calls with the same types only run the
+    executable.
 
     Args:
       fun: a pure function of pytrees of arrays. Without it, ``jit(...)`` is a decorator.
       in_shardings, out_shardings: pytrees of shardings (prefixes of the positional arguments and
-        of the result) that say how arrays are divided over devices; ``None`` leaves it open. With
-        ``in_shardings``, all arguments are passed by position. Where the function is called in
-        another program they are constraints of that.
+        of the result); ``None`` leaves a sharding to the compiler. With ``in_shardings``, all
+        arguments are passed by position. Inside another traced function they are sharding
+        constraints.
       static_argnums, static_argnames: arguments that are compile-time constants: hashable
-        values; the function is compiled anew for each. Either is inferred from the other.
+        values; the function is compiled again for each. Either is inferred from the other.
       donate_argnums, donate_argnames: arguments whose buffers the results may reuse; they must
         not be used after the call.
-      keep_unused: pass arguments that the function does not use all the same.
+      keep_unused: whether to pass unused arguments to the executable.
       device, backend: where to run; by default where the arguments are.
-      inline: when called inside another traced function, become part of its program instead of
-        a call: when that is lowered, or as ``Inline`` says.
+      inline: when called inside another traced function, become part of its jaxpr instead of a
+        call: when that is lowered, or as specified by an ``Inline``.
       compiler_options: XLA options by name.
 
     Returns:
@@ -108,10 +108,10 @@ def jit(
 
     Raises:
       TypeError: when called with an argument that is neither an array nor static; or if
-        ``in_shardings`` or ``out_shardings`` has a leaf that is no sharding.
+        ``in_shardings`` or ``out_shardings`` has a leaf that is not a sharding.
       ValueError: when called with a static argument that cannot be hashed; or if the shardings are
-        no prefix of the arguments or of the result, or are for arrays of another rank.
-      IndivisibleError: if a sharding cannot divide an array evenly.
+        not a prefix of the arguments or of the result, or are for arrays of another rank.
+      IndivisibleError: if an array cannot be sharded evenly.
       ConcretizationTypeError: when Python needs the value of a traced array, as in ``if x > 0:``.
 
     Example:
@@ -136,14 +136,14 @@ def jit(
 
     Notes:
       Side effects of the Python code (``print``, appending to a list, NumPy's random numbers)
-      happen while tracing, and their outcome is part of the program. ``debug.print`` prints in
+      happen while tracing, and their outcome is part of the jaxpr. ``debug.print`` prints in
       each call.
 
       Globals and attributes that the function reads are read while tracing, too: later changes are
       not seen. Pass them as arguments.
 
-      Wrap a function once, not in each turn of a loop: programs are kept for a function object, and
-      ``jit(lambda ...)`` in a loop compiles each time. To see why something was compiled anew, set
+      Wrap a function once, not in each iteration of a loop: caches belong to function objects, so
+      ``jit(lambda ...)`` in a loop compiles each time. To see why something was compiled again, set
       ``explain_cache_misses``.
 
     See also:
@@ -174,13 +174,13 @@ def jit(
     if backend is not None and device is not None:
         raise ValueError(
             f"jit takes a device or a backend, not both; got device={device!r} and "
-            f"backend={backend!r}. The device says which backend it belongs to."
+            f"backend={backend!r}. The device determines its backend."
         )
-    given = {"in_shardings": in_shardings, "out_shardings": out_shardings}
-    for name, shardings in given.items():
+    sharding_trees = {"in_shardings": in_shardings, "out_shardings": out_shardings}
+    for name, shardings in sharding_trees.items():
         if shardings is None:
             continue
-        given[name] = checked_shardings(name, shardings)
+        sharding_trees[name] = validate_shardings(name, shardings)
         if device is not None or backend is not None:
             raise ValueError(
                 f"jit takes {name}, or a device or backend, not both: shardings name their "
@@ -191,7 +191,9 @@ def jit(
         keep_unused=keep_unused,
         compiler_options=tuple(sorted((compiler_options or {}).items())),
     )
-    info = JitFunction(fun, arguments, options, inline_time(inline), **given, backend=backend)
+    info = JitFunction(
+        fun, arguments, options, inline_time(inline), **sharding_trees, backend=backend
+    )
 
     if arguments.donate_argnames:
         donating.add(info)
@@ -222,8 +224,8 @@ def _across_first(across: Callable[..., tuple[Any] | None], on_miss: _Miss) -> _
     """Serve the calls on arrays of several processes by ``across``, and others by ``on_miss``."""
 
     def on_call(*args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
-        done = across(args, kwargs)
-        return on_miss(*args, **kwargs) if done is None else (done[0], None)
+        result = across(args, kwargs)
+        return on_miss(*args, **kwargs) if result is None else (result[0], None)
 
     return on_call
 
@@ -291,28 +293,28 @@ def _traced(info: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 register_described(runtime.PjitFunction, _eval_shape)
 
 
-# Functions that give an array a layout, by format.
-_movers: Cache[Format, Callable[[Any], Any]] = Cache("layouts", 64)
+# Jitted functions that copy an array into a layout, by format.
+_layout_copies: Cache[Format, Callable[[Any], Any]] = Cache("layouts", 64)
 
 
-def _in_layout(array: Array, where: Format) -> Any:
-    """An array in the layout of a format. It has the format's sharding."""
-    mover = _movers.make(where, lambda: jit(lambda x: x, out_shardings=where))
+def _copy_to_layout(array: Array, target: Format) -> Any:
+    """Copy an array, which has the format's sharding, into the layout of a format."""
+    copy = _layout_copies.make(target, lambda: jit(lambda x: x, out_shardings=target))
     with ensure_compile_time_eval():
-        return mover(array)
+        return copy(array)
 
 
-relayout.apply = _in_layout
+relayout.apply = _copy_to_layout
 
 
-# Functions that divide an array over several processes in another way, by its sharding.
-_dividers: Cache[Sharding, Callable[[Any], Any]] = Cache("divisions", 64)
+# Jitted functions that reshard an array over several processes, by sharding.
+_resharding: Cache[Sharding, Callable[[Any], Any]] = Cache("divisions", 64)
 
 
-def _divided(array: Array, sharding: Sharding) -> Any:
-    """An array over several processes with another sharding on the same devices."""
+def _reshard(array: Array, sharding: Sharding) -> Any:
+    """Reshard an array over several processes, on the same devices."""
     make = lambda: jit(lambda x: x, out_shardings=sharding)
-    return _dividers.make(sharding, make)(array)
+    return _resharding.make(sharding, make)(array)
 
 
-across_processes.reshard = _divided
+across_processes.reshard = _reshard

@@ -1,4 +1,4 @@
-"""Calls of jitted functions that the C++ dispatcher does not know: traced, compiled, run."""
+"""Calls of jitted functions on a miss of the C++ dispatcher: trace, compile, run."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -29,9 +29,8 @@ from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.tracing._arguments import Arguments, Split, donated_leaves, split_static
 from ricci_xla.tracing._inline import Inline
 from ricci_xla.tracing._program import Program, abstract_leaves, programs, trace_program
-from ricci_xla.tracing._remembered import RememberedCall, memories
+from ricci_xla.tracing._warm_start_hook import CallEntry, warm_start_hooks
 
-from ._given_shardings import check_positional
 from ._inner_shardings import (
     ProgramShardings,
     check_leaves,
@@ -40,21 +39,22 @@ from ._inner_shardings import (
     sharding_leaves,
 )
 from ._memory_errors import run
-from ._references import HeldCall, held_call
+from ._references import ReferenceCall, reference_call
+from ._sharding_arguments import check_positional
 
 
 class JitFunction:
-    """A jitted function, as Python serves the calls that the C++ dispatcher does not know.
+    """A jitted function, as seen by calls that miss in the C++ dispatcher.
 
-    A call is traced, unless its jaxpr is cached. Where a function is being traced around it, the
-    jaxpr becomes an equation of that; else it is compiled, unless that is cached, and runs.
+    A call is traced, unless its jaxpr is cached. Inside another traced function, the jaxpr becomes
+    an equation of that; else it is compiled, unless its executable is cached, and runs.
 
     Args:
       fun: the Python function.
       arguments: its static and donated arguments.
       options: the options that all calls share.
       inline: when the jaxpr is inlined into that of a calling function.
-      in_shardings, out_shardings, backend: what ``jit`` was given.
+      in_shardings, out_shardings, backend: as for ``jit``.
 
     Attributes:
       cache: the jaxprs of the function; ``earlier`` has those of equal bound methods or partials.
@@ -98,7 +98,7 @@ class JitFunction:
 
     @property
     def options(self) -> Options:
-        """The options that all calls share. A backend is looked for when a call needs it."""
+        """The options that all calls share. A backend is looked up when a call needs it."""
         if self.backend is not None and self._options.device is None:
             device = get_backend(self.backend).local_devices()[0]
             self._options = self._options._replace(device=device)
@@ -108,22 +108,22 @@ class JitFunction:
     def dispatch_key(self) -> Hashable:
         """The part of the dispatcher's key that differs between wrappers of one function."""
         if self.in_shardings is not None or self.out_shardings is not None:
-            return object()  # equal to nothing else, since pytrees of shardings may not be hashable
+            return object()  # a unique key, since pytrees of shardings may not be hashable
         donated = self.arguments.donate_argnums, self.arguments.donate_argnames
         return self._options, self.backend, self.inline, donated
 
     @property
-    def described(self) -> tuple[Any, ...]:
-        """What ``jit`` was given besides the function."""
+    def jit_arguments(self) -> tuple[Any, ...]:
+        """The arguments of ``jit`` besides the function."""
         shardings = self.in_shardings, self.out_shardings
         return self.arguments, self._options, self.backend, self.inline, *shardings
 
     def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Split]:
-        """Trace a call, unless that is cached; return also the call's flattened arguments."""
+        """Return the program of a call, cached or traced, and the call's flattened arguments."""
         if kwargs and self.in_shardings is not None:
             check_positional(self.fun, self.in_shardings, kwargs)
         split = split_static(self.arguments, self.fun, args, kwargs)
-        # Objects that hold an array are read now, since the function may put another into them.
+        # Objects that hold an array are read now, since the function may replace the array.
         for i, x in enumerate(split.leaves):
             if hasattr(type(x), "__jax_array__"):
                 split.leaves[i] = x.__jax_array__()
@@ -139,7 +139,7 @@ class JitFunction:
     ) -> Options:
         """Return the options of a call, with donation and shardings for each leaf."""
         options = self.options
-        # Checking results may run the program again, for which its arguments must not be donated.
+        # Checking results may run the jaxpr again, so its arguments must not be donated.
         if not checks_results():
             options = options._replace(donated=donated_leaves(self.arguments, args, kwargs))
         if self.in_shardings is not None:
@@ -155,7 +155,7 @@ class JitFunction:
         return options
 
     def argument_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
-        """Return for each leaf of the arguments the sharding that ``jit`` was given, if any."""
+        """Return the sharding of each leaf of the arguments, from ``in_shardings``."""
         requested = self.in_shardings
         if isinstance(requested, ProgramShardings):
             return tuple(requested.find(program.jaxpr)[len(program.consts) :])
@@ -166,56 +166,56 @@ class JitFunction:
         return shardings
 
     def result_shardings(self, program: Program) -> tuple[Sharding | None, ...]:
-        """Return for each leaf of the result the sharding that ``jit`` was given, if any."""
+        """Return the sharding of each leaf of the result, from ``out_shardings``."""
         shardings = sharding_leaves("out_shardings", program.out_tree, self.out_shardings)
         names = [f"{info} of jit({program.name})" for info in program.result_info]
         check_leaves(shardings, program.jaxpr.out_avals, names)
         return shardings
 
     def on_miss(self, *args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
-        """Serve a call; return also its entry for the dispatcher, if it need not come here again.
+        """Serve a call; return also its entry for the dispatcher, ``None`` if it must miss again.
 
-        Where a warm start is in use, it may have the executable of the call, and is told a new one.
+        A warm start may have the executable of the call; else the new one is stored there.
         """
-        recorder = None
-        if memories.calls is not None:
-            recorder = memories.calls.begin(self, args, kwargs)
-        if recorder is None:
+        warm_entry = None
+        if warm_start_hooks.calls is not None:
+            warm_entry = warm_start_hooks.calls.lookup(self, args, kwargs)
+        if warm_entry is None:
             program, split = self.trace(args, kwargs)
         else:
-            stored = recorder.answer()
+            stored = warm_entry.result()
             if stored is not None:
                 return stored
-            with recorder:
+            with warm_entry:
                 program, split = self.trace(args, kwargs)
         if _is_traced(program, split):
             return self._inline(program, split, donated_leaves(self.arguments, args, kwargs)), None
         options = self.options_for(program, args, kwargs)
-        held = held_call(program, split.leaves)
-        if held is not None:
-            return _run_on_references(held, options)
-        return self._run(program, split.leaves, options, recorder)
+        call = reference_call(program, split.leaves)
+        if call is not None:
+            return _run_on_references(call, options)
+        return self._run(program, split.leaves, options, warm_entry)
 
     def _run(
         self,
         program: Program,
         leaves: Sequence[Any],
         options: Options,
-        recorder: RememberedCall | None,
+        warm_entry: CallEntry | None,
     ) -> tuple[Any, FastPath | None]:
-        """Compile a traced call, unless that is cached, and run it."""
+        """Compile a traced call, unless its executable is cached, and run it."""
         if options.donated:
             name_repeated(program.name, program.arg_names, leaves, options.donated)
         compiled = compile_program(program, leaves, options, in_stages=two_stage_compilation.value)
         program.report_miss()
-        if recorder is not None:
-            recorder.keep(compiled)
+        if warm_entry is not None:
+            warm_entry.store(compiled)
         was_provisional = compiled.is_provisional
         outs, fast = run(compiled, leaves, options)
         if was_provisional and not compiled.is_provisional:
             dispatcher = self.dispatcher()
             if dispatcher is not None:
-                dispatcher._clear_cache()  # C++ has noted that such calls come to Python
+                dispatcher._clear_cache()  # C++ has cached that such calls go to Python
         return tree_unflatten(program.out_tree, outs), fast
 
     def _inline(self, program: Program, split: Split, donated: tuple[bool, ...]) -> Any:
@@ -260,18 +260,18 @@ def _is_traced(program: Program, split: Split) -> bool:
     )
 
 
-def _run_on_references(held: HeldCall, options: Options) -> tuple[Any, FastPath | None]:
-    """Run a call that uses references, on the arrays that they hold."""
+def _run_on_references(call: ReferenceCall, options: Options) -> tuple[Any, FastPath | None]:
+    """Run a call that uses references, on the arrays in them."""
     donates = not checks_results()
-    program = held.program
-    with held.locked():
-        options = held.options(options, donates)
-        compiled = compile_program(program, held.leaves(donates=False), options)
-        leaves = held.leaves(donates)
+    program = call.program
+    with call.locked():
+        options = call.options(options, donates)
+        compiled = compile_program(program, call.leaves(donates=False), options)
+        leaves = call.leaves(donates)
         program.report_miss()
         outs, fast = run(compiled, leaves, options)
-        outs = held.settle(outs)
-    return tree_unflatten(program.out_tree, outs), None if held.refs else fast
+        outs = call.write_back(outs)
+    return tree_unflatten(program.out_tree, outs), None if call.refs else fast
 
 
 def _notify_donating(program: Program, donated: tuple[bool, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Compiling a program so that the program's operations name the lines of the user's code."""
+"""Compile a traced call with the lines of the user's code in the HLO text, for reports."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,14 +19,14 @@ __all__ = ["compile_with_lines", "devices_of", "is_spread", "LocatedProgram"]
 
 
 class LocatedProgram(TupleRecord):
-    """A program that was compiled to be read.
+    """An executable whose HLO text names the lines of the user's code.
 
     Attributes:
-      executable: the compiled program.
-      jaxpr: what was compiled; its constants are leading arguments.
-      arg_names: the user's name for each argument, which its parameter has in the text.
-      out_shardings: for each result its sharding, if it was given.
-      devices: the devices that it is for, in the program's order.
+      executable: the executable.
+      jaxpr: the jaxpr; its constants are leading arguments.
+      arg_names: the user's name for each argument, as in the text.
+      out_shardings: the specified sharding of each result, if any.
+      devices: the devices, in the executable's order.
       meshes: the meshes of arguments, operations and results.
     """
 
@@ -39,15 +39,15 @@ class LocatedProgram(TupleRecord):
 
     @property
     def text(self) -> str:
-        """The optimized program, in the notation of HLO."""
+        """The optimized HLO text."""
         return self.executable.as_text()
 
 
 def is_spread(jaxpr: Jaxpr, arrays: Sequence[Any]) -> bool:
-    """Whether a program's arguments or operations are on several devices.
+    """Whether a call's arguments or operations are on several devices.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       arrays: the arguments, or descriptions of them.
     """
     shardings = (getattr(x, "sharding", None) for x in arrays)
@@ -57,13 +57,13 @@ def is_spread(jaxpr: Jaxpr, arrays: Sequence[Any]) -> bool:
 
 
 def devices_of(traced: Traced) -> tuple[Device, ...]:
-    """The devices on which a traced call would run."""
-    return place(*traced.of_arrays()).devices
+    """Return the devices on which a traced call would run."""
+    return place(*traced.discharged_call()).devices
 
 
 def compile_with_lines(traced: Traced) -> LocatedProgram:
-    """Compile a traced call, with the lines of the user's code in the program's text."""
-    program, leaves, options = traced.of_arrays()
+    """Compile a traced call with the lines of the user's code in the HLO text."""
+    program, leaves, options = traced.discharged_call()
     placement = place(program, leaves, options)
     lowered = lower_program(program, placement, options, sources=True)
     jaxpr = program.jaxpr

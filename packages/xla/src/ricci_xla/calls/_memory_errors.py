@@ -1,4 +1,4 @@
-"""Errors of programs that run: which arrays take a device's memory; what a callback raised."""
+"""Extend runtime errors: out-of-memory reports, and callbacks' errors without extra frames."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,12 +16,12 @@ __all__ = [
 ]
 
 
-# From a call's program, its flat arguments, and what ``jit`` was given, to some lines of text.
+# Returns the report of a call: its program, its flat arguments, the options of ``jit``.
 type Explain = Callable[[Program, Sequence[Any], Options], str]
 
 
 class MemoryReports:
-    """Says what a program holds in memory; ``ricci_parallel`` registers the function."""
+    """Hook that reports which arrays fill the memory; ``ricci_parallel`` registers the function."""
 
     __slots__ = ("explain",)
 
@@ -29,7 +29,7 @@ class MemoryReports:
         self.explain: Explain = lambda program, leaves, options: ""
 
     def register(self, explain: Explain) -> None:
-        """Set ``explain(program, leaves, options)``, which returns some lines, or nothing."""
+        """Set ``explain(program, leaves, options)``, which returns lines of text, possibly none."""
         self.explain = explain
 
 
@@ -39,16 +39,16 @@ memory_reports: MemoryReports = MemoryReports()
 def run(
     compiled: CompiledProgram, leaves: Sequence[Any], options: Options
 ) -> tuple[list[Any], FastPath | None]:
-    """Run a compiled program, and say what takes the memory if there is too little.
+    """Run a compiled program, and report which arrays fill the memory if it is exhausted.
 
-    The error is jaxlib's with a report behind its message; a callback's loses the frames that led
-    to it. C++ runs later calls by itself, whose errors are as jaxlib makes them.
+    The report is appended to jaxlib's error; a callback's error loses the frames that led to it.
+    Later calls, which C++ runs itself, raise jaxlib's errors unchanged.
     """
     try:
         return compiled.call(leaves)
     except JaxRuntimeError as error:
         report = ""
-        if compiled.is_known and str(error).startswith("RESOURCE_EXHAUSTED"):
+        if compiled.has_jaxpr and str(error).startswith("RESOURCE_EXHAUSTED"):
             report = _report(compiled.program, leaves, options)
         if not report:
             text = without_callers(str(error))
@@ -59,7 +59,7 @@ def run(
 
 
 def _report(program: Program, leaves: Sequence[Any], options: Options) -> str:
-    """The report on a program. It is compiled anew for that, which may lack memory as well."""
+    """Return the report on a program, which compiles it again; empty if that fails as well."""
     try:
         return memory_reports.explain(program, leaves, options)
     except Exception:  # noqa: BLE001 (the user gets the runtime's error, as without a report)

@@ -28,7 +28,7 @@ def pjit[**P, R](
     inline: bool = False,
     compiler_options: Mapping[str, Any] | None = None,
 ) -> Wrapped[P, R]:
-    """Compile a function with XLA: the same as ``jit``, which takes all but the function by name.
+    """Compile a function with XLA: ``jit`` with options that may be passed by position.
 
     Args:
       fun: a pure function of pytrees of arrays.
@@ -37,7 +37,7 @@ def pjit[**P, R](
       inline, compiler_options: as for ``jit``.
 
     Returns:
-      What ``jit`` returns.
+      The jitted function, as from ``jit``.
 
     Example:
       >>> from ricci.experimental.pjit import pjit

@@ -1,7 +1,8 @@
 """Calls of jitted functions that use references.
 
-Such a program is compiled as a function of the arrays in its references, which it takes first and
-returns ahead of its results. What it writes is donated, so that it is replaced in place.
+Such a jaxpr is compiled in discharged form: as a function that takes the arrays in its references
+first, and returns the written ones ahead of its results. Written arrays are donated, so that they
+are updated in place.
 """
 
 from collections.abc import Sequence
@@ -23,45 +24,46 @@ from ricci_xla.compile._place import Options
 from ricci_xla.tracing._program import Program
 
 
-class _Order(TupleRecord):
-    """A program as a function of arrays.
+class _Discharged(TupleRecord):
+    """The discharged form of a jaxpr: a function of arrays.
 
     Attributes:
       jaxpr: takes the constants, the arrays of the references, and the other arguments.
-      plain: the positions of constants that are no references.
-      refs: the positions of the references, those that are written first.
-      others: the positions of the arguments that are no references.
-      written: how many references are written.
+      plain_consts: the positions of constants that are not references.
+      refs: the positions of the references, the written ones first.
+      others: the positions of the arguments that are not references.
+      written: the number of references that are written.
       freed: the positions of the references that are freed.
     """
 
     jaxpr: Jaxpr
-    plain: tuple[int, ...]
+    plain_consts: tuple[int, ...]
     refs: tuple[int, ...]
     others: tuple[int, ...]
     written: int
     freed: tuple[int, ...]
 
 
-def _ordered(jaxpr: Jaxpr, count: int) -> _Order:
-    return jaxpr.derived(("with arrays of references", count), lambda: _order(jaxpr, count))
+def _discharge(jaxpr: Jaxpr, num_consts: int) -> _Discharged:
+    key = ("with arrays of references", num_consts)
+    return jaxpr.derived(key, lambda: _find_discharged(jaxpr, num_consts))
 
 
-def _order(jaxpr: Jaxpr, count: int) -> _Order:
-    found, written, freed = discharged(jaxpr)
+def _find_discharged(jaxpr: Jaxpr, num_consts: int) -> _Discharged:
+    pure, written, freed = discharged(jaxpr)
     refs = reference_arguments(jaxpr)
     refs = (*written, *(i for i in refs if i not in written))
-    plain = tuple(i for i in range(count) if i not in refs)
-    others = tuple(i for i in range(count, len(jaxpr.invars)) if i not in refs)
+    plain_consts = tuple(i for i in range(num_consts) if i not in refs)
+    others = tuple(i for i in range(num_consts, len(jaxpr.invars)) if i not in refs)
     results = len(jaxpr.outvars)
-    pure = found.replace(
-        invars=[found.invars[i] for i in (*plain, *refs, *others)],
-        outvars=[*found.outvars[results:], *found.outvars[:results]],
+    reordered = pure.replace(
+        invars=[pure.invars[i] for i in (*plain_consts, *refs, *others)],
+        outvars=[*pure.outvars[results:], *pure.outvars[:results]],
     )
-    return _Order(pure, plain, refs, others, len(written), freed)
+    return _Discharged(reordered, plain_consts, refs, others, len(written), freed)
 
 
-class HeldCall:
+class ReferenceCall:
     """A call of a program that uses references.
 
     Args:
@@ -69,88 +71,86 @@ class HeldCall:
       leaves: the arguments of the call.
 
     Attributes:
-      program: the function of arrays.
-      refs: the references, those that are written first.
+      program: the discharged program.
+      refs: the references, the written ones first.
       others: the other arguments.
     """
 
-    __slots__ = ("_count", "_freed", "_order", "others", "program", "refs")
+    __slots__ = ("_discharged", "_freed", "_num_consts", "others", "program", "refs")
 
     def __init__(self, program: Program, leaves: Sequence[Any]):
         count = len(program.consts)
-        order = _ordered(program.jaxpr, count)
+        form = _discharge(program.jaxpr, count)
         values = [*program.consts, *leaves]
-        self.refs: list[Any] = [values[i] for i in order.refs]
-        self.others: list[Any] = [values[i] for i in order.others]
-        pure = program.copied()
-        pure.jaxpr = order.jaxpr
-        pure.consts = tuple(values[i] for i in order.plain)
+        self.refs: list[Any] = [values[i] for i in form.refs]
+        self.others: list[Any] = [values[i] for i in form.others]
+        pure = program.copy()
+        pure.jaxpr = form.jaxpr
+        pure.consts = tuple(values[i] for i in form.plain_consts)
         names = program.arg_names
         if names:
-            places = (*order.refs, *order.others)
+            positions = (*form.refs, *form.others)
             pure.arg_names = tuple(
-                names[i - count] if i >= count else "a closed-over reference" for i in places
+                names[i - count] if i >= count else "a closed-over reference" for i in positions
             )
         if program.result_info:
-            held = tuple(f"reference {i}" for i in range(order.written))
-            pure.result_info = (*held, *program.result_info)
+            written = tuple(f"reference {i}" for i in range(form.written))
+            pure.result_info = (*written, *program.result_info)
         self.program: Program = pure
-        self._freed: list[Any] = [values[i] for i in order.freed]
-        self._order = order
-        self._count = count
+        self._freed: list[Any] = [values[i] for i in form.freed]
+        self._discharged = form
+        self._num_consts = count
 
     @property
     def written(self) -> list[Any]:
         """The references that the program writes."""
-        return self.refs[: self._order.written]
+        return self.refs[: self._discharged.written]
 
     def options(self, options: Options, donates: bool) -> Options:
-        """What ``jit`` was given, for the function of arrays.
+        """Return the options of ``jit`` for the discharged program.
 
         Args:
-          options: for the program with references.
-          donates: whether the arrays of references that are written are donated.
+          options: the options for the program with references.
+          donates: whether the arrays of written references are donated.
         """
-        order, count = self._order, self._count
-        written = order.written
-        leaves = len(order.refs) + len(order.others)
+        form, count = self._discharged, self._num_consts
+        written = form.written
+        positions = (*form.refs, *form.others)
 
-        def arranged(given: Sequence[Any] | None) -> tuple[Any, ...] | None:
-            if not given:
+        def reorder(of_leaves: Sequence[Any] | None) -> tuple[Any, ...] | None:
+            if not of_leaves:
                 return None
-            return tuple(
-                given[i - count] if i >= count else None for i in (*order.refs, *order.others)
-            )
+            return tuple(of_leaves[i - count] if i >= count else None for i in positions)
 
-        given = arranged(options.donated) or (False,) * leaves
-        donated = tuple((donates and i < written) or bool(d) for i, d in enumerate(given))
-        places = [_several(ref) for ref in self.written]
+        requested = reorder(options.donated) or (False,) * len(positions)
+        donated = tuple((donates and i < written) or bool(d) for i, d in enumerate(requested))
+        ref_shardings = [_sharding_of(ref) for ref in self.written]
         out_shardings = options.out_shardings
-        if out_shardings is not None or any(places):
-            results = len(order.jaxpr.outvars) - written
-            out_shardings = (*places, *(out_shardings or (None,) * results))
+        if out_shardings is not None or any(ref_shardings):
+            results = len(form.jaxpr.outvars) - written
+            out_shardings = (*ref_shardings, *(out_shardings or (None,) * results))
         out_layouts = options.out_layouts
         return options._replace(
-            in_shardings=arranged(options.in_shardings),
-            in_layouts=arranged(options.in_layouts),
+            in_shardings=reorder(options.in_shardings),
+            in_layouts=reorder(options.in_layouts),
             out_shardings=out_shardings,
             out_layouts=None if out_layouts is None else (*(None,) * written, *out_layouts),
             donated=donated if any(donated) else (),
         )
 
     def locked(self) -> locked:
-        """Keep other threads from the references in a ``with`` block."""
+        """Lock the references against other threads in a ``with`` block."""
         return locked(self.refs)
 
     def leaves(self, donates: bool) -> list[Any]:
-        """The arguments of the function of arrays. What is donated is held by nobody else."""
+        """Return the discharged program's arguments, with copies of shared arrays if it donates."""
         values = [
             copy(ref.read()) if donates and not ref.is_owned else _array(ref)
             for ref in self.written
         ]
         return [*values, *map(_array, self.refs[len(values) :]), *self.others]
 
-    def settle(self, outs: Sequence[Any]) -> list[Any]:
+    def write_back(self, outs: Sequence[Any]) -> list[Any]:
         """Write and free the references, and return the results of the program."""
         written = self.written
         for ref, value in zip(written, outs, strict=False):
@@ -161,22 +161,22 @@ class HeldCall:
 
 
 def _array(ref: Any) -> Any:
-    """What a reference holds; for the type of one, or a description, that of an array."""
+    """Return the array in a reference; of a reference's type or description, the array's."""
     if isinstance(ref, ShapeDtypeStruct):
         return ref.update(is_ref=False)
     return described_type(ref.inner_aval) if isinstance(ref, AbstractRef) else ref.read()
 
 
-def _several(ref: Any) -> Any:
-    """The sharding of what a reference holds, if it lies on several devices."""
+def _sharding_of(ref: Any) -> Any:
+    """Return the sharding of a reference's array if it is on several devices, else ``None``."""
     if isinstance(ref, AbstractRef):
         return None
     sharding = _array(ref).sharding
     return sharding if sharding is not None and len(sharding.device_set) > 1 else None
 
 
-def held_call(program: Program, leaves: Sequence[Any]) -> HeldCall | None:
-    """The call of a program that uses references; ``None`` for any other."""
+def reference_call(program: Program, leaves: Sequence[Any]) -> ReferenceCall | None:
+    """Return the discharged call of a program that uses references, else ``None``."""
     if uses_references(program.jaxpr.effects) or reference_arguments(program.jaxpr):
-        return HeldCall(program, leaves)
+        return ReferenceCall(program, leaves)
     return None

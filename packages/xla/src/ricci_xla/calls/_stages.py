@@ -28,7 +28,7 @@ from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.tracing._program import Program
 
 from ._memory_errors import run
-from ._references import HeldCall, held_call
+from ._references import ReferenceCall, reference_call
 
 __all__ = [
     "ArgInfo",
@@ -44,14 +44,14 @@ CompilerOptions = dict[str, str | bool | int | float]
 
 @final
 class _Untyped:
-    """A class that no parameter is annotated with: one that accepts it has no annotation."""
+    """A class that matches only parameters without an annotation."""
 
 
 class Wrapped[**P, R](Protocol):
-    """What ``jit`` returns: a function that can also be taken through its stages one by one.
+    """A jitted function, which can also be traced, lowered and compiled in separate steps.
 
-    The stages take descriptions of arrays (``ShapeDtypeStruct``) as well, whatever the function's
-    parameters are annotated with.
+    These steps take descriptions of arrays (``ShapeDtypeStruct``) as well, whatever the function's
+    annotations.
     """
 
     if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Wrapped[**P, R](Protocol):
         ...
 
     def lower(self, *args: object, **kwargs: object) -> "Lowered":
-        """Trace the function, and lower the program to StableHLO."""
+        """Trace the function, and lower its jaxpr to StableHLO."""
         ...
 
     def eval_shape(self, *args: object, **kwargs: object) -> PyTree:
@@ -94,7 +94,7 @@ class Wrapped[**P, R](Protocol):
         ...
 
     def clear_cache(self) -> None:
-        """Forget the function's programs. Later calls trace and compile it again."""
+        """Clear the function's cache. Later calls trace and compile it again."""
         ...
 
 
@@ -143,7 +143,7 @@ class ArgInfo:
 
 
 class _Stage:
-    """What all stages say of the function's arguments and results."""
+    """The structure and types of a function's arguments and results, common to all stages."""
 
     def __init__(self, program: Program, leaves: Sequence[Any], options: Options):
         self._program = program
@@ -177,7 +177,7 @@ class _Stage:
     @property
     def out_info(self) -> PyTree:
         """The result described by ``ShapeDtypeStruct``: a pytree like the result."""
-        return self._out_info(self._given_shardings())
+        return self._out_info(self._requested_shardings())
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -190,8 +190,8 @@ class _Stage:
     def _out_avals(self) -> Sequence[Any]:
         return self._program.jaxpr.out_avals
 
-    def _given_shardings(self) -> Sequence[Sharding | None]:
-        """The sharding of each result, as far as ``out_shardings`` says it."""
+    def _requested_shardings(self) -> Sequence[Sharding | None]:
+        """Return the sharding of each result, from ``out_shardings``."""
         return self._options.out_shardings or [None] * len(self._program.jaxpr.outvars)
 
     def _out_info(self, shardings: Sequence[Sharding | None]) -> PyTree:
@@ -206,7 +206,9 @@ class Traced(_Stage):
     """A function traced for given types: ``jit(f).trace(*args)``.
 
     Args:
-      program, leaves, options: what ``trace`` makes it from.
+      program: the traced function.
+      leaves: its flat arguments.
+      options: the options of ``jit``.
 
     Example:
       >>> import ricci
@@ -220,7 +222,7 @@ class Traced(_Stage):
 
     @property
     def jaxpr(self) -> Jaxpr:
-        """The program, closed over its constants."""
+        """The jaxpr, closed over its constants."""
         return self._program.closed_jaxpr()
 
     @property
@@ -230,7 +232,7 @@ class Traced(_Stage):
 
     @property
     def effects(self) -> frozenset[Effect]:
-        """The side effects of the program."""
+        """The side effects of the jaxpr."""
         return self._program.jaxpr.effects
 
     @property
@@ -240,16 +242,16 @@ class Traced(_Stage):
 
     @property
     def out_info(self) -> PyTree:
-        """The result described by ``ShapeDtypeStruct``, with what its type says."""
+        """The result described by ``ShapeDtypeStruct``, with shardings."""
         avals: list[Any] = self._program.jaxpr.out_avals
         structs = [
-            described_type(a, s) for a, s in zip(avals, self._given_shardings(), strict=True)
+            described_type(a, s) for a, s in zip(avals, self._requested_shardings(), strict=True)
         ]
         return tree_unflatten(self.out_tree, structs)
 
     @api_boundary
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
-        """Lower the program to StableHLO.
+        """Lower the jaxpr to StableHLO.
 
         Args:
           lowering_platforms: one platform to lower for (``"cpu"``, ``"cuda"``, ``"rocm"`` or
@@ -264,20 +266,20 @@ class Traced(_Stage):
                 "platform only. Lower for each platform separately."
             )
         platform = None if lowering_platforms is None else lowering_platforms[0]
-        program, leaves, options = self.of_arrays()
+        program, leaves, options = self.discharged_call()
         placement = place(program, leaves, options)
         lowered = lower_program(program, placement, options, platform)
         return Lowered(self._program, leaves, options, lowered, is_usual=platform is None)
 
-    def of_arrays(self) -> tuple[Program, Sequence[Any], Options]:
-        """What is compiled, its arguments, and what ``jit`` was given.
+    def discharged_call(self) -> tuple[Program, Sequence[Any], Options]:
+        """Return the program to be compiled, its arguments, and the options of ``jit``.
 
-        It is the program, or if that uses references, a function of the arrays in them.
+        If the traced function uses references, the program is a function of the arrays in them.
         """
-        held = held_call(self._program, self._leaves)
-        if held is None:
+        call = reference_call(self._program, self._leaves)
+        if call is None:
             return self._program, self._leaves, self._options
-        return held.program, held.leaves(donates=False), held.options(self._options, donates=True)
+        return call.program, call.leaves(donates=False), call.options(self._options, donates=True)
 
 
 class Lowered(_Stage):
@@ -303,15 +305,15 @@ class Lowered(_Stage):
     ):
         super().__init__(program, leaves, options)
         self._lowered = lowered
-        self._is_usual = is_usual  # as a call of the jitted function would be lowered
+        self._is_usual = is_usual  # lowered as a call of the jitted function would be
 
-    def _given_shardings(self) -> Sequence[Sharding | None]:
-        # Those of references that are written come before the results.
+    def _requested_shardings(self) -> Sequence[Sharding | None]:
+        # The arrays of written references come before the results.
         results = self._lowered.placement.results
         return [r.sharding for r in results[len(results) - len(self._out_avals()) :]]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The module's text, before XLA optimizes it.
+        """Return the module's text, before XLA optimizes it.
 
         Args:
           dialect: ``"stablehlo"`` (the default) or ``"hlo"``.
@@ -325,7 +327,7 @@ class Lowered(_Stage):
         return self._lowered.text if debug_info else without_locations(self._lowered.text)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The module as an object of jaxlib's.
+        """Return the module as an object of jaxlib.
 
         Args:
           dialect: ``"stablehlo"`` (the default) for an MLIR module, ``"hlo"`` for an
@@ -347,7 +349,7 @@ class Lowered(_Stage):
     ) -> "Compiled":
         """Compile the module for the devices that it was lowered for.
 
-        A call of the jitted function with such arguments runs what is compiled here.
+        A call of the jitted function with such arguments runs the same executable.
 
         Args:
           compiler_options: XLA options by name, in addition to those given to ``jit``.
@@ -358,10 +360,7 @@ class Lowered(_Stage):
         """
         options, lowered = self._options, self._lowered
         if uses_references(self._program.jaxpr.effects):
-            held = HeldCall(
-                self._program, self._program.jaxpr.in_avals[len(self._program.consts) :]
-            )
-            program = held.program
+            program = ReferenceCall(self._program, self._in_avals()).program
         else:
             program = self._program
         if compiler_options:
@@ -376,7 +375,7 @@ class Lowered(_Stage):
         return Compiled(self._program, self._leaves, options, compiled)
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimates (flops, bytes accessed) for the module as it is; nothing is compiled."""
+        """XLA's estimates (flops, bytes accessed) for the module before optimizations."""
         module = to_hlo(self._lowered.text).get_hlo_module()
         return cost_of_module(module, self._lowered.placement.devices[0])
 
@@ -406,7 +405,10 @@ class Compiled(_Stage):
     """A function compiled for given types. Calls must have arguments of exactly these types.
 
     Args:
-      program, leaves, options, compiled: what ``Lowered.compile`` makes it from.
+      program: the traced function.
+      leaves: its flat arguments.
+      options: the options of ``jit``.
+      compiled: the executable.
 
     Example:
       >>> import ricci
@@ -451,15 +453,15 @@ class Compiled(_Stage):
                 f"{tracer.aval.str_short()}. Transform or call the jitted function instead."
             )
         if uses_references(self._program.jaxpr.effects):
-            held = HeldCall(self._program, leaves)
-            with held.locked():
-                outs = self._run(held.leaves(donates=True))
-                return tree_unflatten(self.out_tree, held.settle(outs))
+            call = ReferenceCall(self._program, leaves)
+            with call.locked():
+                outs = self._run(call.leaves(donates=True))
+                return tree_unflatten(self.out_tree, call.write_back(outs))
         return tree_unflatten(self.out_tree, self._run(leaves))
 
     def _run(self, leaves: Sequence[Any]) -> list[Any]:
         self._compiled.check_types(leaves)
-        self._compiled.check_places(leaves)
+        self._compiled.check_placement(leaves)
         return run(self._compiled, leaves, self._options)[0]
 
     def call(self, *args: object, **kwargs: object) -> Any:
@@ -473,10 +475,10 @@ class Compiled(_Stage):
 
     @property
     def input_shardings(self) -> PyTree:
-        """For each argument the sharding that it must have; ``None`` if it is not used."""
+        """For each argument the sharding that it must have; ``None`` if it is unused."""
         executable = self._compiled.executable
-        where = zip(executable.in_shardings, executable.kept, strict=True)
-        return tree_unflatten(self.in_tree, [s if kept else None for s, kept in where])
+        pairs = zip(executable.in_shardings, executable.used_arguments, strict=True)
+        return tree_unflatten(self.in_tree, [s if used else None for s, used in pairs])
 
     @property
     def output_shardings(self) -> PyTree:
@@ -485,13 +487,14 @@ class Compiled(_Stage):
 
     @property
     def input_formats(self) -> PyTree:
-        """For each argument the ``Format`` that it must have; ``None`` if it is not used."""
+        """For each argument the ``Format`` that it must have; ``None`` if it is unused."""
         executable = self._compiled.executable
         layouts = executable.loaded.get_parameter_layouts()
-        taken = iter(layouts[len(layouts) - sum(executable.kept) :])  # tokens and constants first
-        where = zip(executable.in_shardings, executable.kept, strict=True)
+        flags = executable.used_arguments
+        of_used = iter(layouts[len(layouts) - sum(flags) :])  # tokens and constants come first
         formats = [
-            Format(Layout.from_pjrt_layout(next(taken)), s) if kept else None for s, kept in where
+            Format(Layout.from_pjrt_layout(next(of_used)), sharding) if used else None
+            for sharding, used in zip(executable.in_shardings, flags, strict=True)
         ]
         return tree_unflatten(self.in_tree, formats)
 
@@ -510,7 +513,7 @@ class Compiled(_Stage):
         return tree_unflatten(self.out_tree, formats)
 
     def as_text(self) -> str:
-        """The program after XLA's optimizations, in the notation of HLO."""
+        """Return the HLO text after XLA's optimizations."""
         return self._compiled.executable.as_text()
 
     def cost_analysis(self) -> dict[str, Any]:

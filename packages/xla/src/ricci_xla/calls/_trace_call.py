@@ -1,4 +1,4 @@
-"""Tracing a call for tools that read its program and do not run it."""
+"""Trace a call for tools that read its jaxpr and do not run it."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -14,12 +14,12 @@ __all__ = ["trace_call"]
 
 
 def trace_call(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-    """Trace a call, and leave the user's objects as they were.
+    """Trace a call without changing the user's objects.
 
     Args:
       fun: a function of ``jit``'s, which is traced with its own options, or anything else that can
         be called.
-      args: its arguments. Those of a function that is not jitted may have leaves that are no
+      args: its arguments. Those of a function that is not jitted may have leaves that are not
         arrays, which are passed unchanged.
       kwargs: its keyword arguments, likewise.
     """
@@ -31,14 +31,14 @@ def trace_call(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         others = {i: leaf for i, leaf in enumerate(leaves) if not _is_typed(leaf)}
         if not others:
             return jit(fun).trace(*args, **kwargs)
-        places = [i for i in range(len(leaves)) if i not in others]
+        positions = [i for i in range(len(leaves)) if i not in others]
 
         @wraps(fun)
         def call(*arrays: object, **options: object) -> Any:
-            whole = [others.get(i) for i in range(len(leaves))]
-            for i, x in zip(places, tree_flatten((arrays, options))[0], strict=True):
-                whole[i] = x
-            its_args, its_kwargs = tree_unflatten(tree, whole)
+            all_leaves = [others.get(i) for i in range(len(leaves))]
+            for i, x in zip(positions, tree_flatten((arrays, options))[0], strict=True):
+                all_leaves[i] = x
+            its_args, its_kwargs = tree_unflatten(tree, all_leaves)
             return fun(*its_args, **its_kwargs)
 
         arrays, options = tree_unflatten(

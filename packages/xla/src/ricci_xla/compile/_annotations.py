@@ -42,7 +42,7 @@ class Annotations:
     def of_result(
         self, sharding: Sharding | None, aval: AbstractValue, mesh: Mesh | None
     ) -> list[str]:
-        """Return the attributes of a result: of its type's axes, where its sharding is open."""
+        """Return the attributes of a result: by its type's axes if it has no sharding."""
         if sharding is not None or mesh is None or not (mesh.explicit_axes and mesh.auto_axes):
             return self.of(sharding, aval)
         if not (self.many and self.shardy and isinstance(aval, ShapedArray)):

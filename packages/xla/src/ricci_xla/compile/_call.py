@@ -1,4 +1,4 @@
-"""Calls of a compiled function: its arguments are placed and checked, its executable runs."""
+"""Calls of a compiled function: move and check its arguments, run its executable."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,34 +21,34 @@ class CompiledProgram:
     Args:
       program: the traced function.
       executable: the executable.
-      is_known: whether the function's equations are known; not if it was loaded compiled.
+      has_jaxpr: whether the program has a jaxpr; not if its executable came from a file.
     """
 
-    __slots__ = ("executable", "is_known", "program")
+    __slots__ = ("executable", "has_jaxpr", "program")
 
     executable: Executable
-    is_known: bool
+    has_jaxpr: bool
     program: Program
 
-    def __init__(self, program: Program, executable: Executable, is_known: bool = True):
+    def __init__(self, program: Program, executable: Executable, has_jaxpr: bool = True):
         self.program = program
         self.executable = executable
-        self.is_known = is_known
+        self.has_jaxpr = has_jaxpr
 
     @property
     def is_provisional(self) -> bool:
-        """Whether a fully compiled executable is to take over."""
-        return self.executable.better is not None
+        """Whether a fully optimized executable will replace this one."""
+        return self.executable.optimized is not None
 
     def call(self, leaves: Sequence[Any]) -> tuple[list[Any], FastPath | None]:
         """Run the executable.
 
-        Returns the flat results, and the entry for the C++ dispatcher's cache, or ``None`` if calls
-        must come to Python every time: if results are checked, are not plain arrays, or have
-        effects.
+        Returns the flat results, and the entry for the C++ dispatcher's cache, or ``None`` if each
+        call must go through Python: if results are checked or are not plain arrays, or if the
+        executable has effects.
         """
         executable = self.executable
-        kept = executable.kept
+        used = executable.used_arguments
         program = self.program
         if no_execution.value:
             raise RuntimeError(
@@ -63,18 +63,18 @@ class CompiledProgram:
             )
         try:
             arrays = shard_args(
-                [s for s, keep in zip(executable.in_shardings, kept, strict=True) if keep],
-                [x for x, keep in zip(leaves, kept, strict=True) if keep],
+                [s for s, is_used in zip(executable.in_shardings, used, strict=True) if is_used],
+                [x for x, is_used in zip(leaves, used, strict=True) if is_used],
             )
         except RuntimeError:
             name_deleted(program.name, program.arg_names, leaves)
             raise
         arranged = executable.arranged(arrays)
         arguments = [*program.consts, *leaves]
-        checks_keys = self.is_known and debug_key_reuse.value
+        checks_keys = self.has_jaxpr and debug_key_reuse.value
         if checks_keys:
             key_checks().call(program.jaxpr, program.name, arguments, ())
-        checked = self.is_known and checks_errors()
+        checked = self.has_jaxpr and checks_errors()
         if checked:
             check_errors(program.jaxpr, program.name, arguments)
         results = executable.execute(arranged)
@@ -83,18 +83,18 @@ class CompiledProgram:
         if checks_keys:
             key_checks().call(program.jaxpr, program.name, arguments, results)
         if checks_results():
-            jaxpr = program.jaxpr if self.is_known else None
+            jaxpr = program.jaxpr if self.has_jaxpr else None
             check_results(jaxpr, program.name, arguments, results)
             return results, None
         if checked or executable.has_extended_results or executable.effects:
             return results, None
-        # C++ would pass arrays in their own layouts, and never look for a better executable.
+        # C++ would not change the layouts of arguments, nor replace a provisional executable.
         if arranged is not arrays or self.is_provisional:
             return results, None
         return results, fast_path(executable, self.program.out_tree)
 
     def check_types(self, leaves: Sequence[Any]) -> None:
-        """Raise ``TypeError`` unless the arguments have the types it was compiled for."""
+        """Raise ``TypeError`` unless the arguments have the types of the executable."""
         names = self.program.arg_names
         for i, (aval, leaf) in enumerate(zip(self.executable.in_avals, leaves, strict=True)):
             leaf_aval: Any = get_aval(leaf)
@@ -106,34 +106,34 @@ class CompiledProgram:
                     "compiles for new types."
                 )
 
-    def check_places(self, leaves: Sequence[Any]) -> None:
-        """Raise ``ValueError`` if arguments are committed otherwise than it was compiled for."""
+    def check_placement(self, leaves: Sequence[Any]) -> None:
+        """Raise ``ValueError`` if arguments are committed to another sharding or layout."""
         executable, names = self.executable, self.program.arg_names
-        wrong: list[str] = []
+        mismatches: list[str] = []
         layouts = iter(executable.in_layouts)
         for i, (leaf, expected) in enumerate(zip(leaves, executable.in_shardings, strict=True)):
-            if not executable.kept[i]:
+            if not executable.used_arguments[i]:
                 continue
             layout = next(layouts, None)
             if not getattr(leaf, "committed", False):
                 continue
             if not has_layout(leaf, layout):
                 name = names[i] if i < len(names) else i
-                own = layout_of(getattr(leaf, "physical", leaf))
-                wrong.append(
+                actual = layout_of(getattr(leaf, "physical", leaf))
+                mismatches.append(
                     f"argument {name} of type {leaf.aval.str_short()}\n"
-                    f"  compiled for {layout or 'the usual layout'}\n  called with  {own}\n"
+                    f"  compiled for {layout or 'the usual layout'}\n  called with  {actual}\n"
                 )
             if not leaf.sharding.is_equivalent_to(expected, getattr(leaf, "physical", leaf).ndim):
                 name = names[i] if i < len(names) else i
-                wrong.append(
+                mismatches.append(
                     f"argument {name} of type {leaf.aval.str_short()}\n"
                     f"  compiled for {expected}\n  called with  {leaf.sharding}\n"
                 )
-        if wrong:
-            more = f"and {len(wrong) - 2} more\n" if len(wrong) > 2 else ""
+        if mismatches:
+            more = f"and {len(mismatches) - 2} more\n" if len(mismatches) > 2 else ""
             raise ValueError(
                 f"{self.program.name} was called with arguments that are committed to other "
-                f"shardings or layouts than it was compiled for:\n{''.join(wrong[:2])}{more}"
+                f"shardings or layouts than it was compiled for:\n{''.join(mismatches[:2])}{more}"
                 "Move them with device_put, or call the jitted function, which compiles again."
             )

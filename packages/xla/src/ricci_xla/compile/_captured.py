@@ -1,19 +1,19 @@
-"""A warning about programs that close over large arrays (``jax_captured_constants_warn_bytes``)."""
+"""Warning about functions that close over large arrays (``jax_captured_constants_warn_bytes``)."""
 
 from collections.abc import Sequence
 
 from ricci_ir import ArrayLike, Jaxpr, ShapedArray, config, get_aval, warn_user
 
 _limit = config.state("jax_captured_constants_warn_bytes")
-_NAMED = 3  # the number of arrays that the warning describes, the largest first
+_MAX_LISTED = 3  # the number of arrays that the warning describes, the largest first
 
 
 def warn_captured(name: str, jaxpr: Jaxpr, consts: Sequence[ArrayLike]) -> None:
-    """Warn if the arrays that a program closes over are together larger than the option allows.
+    """Warn if the arrays that a function closes over exceed the option's limit together.
 
     Args:
-      name: the program's name.
-      jaxpr: the program. Its first arguments stand for the arrays.
+      name: the function's name.
+      jaxpr: its jaxpr, whose first arguments are the arrays.
       consts: the arrays.
     """
     limit = _limit.value
@@ -22,13 +22,14 @@ def warn_captured(name: str, jaxpr: Jaxpr, consts: Sequence[ArrayLike]) -> None:
     sizes = [_bytes(get_aval(x)) for x in consts]
     if sum(sizes) < limit:
         return
-    largest = sorted(range(len(consts)), key=sizes.__getitem__, reverse=True)[:_NAMED]
+    largest = sorted(range(len(consts)), key=sizes.__getitem__, reverse=True)[:_MAX_LISTED]
     lines = [
-        f"- {get_aval(consts[i]).str_short()}, {_in_units(sizes[i])}, used {_first_use(jaxpr, i)}"
+        f"- {get_aval(consts[i]).str_short()}, {_format_bytes(sizes[i])}, "
+        f"used {_first_use(jaxpr, i)}"
         for i in largest
     ]
     warn_user(
-        f"jit({name}) closes over arrays of {_in_units(sum(sizes))} together:\n"
+        f"jit({name}) closes over arrays of {_format_bytes(sum(sizes))} together:\n"
         + "\n".join(lines)
         + "\nPass them as arguments, else they stay in memory for as long as the program does. If "
         "this is intended, set jax_captured_constants_warn_bytes to -1."
@@ -39,7 +40,7 @@ def _bytes(aval: ShapedArray) -> int:
     return aval.size * getattr(aval.dtype, "itemsize", 0)
 
 
-def _in_units(size: float) -> str:
+def _format_bytes(size: float) -> str:
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.4g} {unit}"

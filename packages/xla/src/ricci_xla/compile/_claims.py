@@ -1,4 +1,4 @@
-"""Claims to devices: what commits a call to devices, and the agreement of all claims."""
+"""The devices that arguments, operations and results commit a call to, and their agreement."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -20,7 +20,7 @@ class Claim(TupleRecord):
     Attributes:
       devices: the devices, in order.
       sharding: the sharding that names them, if one does.
-      describe: returns a description of the claimant, for messages.
+      describe: returns the name of the argument, operation or setting, for messages.
     """
 
     devices: tuple[Device, ...]
@@ -35,12 +35,12 @@ def agreed_claim(
     device: Device | None,
     out_shardings: Iterable[Sharding | None],
 ) -> Claim | None:
-    """Return the first claim of a call, or None if there is none.
+    """Return the first claim of a call, or ``None`` if nothing commits it to devices.
 
     Args:
       program: the traced function.
       shardings: the sharding of each argument that is committed, else ``None``.
-      operations: the operations that have a mesh.
+      operations: the operations with a mesh.
       device: the device that ``jit`` was given; arguments are moved to it.
       out_shardings: the shardings of results that ``jit`` was given.
 
@@ -68,14 +68,14 @@ def agreed_claim(
 def closure_claim(consts: Iterable[Any]) -> Claim | None:
     """Return the claim of the first committed array that a function closes over, if any.
 
-    It decides only where there is no other claim: the arrays are moved otherwise.
+    It has effect only if a call has no other claim; else the arrays are moved.
     """
     shardings = (x.sharding for x in consts if is_committed(x))
     return next((_of_sharding(sharding, lambda: "") for sharding in shardings), None)
 
 
 def is_committed(x: object) -> bool:
-    """Whether a value must stay where it is. A tracer, which only has a type, need not."""
+    """Whether a value is committed to its devices. A tracer without a value is not."""
     if isinstance(x, Tracer) and x.concrete() is None:
         return False
     return getattr(x, "committed", False)

@@ -1,15 +1,9 @@
-"""Compiling a call: placed, lowered, compiled by XLA, and cached on its jaxpr."""
+"""Compile a call: place it, lower it, compile the module with XLA, cache the executable."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ricci_ir import (
-    ProgramCompiled,
-    ShapedArray,
-    current_source,
-    is_observed,
-    notify,
-)
+from ricci_ir import ProgramCompiled, ShapedArray, current_source, is_observed, notify
 from ricci_xla.arrays._layout import Layout
 from ricci_xla.arrays._memory import MemorySpace, in_memory
 from ricci_xla.devices._guards import unguarded
@@ -28,7 +22,7 @@ from ricci_xla.meshes._tiles import named_by_tiles
 from ricci_xla.meshes._type_forms import placed_aval
 from ricci_xla.tracing._compile_log import timed
 from ricci_xla.tracing._program import Program
-from ricci_xla.tracing._remembered import memories
+from ricci_xla.tracing._warm_start_hook import warm_start_hooks
 
 from ._call import CompiledProgram
 from ._compiler import compile_text, is_compiled
@@ -40,7 +34,7 @@ from ._operation_meshes import mesh_of, meshes_of_results
 from ._partitioners import partition_error
 from ._place import Options, Placement, place
 from ._shared_programs import before_first_run
-from ._sizes import check_sizes, uncountable
+from ._sizes import check_sizes, size_error
 from ._two_stages import compile_in_stages
 
 if TYPE_CHECKING:
@@ -56,7 +50,7 @@ def compile_program(
       program: the traced function.
       leaves: the arguments.
       options: what ``jit`` was given.
-      in_stages: whether the first calls may run an executable that is compiled quickly.
+      in_stages: whether the first calls may run an executable without optimizations.
     """
     placement = place(program, leaves, options)
     lower = lambda: lower_program(program, placement, options)
@@ -73,12 +67,12 @@ def cached_program(
 ) -> CompiledProgram:
     """Return the executable that is cached on a jaxpr for a placement; else compile ``lower()``.
 
-    The same jaxpr may belong to two traced functions: one that gives its leading arguments as
-    constants, and a call of it with all arguments given.
+    Two programs may share a jaxpr: one has its leading arguments as constants, the other takes all
+    of them. So the number of constants is part of the key.
     """
     key = ("compiled", len(program.consts), placement, options)
-    # The jaxpr must not refer to the program, which refers to the jaxpr: they are freed without
-    # the garbage collector, together with the arrays that they hold.
+    # The executable, which the jaxpr caches, must not refer to the program and so to the jaxpr:
+    # without a cycle, reference counting frees them and their arrays.
     build = lambda: compile_lowered(program, lower(), options, in_stages=in_stages).executable
     return CompiledProgram(program, program.jaxpr.derived(key, build))
 
@@ -94,17 +88,17 @@ def compile_lowered(
     check_sizes(program, devices)
     with timed("Compiling {} with XLA", f"jit({program.name})", "backend_compile_duration"):
         try:
-            loaded, better = _compile_module(program, lowered, options, in_stages)
+            loaded, optimized = _compile_module(program, lowered, options, in_stages)
         except RuntimeError:
-            error = uncountable(program) or partition_error(lowered.text)
+            error = size_error(program) or partition_error(lowered.text)
             if error is None:
                 raise
             raise error from error.__cause__
-    return CompiledProgram(program, _executable(program, lowered, loaded, better))
+    return CompiledProgram(program, _executable(program, lowered, loaded, optimized))
 
 
 def _compilation(program: Program) -> ProgramCompiled:
-    """Return the event that tells observers of a compilation."""
+    """Return the event of a compilation, for observers."""
     avals = program.jaxpr.in_avals[len(program.consts) :]
     arguments = tuple(zip(program.arg_names, avals, strict=True))
     source = current_source()
@@ -114,7 +108,7 @@ def _compilation(program: Program) -> ProgramCompiled:
 def _compile_module(
     program: Program, lowered: LoweredProgram, options: Options, in_stages: bool
 ) -> "tuple[LoadedExecutable, Future[LoadedExecutable] | None]":
-    """Compile a module; in two stages, also return the future of the fully compiled one.
+    """Compile a module; in two stages, return also the future of the optimized executable.
 
     Only modules that may run twice, on one attached device, are compiled in stages, and only if no
     cache has them.
@@ -136,7 +130,9 @@ def _compile_module(
     flags = dict(options.compiler_options)
     if (
         in_stages
-        and not (is_described(devices[0]) or len(devices) > 1 or memories.programs is not None)
+        and not (
+            is_described(devices[0]) or len(devices) > 1 or warm_start_hooks.compile is not None
+        )
         and not (lowered.host_callbacks or program.jaxpr.effects)
         and not is_compiled(lowered.text, devices, flags)
     ):
@@ -154,7 +150,7 @@ def _executable(
     program: Program,
     lowered: LoweredProgram,
     loaded: LoadedExecutable,
-    better: "Future[LoadedExecutable] | None",
+    optimized: "Future[LoadedExecutable] | None",
 ) -> Executable:
     """Return the executable with the shardings, layouts and constants that its calls need."""
     jaxpr, placement, devices = program.jaxpr, lowered.placement, lowered.placement.devices
@@ -170,7 +166,7 @@ def _executable(
         elif result.on_host:
             out_shardings[i] = in_memory(out_shardings[i], MemorySpace.Host)
     consts: list[Any] = []
-    if not is_described(devices[0]):  # such devices hold no arrays
+    if not is_described(devices[0]):  # described devices hold no arrays
         positions = [i for i in lowered.used if i < count]
         with unguarded():
             consts = shard_args(
@@ -185,7 +181,7 @@ def _executable(
         ],
         in_shardings=in_shardings[count:],
         out_shardings=out_shardings,
-        kept=[i in lowered.used for i in range(count, len(jaxpr.invars))],
+        used_arguments=[i in lowered.used for i in range(count, len(jaxpr.invars))],
         committed=placement.committed,
         consts=consts,
         effects=jaxpr.effects,
@@ -193,19 +189,19 @@ def _executable(
         before_first_run=(
             before_first_run(program.name, lowered.text, devices) if len(devices) > 1 else None
         ),
-        better=better,
+        optimized=optimized,
     )
 
 
 def _chosen_shardings(
     jaxpr: Any, lowered: LoweredProgram, loaded: LoadedExecutable
 ) -> tuple[list[Sharding], list[Sharding]]:
-    """Return the sharding of each argument and result, as XLA chose it where it is open."""
+    """Return the sharding of each argument and result, chosen by XLA where unspecified."""
     placement = lowered.placement
     if len(placement.devices) == 1:
-        here = single_device_sharding(placement.devices[0])
-        return [argument.sharding or here for argument in placement.arguments], [
-            placement.result_sharding(aval, jaxpr.in_avals) or here for aval in jaxpr.out_avals
+        default = single_device_sharding(placement.devices[0])
+        return [argument.sharding or default for argument in placement.arguments], [
+            placement.result_sharding(aval, jaxpr.in_avals) or default for aval in jaxpr.out_avals
         ]
     mesh = (
         placement.mesh
@@ -215,8 +211,8 @@ def _chosen_shardings(
     # For a module without results jaxlib still returns one sharding.
     of_results = (result_shardings(loaded, placement.devices) or [])[: len(jaxpr.outvars)]
     return _argument_shardings(loaded, lowered, jaxpr.in_avals, mesh), [
-        named_by_tiles(sharding, own_mesh or mesh, buffer_rank(aval))
-        for sharding, aval, own_mesh in zip(
+        named_by_tiles(sharding, operation_mesh or mesh, buffer_rank(aval))
+        for sharding, aval, operation_mesh in zip(
             of_results, jaxpr.out_avals, meshes_of_results(jaxpr), strict=True
         )
     ]
@@ -228,15 +224,15 @@ def _argument_shardings(
     avals: Sequence[Any],
     mesh: Mesh | AbstractMesh | None,
 ) -> list[Sharding]:
-    """Return each argument's sharding: its own if it was annotated, else the one XLA chose."""
-    own = [argument.sharding for argument in lowered.placement.arguments]
+    """Return each argument's sharding: the annotated one, else the one that XLA chose."""
+    requested = [argument.sharding for argument in lowered.placement.arguments]
     of_parameters = loaded.get_parameter_shardings()
     devices = DeviceList(tuple(lowered.placement.devices))
     replicated = named_by_tiles(GSPMDSharding(devices, HloSharding.replicate()), mesh, 0)
-    shardings: list[Sharding] = [replicated if s is None else s for s in own]
+    shardings: list[Sharding] = [replicated if s is None else s for s in requested]
     for position, i in enumerate(lowered.used):
-        is_annotated = own[i] is not None and (
-            not lowered.shardy or isinstance(own[i], NamedSharding)
+        is_annotated = requested[i] is not None and (
+            not lowered.shardy or isinstance(requested[i], NamedSharding)
         )
         if not is_annotated and of_parameters is not None:
             chosen = GSPMDSharding(devices, of_parameters[position])
@@ -247,7 +243,7 @@ def _argument_shardings(
 def _required_layouts(
     loaded: LoadedExecutable, lowered: LoweredProgram, num_consts: int
 ) -> tuple[Layout | None, ...]:
-    """Return the layout that each used argument must have; nothing if all are row-major."""
+    """Return the layout that each used argument must have; empty if all are row-major."""
     arguments = lowered.placement.arguments
     if all(argument.layout is None for argument in arguments):
         return ()

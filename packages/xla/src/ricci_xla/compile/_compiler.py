@@ -1,16 +1,14 @@
-"""XLA's compiler: its options, and compiling the text of a StableHLO module."""
+"""XLA's compiler: its options, and compilation of StableHLO modules."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    config,
-)
+from ricci_ir import config
 from ricci_stablehlo import HostCallback
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
@@ -23,12 +21,9 @@ from ricci_xla.devices._runtime_types import (
     LoadedExecutable,
 )
 from ricci_xla.devices._topologies import is_described
-from ricci_xla.tracing._remembered import memories
+from ricci_xla.tracing._warm_start_hook import warm_start_hooks
 
 from ._host_callbacks import host_functions, parse_module
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "compile_options",
@@ -39,7 +34,7 @@ __all__ = [
 
 
 class CompilerEffortLevel(Enum):
-    """How much effort the compiler spends; the values are XLA's ``EffortLevel``.
+    """The compiler's effort levels; the values are XLA's ``EffortLevel``.
 
     The names are the values of ``jax_optimization_level`` and ``jax_memory_fitting_level``.
     """
@@ -57,8 +52,8 @@ _cache_folder = config.state("jax_compilation_cache_dir")
 _cache_enabled = config.state("jax_enable_compilation_cache")
 
 
-# The platform, the name and the stage of each function of the user's that changes programs while
-# they are compiled. While there are some, programs are not taken from caches, nor put into them.
+# The platform, name and stage of each of the user's functions that change modules while they are
+# compiled. While there are any, executables are neither read from caches nor written to them.
 module_transformations: set[tuple[str, str, int]] = set()
 
 
@@ -70,11 +65,11 @@ def compile_options(
     options: Mapping[str, Any] | None = None,
     use_shardy: bool = True,
 ) -> CompileOptions:
-    """jaxlib's options for compiling a program.
+    """Return jaxlib's options for compiling a module.
 
     Args:
       devices: one for each replica and partition, replicas outermost.
-      num_replicas: the number of copies of the program that run, each on its own data.
+      num_replicas: the number of copies that run, each on other data.
       num_partitions: the number of devices that share the work of each copy.
       options: XLA's flags by name, such as ``{"xla_cpu_enable_fast_math": True}``.
       use_shardy: whether shardings are annotated in the ``sdy`` dialect, else by
@@ -89,13 +84,13 @@ def compile_options(
             f"{num_replicas * num_partitions} devices, got {len(devices)}"
         )
     ids = np.array([device.id for device in devices], np.int32)
-    found = _compile_options(num_replicas, num_partitions, ids, options)
+    jaxlib_options = _compile_options(num_replicas, num_partitions, ids, options)
     if num_partitions > 1:
-        build = found.executable_build_options
+        build = jaxlib_options.executable_build_options
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = use_shardy
         build.allow_spmd_sharding_propagation_to_output = [True]
-    return found
+    return jaxlib_options
 
 
 def _compile_options(
@@ -104,17 +99,17 @@ def _compile_options(
     ids: np.ndarray | None,
     options: Mapping[str, Any] | None,
 ) -> CompileOptions:
-    """The options for a number of devices with these ids, and what the settings say."""
-    found = CompileOptions()
-    build = found.executable_build_options
-    found.num_replicas = build.num_replicas = num_replicas
-    found.num_partitions = build.num_partitions = num_partitions
+    """Return the options for devices with these ids, with Ricci's settings applied."""
+    jaxlib_options = CompileOptions()
+    build = jaxlib_options.executable_build_options
+    jaxlib_options.num_replicas = build.num_replicas = num_replicas
+    jaxlib_options.num_partitions = build.num_partitions = num_partitions
     if ids is not None:
         assignment = runtime.DeviceAssignment.create(ids.reshape(num_replicas, num_partitions))
-        found.device_assignment = build.device_assignment = assignment
+        jaxlib_options.device_assignment = build.device_assignment = assignment
     build.optimization_level = CompilerEffortLevel[_optimization_level.value].value
     build.memory_fitting_level = CompilerEffortLevel[_memory_fitting_level.value].value
-    found.profile_version = config.jax_xla_profile_version or 0
+    jaxlib_options.profile_version = config.jax_xla_profile_version or 0
     debug = build.debug_options
     if config.jax_disable_most_optimizations:
         debug.xla_backend_optimization_level = 0
@@ -123,8 +118,9 @@ def _compile_options(
     if not config.jax_compiler_enable_remat_pass:
         debug.xla_disable_hlo_passes = "rematerialization"
     if options:
-        found.env_option_overrides = [(name, _flag(name, v)) for name, v in options.items()]
-    return found
+        overrides = [(name, _flag(name, v)) for name, v in options.items()]
+        jaxlib_options.env_option_overrides = overrides
+    return jaxlib_options
 
 
 def get_compile_options(
@@ -136,7 +132,7 @@ def get_compile_options(
     detailed_logging: bool = True,
     backend: Client | None = None,
 ) -> CompileOptions:
-    """jaxlib's options for compiling a program by hand, with what Ricci's options say.
+    """Return jaxlib's options for compiling a module by hand, with Ricci's settings applied.
 
     Args:
       num_replicas, num_partitions: how many devices share the work; see ``compile_options``.
@@ -145,13 +141,13 @@ def get_compile_options(
       env_options_overrides: XLA's flags by name.
       fdo_profile: a profile of an earlier run, for the compiler.
       detailed_logging: whether XLA logs what it does.
-      backend: not used: the options are the same for all clients.
+      backend: unused, since the options are the same for all clients.
 
     Returns:
       jaxlib's ``CompileOptions``.
 
     Raises:
-      ValueError: if the device assignment is not for so many devices.
+      ValueError: if the device assignment has another number of devices.
 
     Example:
       >>> from ricci.extend.backend import get_compile_options
@@ -164,12 +160,12 @@ def get_compile_options(
             f"get_compile_options: device_assignment has {ids.size} devices, but {num_replicas} "
             f"replicas of {num_partitions} partitions need {num_replicas * num_partitions}"
         )
-    found = _compile_options(num_replicas, num_partitions, ids, env_options_overrides)
-    build = found.executable_build_options
+    options = _compile_options(num_replicas, num_partitions, ids, env_options_overrides)
+    build = options.executable_build_options
     build.debug_options.xla_detailed_logging = detailed_logging
     if fdo_profile is not None:
         build.fdo_profile = fdo_profile
-    return found
+    return options
 
 
 def _flag(name: str, value: object) -> str | bool | int | float:
@@ -201,11 +197,10 @@ def compile_text(
       num_replicas, num_partitions: how the devices share the work; see ``compile_options``.
       compiler_options: XLA's flags by name.
       use_shardy: whether shardings are annotated in the ``sdy`` dialect.
-      host_callbacks: the Python functions that the program calls, by index.
+      host_callbacks: the Python functions that the module calls, by index.
       configure: called with jaxlib's ``CompileOptions`` before compiling, to set further ones.
-      cached: whether caches are asked for the program, and keep it.
-
-    The program comes from the persistent compilation cache, if there is one that has it.
+      cached: whether to look the executable up in the persistent compilation cache and the warm
+        start's bundle, and to store it there.
 
     Returns:
       jaxlib's ``LoadedExecutable``; its ``Executable``, which cannot run, for a topology's devices.
@@ -226,7 +221,7 @@ def compile_text(
     """
     check_not_forked()
     devices = tuple(devices)
-    found = compile_options(
+    options = compile_options(
         devices,
         num_replicas=num_replicas,
         num_partitions=num_partitions,
@@ -234,30 +229,30 @@ def compile_text(
         use_shardy=use_shardy,
     )
     if configure is not None:
-        configure(found)
-    client, where = devices[0].client, DeviceList(devices)
+        configure(options)
+    client, device_list = devices[0].client, DeviceList(devices)
     prepare_kernels(text, devices[0].platform)
     if is_described(devices[0]):
         compiler: Any = client
-        return compiler.compile(parse_module(text), where, found)
+        return compiler.compile(parse_module(text), device_list, options)
     if host_callbacks:
         functions = host_functions(host_callbacks)
-        return client.compile_and_load(parse_module(text), where, found, functions)
-    compile = lambda options: client.compile_and_load(text, where, options)
+        return client.compile_and_load(parse_module(text), device_list, options, functions)
+    compile = lambda options: client.compile_and_load(text, device_list, options)
     if not cached or module_transformations:
-        return compile(found)
+        return compile(options)
     if _cache_folder.value and _cache_enabled.value:
-        cache = import_module("ricci_xla.cache")  # few programs have a folder for it
+        cache = import_module("ricci_xla.cache")  # imported only if a folder is set
         compile = partial(cache.cached_compile, text, devices, compile=compile)
-    if memories.programs is not None:
-        return memories.programs.compiled(text, devices, found, compile)
-    return compile(found)
+    if warm_start_hooks.compile is not None:
+        return warm_start_hooks.compile.load_or_compile(text, devices, options, compile)
+    return compile(options)
 
 
 def is_compiled(
     text: str | bytes, devices: Sequence[Device], compiler_options: Mapping[str, Any]
 ) -> bool:
-    """Whether ``compile_text`` on one device would find the program in the persistent cache."""
+    """Whether the persistent cache has the executable of a module on one device."""
     if not (_cache_folder.value and _cache_enabled.value):
         return False
     options = compile_options(devices, options=compiler_options)

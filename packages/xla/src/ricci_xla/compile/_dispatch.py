@@ -1,4 +1,4 @@
-"""The C++ dispatcher: calls of known types run their compiled program without Python."""
+"""The C++ dispatcher: runs the cached executables of calls without entering Python."""
 
 import os
 from collections.abc import Callable, Hashable, Sequence
@@ -44,7 +44,7 @@ _shared_cache = PjitFunctionCache(capacity=8192)
 
 
 class FastPath(NamedTuple):
-    """An entry of the C++ dispatcher's cache: how to run calls with one combination of types.
+    """An entry of the C++ dispatcher's cache: the executable for one combination of types.
 
     The dispatcher reads the attributes by these names.
     """
@@ -61,18 +61,20 @@ class FastPath(NamedTuple):
 
 
 def fast_path(executable: Executable, out_tree: PyTreeDef) -> FastPath:
-    """The cache entry by which C++ runs a program itself from the next call on.
+    """Return the cache entry by which C++ runs an executable itself from the next call on.
 
     Args:
-      executable: the program. Its results must all be arrays.
+      executable: the executable. Its results must all be arrays.
       out_tree: the structure of the results.
     """
-    # The dispatcher passes the constants before the arguments, and expects entries for them, too.
+    # The dispatcher passes the constants before the arguments, and expects shardings for them.
     consts = executable.consts
-    kept = [*(True for _ in consts), *executable.kept]
+    used = [*(True for _ in consts), *executable.used_arguments]
     shardings = [x.sharding for x in consts]
     shardings += [
-        s for s, keep in zip(executable.in_shardings, executable.kept, strict=True) if keep
+        s
+        for s, is_used in zip(executable.in_shardings, executable.used_arguments, strict=True)
+        if is_used
     ]
     return FastPath(
         executable.loaded,
@@ -81,14 +83,14 @@ def fast_path(executable: Executable, out_tree: PyTreeDef) -> FastPath:
         executable.out_shardings,
         executable.out_avals,
         [executable.committed] * len(executable.out_avals),
-        kept,
+        used,
         [None] * len(shardings),
         consts,
     )
 
 
 def shard_arg(x: Any, sharding: Sharding) -> Any:
-    """An argument as an array with the sharding that a program needs.
+    """Return an argument as an array with a sharding, moved to it if necessary.
 
     Args:
       x: an array, a NumPy array or a Python scalar; or a token or a random key, which hold arrays.
@@ -96,9 +98,9 @@ def shard_arg(x: Any, sharding: Sharding) -> Any:
 
     Raises:
       RuntimeError: if ``x`` is an array that was deleted.
-      TypeError: if ``x`` is none of these.
+      TypeError: if ``x`` is a value of another kind.
     """
-    if type(x) is ArrayImpl:  # a proxy of one says that it is an instance
+    if type(x) is ArrayImpl:  # not isinstance: proxies of arrays pass that
         if x._sharding is sharding:
             if x.is_deleted():
                 check_not_deleted(x)
@@ -111,13 +113,13 @@ def shard_arg(x: Any, sharding: Sharding) -> Any:
     if not isinstance(x, np.ndarray) and hasattr(x, "__jax_array__"):
         return shard_arg(x.__jax_array__(), sharding)
     aval = get_aval(x)
-    if aval.dtype == float0:  # has no values: programs take Booleans in its place
+    if aval.dtype == float0:  # has no values: executables take Booleans instead
         x, aval = np.zeros(aval.shape, bool), ShapedArray(aval.shape, np.dtype(bool))
     return array_from_host(np.asarray(x), aval, sharding)
 
 
 def shard_args(shardings: Sequence[Sharding], args: Sequence[Any]) -> list[Any]:
-    """The arguments as arrays with the shardings that a program needs."""
+    """Return the arguments as arrays with the given shardings."""
     return [shard_arg(x, sharding) for x, sharding in zip(args, shardings, strict=True)]
 
 
@@ -138,7 +140,7 @@ def make_fast_callable(
     registry: object = default_registry,
     cache: PjitFunctionCache | None = None,
 ) -> Any:
-    """A callable that runs known calls from C++, and calls a Python function for unknown ones.
+    """Make a callable that runs cached calls from C++, and calls a Python function on a miss.
 
     The cache's key is made of the arguments' tree structures, types, weak types and shardings, of
     the static arguments' values, and of the options that affect tracing. A call always goes to
@@ -146,10 +148,10 @@ def make_fast_callable(
 
     Args:
       name: the function's name in profiles.
-      python_miss: called with the arguments of an unknown call. It returns the result, and the
-        ``fast_path`` of such calls, or ``None`` if they must always go to Python.
+      python_miss: called with the arguments on a cache miss. It returns the result, and the cache
+        entry (``fast_path``), or ``None`` if such calls must always go to Python.
       fun: the function that is compiled. Wrappers of one function with equal ``cache_key`` share
-        cache entries; without it, each wrapper has its own.
+        cache entries; without it, entries are not shared.
       static_argnums: positions of arguments that are compared by value; they must be hashable.
       static_argnames: names of keyword arguments, likewise.
       cache_key: a further, hashable part of the cache's key, such as ``donate_argnums``.
@@ -165,7 +167,7 @@ def make_fast_callable(
         result, data = python_miss(*args, **kwargs)
         return result, data, False
 
-    def plain(*args, **kwargs):  # what C++ calls under disable_jit
+    def plain(*args, **kwargs):  # called by C++ under disable_jit
         return python_miss(*args, **kwargs)[0]
 
     return runtime.pjit(
@@ -182,19 +184,19 @@ def make_fast_callable(
 
 
 class _DispatchCache:
-    """The C++ dispatcher's cache, as one of the caches that are shown and cleared together."""
+    """Adapts the C++ dispatcher's cache to the registry of caches."""
 
     name = "calls known to C++"
 
     @property
     def size(self) -> CacheSize:
-        """The number of entries, and the most that there can be."""
+        """The number of entries, and the capacity."""
         return CacheSize(_shared_cache.size(), _shared_cache.capacity())
 
     def clear(self) -> None:
-        """Remove all entries. A program that is running is freed when it is done."""
-        PjitFunctionCache.clear_all()  # the entries of callables that are alive
-        _shared_cache.clear()  # and of those that are not
+        """Remove all entries. A running executable is freed when it is done."""
+        PjitFunctionCache.clear_all()  # the entries of live callables
+        _shared_cache.clear()  # and of dead ones
 
 
 _dispatch_cache = _DispatchCache()
@@ -202,10 +204,10 @@ register_cache(_dispatch_cache)
 
 
 def _after_fork() -> None:
-    # C++ would run what it knows on threads that do not exist here; Python raises an error.
+    # C++ would use threads that the child process does not have; Python raises an error instead.
     if note_fork():
         _dispatch_cache.clear()
 
 
-if hasattr(os, "register_at_fork"):  # not where processes cannot be forked
+if hasattr(os, "register_at_fork"):  # missing on platforms without fork
     os.register_at_fork(after_in_child=_after_fork)

@@ -1,4 +1,4 @@
-"""Writing programs to files as they are compiled (``jax_dump_ir_to``)."""
+"""Dump jaxprs and StableHLO modules to files as they are compiled (``jax_dump_ir_to``)."""
 
 import itertools
 import os
@@ -14,11 +14,11 @@ _MODES = ("stablehlo", "jaxpr")
 
 
 def dump_program(name: str, jaxpr: Jaxpr, text: str) -> None:
-    """Write a program to the folder that ``jax_dump_ir_to`` names, if it is set.
+    """Write a jaxpr or its module to the folder that ``jax_dump_ir_to`` names, if it is set.
 
     Args:
-      name: the program's name.
-      jaxpr: the program.
+      name: the function's name.
+      jaxpr: its jaxpr.
       text: its StableHLO module, with locations.
 
     Raises:
@@ -27,16 +27,16 @@ def dump_program(name: str, jaxpr: Jaxpr, text: str) -> None:
     if not _folder.value:
         return
     folder = _dump_folder(_folder.value)
-    safe = re.sub(r"[^\w.-]", "_", name)
+    file_name = re.sub(r"[^\w.-]", "_", name)
     modes = (config.jax_dump_ir_modes or "").split(",")
     for mode in filter(None, map(str.strip, modes)):
         number = next(_counter)
         if mode == "stablehlo":
-            whole = config.jax_include_debug_info_in_dumps
-            path = folder / f"jax_ir{number:04d}_jit_{safe}_compile.mlir"
-            path.write_text(text if whole else without_locations(text))
+            with_locations = config.jax_include_debug_info_in_dumps
+            path = folder / f"jax_ir{number:04d}_jit_{file_name}_compile.mlir"
+            path.write_text(text if with_locations else without_locations(text))
         elif mode == "jaxpr":
-            (folder / f"jax_{number:06d}_{safe}.jaxpr.txt").write_text(f"{jaxpr}\n")
+            (folder / f"jax_{number:06d}_{file_name}.jaxpr.txt").write_text(f"{jaxpr}\n")
         else:
             warn_user(
                 f"jax_dump_ir_modes names {mode!r}, which is not supported; give "
@@ -49,7 +49,7 @@ def _dump_folder(name: str) -> Path:
         outputs = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR")
         if not outputs:
             raise ValueError(
-                "jax_dump_ir_to is 'sponge', which stands for the folder that the environment "
+                "jax_dump_ir_to is 'sponge', which means the folder that the environment "
                 "variable TEST_UNDECLARED_OUTPUTS_DIR names, but that is not set. Name a folder."
             )
         name = outputs

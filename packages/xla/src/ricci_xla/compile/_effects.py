@@ -1,4 +1,4 @@
-"""Programs with side effects: keeping them in order, and waiting for them."""
+"""Executables with side effects: run them in order, and wait for them."""
 
 import atexit
 import threading
@@ -20,22 +20,22 @@ __all__ = [
     "effects_barrier",
 ]
 
-# The type of the buffer that jaxlib has for a token.
+# The type of a token's buffer in jaxlib.
 token_buffer = ShapedArray((0,), np.dtype(bool))
 
-# The number of programs with effects that may run at a time; the next waits for the oldest.
-_PENDING = 64
+# The number of executables with effects that may run at a time; the next waits for the oldest.
+_MAX_PENDING = 64
 
 
 type _Key = tuple[Effect, Device]
 
 
 class _Chain:
-    """The programs with effects that one thread, or one callback, has started in sequence.
+    """The executables with effects that one thread, or one callback, has started in sequence.
 
     Attributes:
-      ordered: for each ordered effect and device, the token of the last program that had it.
-      pending: the tokens to wait for until all programs have ended.
+      ordered: for each ordered effect and device, the token of the last run that had it.
+      pending: the tokens of the runs that may not have ended.
     """
 
     __slots__ = ("ordered", "pending")
@@ -49,14 +49,14 @@ _outermost = _Chain()
 
 
 class RuntimeTokens(threading.local):
-    """The tokens that order programs with effects, and by which one waits for them.
+    """The tokens that order executables with effects, and that signal their end.
 
-    A program with ordered effects on one device takes the token that the program before it
-    returned. On several devices it waits until that program has ended, since a token lives on one
+    An executable with ordered effects on one device takes the token that the one before it
+    returned. On several devices it waits until that one has ended, since a token lives on one
     device.
 
-    The programs that a callback starts form a chain of their own. They must not wait for the
-    program that called the callback, which in turn waits for the callback.
+    The executables that a callback starts form a separate chain. They must not wait for the
+    executable that called the callback, which in turn waits for the callback.
     """
 
     def __init__(self):
@@ -64,7 +64,7 @@ class RuntimeTokens(threading.local):
 
     @contextmanager
     def inside_callback(self) -> Iterator[None]:
-        """Give the programs that are started in a ``with`` block a chain of their own."""
+        """Put the executables that are started in a ``with`` block on a separate chain."""
         outer, self.chain = self.chain, _Chain()
         try:
             yield
@@ -73,7 +73,7 @@ class RuntimeTokens(threading.local):
             self.chain = outer
 
     def run(self, executable: Any, arrays: list[ArrayImpl]) -> list[Any]:
-        """Start a program that has effects, and return its results.
+        """Start an executable that has effects, and return its results.
 
         Args:
           executable: the ``Executable``.
@@ -87,8 +87,8 @@ class RuntimeTokens(threading.local):
         tokens = [self._token(key) for key in keys]
         started = loaded.execute_sharded([*tokens, *arrays], with_tokens=True)
         self._follow(started.consume_token())
-        here = single_device_sharding(devices[0])
-        handler = runtime.array_result_handler(token_buffer, here, False)
+        sharding = single_device_sharding(devices[0])
+        handler = runtime.array_result_handler(token_buffer, sharding, False)
         results = started.consume_with_handlers([*[handler] * len(keys), *executable.handlers])
         self.chain.ordered.update(zip(keys, results[: len(keys)], strict=True))
         return results[len(keys) :]
@@ -103,13 +103,13 @@ class RuntimeTokens(threading.local):
         return started.consume_with_handlers(executable.handlers)
 
     def _token(self, key: _Key) -> ArrayImpl:
-        """The token of the last program with an effect on a device, or a new one."""
+        """Return the token of the last run with an effect on a device, or a new one."""
         token = self.chain.ordered.get(key)
         if token is not None and token.is_ready():
             try:
                 token.block_until_ready()
             except JaxRuntimeError:
-                token = None  # `wait` reports the failed program; this one can still run
+                token = None  # `wait` reports the failed run; this one can still start
         if token is None:
             sharding = single_device_sharding(key[1])
             token = array_from_host(np.zeros((0,), bool), token_buffer, sharding)
@@ -117,11 +117,11 @@ class RuntimeTokens(threading.local):
 
     def _follow(self, token: object) -> None:
         self.chain.pending.append(token)
-        if len(self.chain.pending) > _PENDING:
+        if len(self.chain.pending) > _MAX_PENDING:
             self.chain.pending.popleft().block_until_ready()
 
     def wait(self) -> None:
-        """Wait for all programs, and then raise the error of the first that failed."""
+        """Wait for all runs, then raise the error of the first that failed."""
         failure: Exception | None = None
         while self.chain.pending:
             try:
@@ -138,7 +138,7 @@ atexit.register(runtime_tokens.wait)
 
 
 def effects_barrier() -> None:
-    """Wait until the side effects of all programs started so far have taken place.
+    """Wait until the side effects of everything started so far have taken place.
 
     Raises:
       RuntimeError: if a callback of one of them failed.

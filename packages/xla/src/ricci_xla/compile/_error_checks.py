@@ -1,4 +1,4 @@
-"""Checking every program for errors (``jax_error_checking_behavior_*``)."""
+"""Check every call for errors (``jax_error_checking_behavior_*``)."""
 
 from collections.abc import Sequence
 
@@ -10,19 +10,19 @@ _oob = config.state("jax_error_checking_behavior_oob")
 
 
 def checks_errors() -> bool:
-    """Whether programs are checked for any error in this thread."""
+    """Whether calls are checked for any error in this thread."""
     return _nan.value == "raise" or _divide.value == "raise" or _oob.value == "raise"
 
 
 def check_errors(jaxpr: Jaxpr, name: str, args: Sequence[ArrayLike]) -> None:
-    """Raise an error if a program has a NaN, a division by zero or an index out of bounds.
+    """Raise an error if a call has a NaN, a division by zero or an index out of bounds.
 
-    Only those that the options ask for are looked for.
+    It evaluates the jaxpr with the checks that the options select.
 
     Args:
-      jaxpr: the program.
-      name: its name.
-      args: its arguments. They must not have been donated yet, since the program runs on them.
+      jaxpr: the jaxpr.
+      name: the function's name.
+      args: the arguments, which must not have been donated yet.
 
     Raises:
       ValueError: if there is such an error, with the operation and its position.

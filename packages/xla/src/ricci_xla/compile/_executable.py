@@ -50,30 +50,29 @@ __all__ = [
 
 
 class Executable:
-    """A compiled program, with the types and shardings of its arguments and results.
+    """A compiled module, with the types and shardings of its arguments and results.
 
     Args:
-      loaded: the program that ``compile_text`` returned.
-      in_avals: the type of each argument, including those that the program does not use.
+      loaded: jaxlib's executable, as returned by ``compile_text``.
+      in_avals: the type of each argument, including unused ones.
       out_avals: the type of each result.
-      in_shardings: the sharding that each argument must have; by default the program's one device.
+      in_shardings: the required sharding of each argument; by default the executable's one device.
       out_shardings: the sharding of each result; likewise.
-      kept: for each argument, whether the program takes it; by default all are taken.
+      used_arguments: for each argument, whether it is passed to the executable; by default all are.
       committed: whether the results are committed to their devices.
       consts: arrays that are passed before the arguments in every call.
-      effects: the side effects of the program.
-      in_layouts: for each argument that is kept its layout, where that is not the usual one; empty
-        if all are.
-      before_first_run: called once, before the program runs for the first time.
-      better: the same program, compiled fully, which takes over when it is there.
+      effects: the side effects.
+      in_layouts: for each used argument its layout, ``None`` for row-major; empty if all are.
+      before_first_run: called once, before the first run.
+      optimized: a future of the fully optimized executable, which replaces ``loaded`` when done.
 
-    The attribute ``has_extended_results`` says whether any result is a token, or of a dtype that
-    jaxlib does not know, such as random keys. C++ cannot make such results.
+    Attributes:
+      has_extended_results: whether any result is a token, or of a dtype that jaxlib does not have,
+        such as random keys. C++ cannot make such results.
     """
 
     __slots__ = (
         "before_first_run",
-        "better",
         "committed",
         "consts",
         "effects",
@@ -83,15 +82,15 @@ class Executable:
         "in_avals",
         "in_layouts",
         "in_shardings",
-        "kept",
         "loaded",
+        "optimized",
         "ordered_effects",
         "out_avals",
         "out_shardings",
+        "used_arguments",
     )
 
     before_first_run: Callable[[], None] | None
-    better: "Future[LoadedExecutable] | None"
     committed: bool
     consts: list[ArrayImpl]
     effects: frozenset[Effect]
@@ -101,11 +100,12 @@ class Executable:
     in_avals: tuple[Any, ...]
     in_layouts: tuple[Layout | None, ...]
     in_shardings: tuple[Sharding, ...]
-    kept: list[bool]
     loaded: LoadedExecutable
+    optimized: "Future[LoadedExecutable] | None"
     ordered_effects: tuple[Effect, ...]
     out_avals: tuple[Any, ...]
     out_shardings: tuple[Sharding, ...]
+    used_arguments: list[bool]
 
     def __init__(
         self,
@@ -115,15 +115,15 @@ class Executable:
         *,
         in_shardings: Sequence[Sharding] | None = None,
         out_shardings: Sequence[Sharding] | None = None,
-        kept: Sequence[bool] | None = None,
+        used_arguments: Sequence[bool] | None = None,
         committed: bool = False,
         consts: Sequence[ArrayImpl] = (),
         effects: frozenset[Effect] = no_effects,
         in_layouts: tuple[Layout | None, ...] = (),
         before_first_run: Callable[[], None] | None = None,
-        better: "Future[LoadedExecutable] | None" = None,
+        optimized: "Future[LoadedExecutable] | None" = None,
     ):
-        self.better = better
+        self.optimized = optimized
         self.in_layouts = in_layouts
         self.before_first_run = before_first_run
         self.loaded = loaded
@@ -133,13 +133,17 @@ class Executable:
             devices = loaded.local_devices()
             if len(devices) != 1:
                 raise ValueError(
-                    f"a program on {len(devices)} devices needs in_shardings and out_shardings"
+                    f"an executable on {len(devices)} devices needs in_shardings and out_shardings"
                 )
-            here = single_device_sharding(devices[0])
-            in_shardings = [here] * len(self.in_avals) if in_shardings is None else in_shardings
-            out_shardings = [here] * len(self.out_avals) if out_shardings is None else out_shardings
+            sharding = single_device_sharding(devices[0])
+            if in_shardings is None:
+                in_shardings = [sharding] * len(self.in_avals)
+            if out_shardings is None:
+                out_shardings = [sharding] * len(self.out_avals)
         self.in_shardings, self.out_shardings = tuple(in_shardings), tuple(out_shardings)
-        self.kept = [True] * len(self.in_avals) if kept is None else list(kept)
+        if used_arguments is None:
+            used_arguments = [True] * len(self.in_avals)
+        self.used_arguments = list(used_arguments)
         self.committed = committed
         self.consts = [relayout.buffers(x, None) for x in consts]
         self.effects = effects
@@ -152,19 +156,19 @@ class Executable:
 
     @property
     def kept_var_indices(self) -> tuple[int, ...]:
-        """The positions of the arguments that the program takes."""
-        return tuple(i for i, kept in enumerate(self.kept) if kept)
+        """The positions of the arguments that are passed to the executable."""
+        return tuple(i for i, used in enumerate(self.used_arguments) if used)
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the program can run; not if it was compiled for devices that are described."""
+        """Whether it can run; not if it was compiled for described devices."""
         return isinstance(self.loaded, LoadedExecutable)
 
     def arranged(self, arrays: list[ArrayImpl]) -> list[ArrayImpl]:
-        """Return arguments in the layouts that the program takes; the same list if they have them.
+        """Return arguments in the required layouts; the same list if they have these already.
 
         Args:
-          arrays: an array for each argument that is kept, with the sharding that it must have.
+          arrays: an array for each used argument, with the required sharding.
         """
         if not self.in_layouts and are_row_major(arrays):
             return arrays
@@ -173,11 +177,10 @@ class Executable:
         return arrays if all(map(is_, moved, arrays)) else moved
 
     def execute(self, arrays: Sequence[ArrayImpl]) -> list[Any]:
-        """Run the program, asynchronously where the platform can.
+        """Run the executable, asynchronously where the platform can.
 
         Args:
-          arrays: an array for each argument that is kept, with the sharding and layout that it must
-            have.
+          arrays: an array for each used argument, with the required sharding and layout.
 
         Returns:
           An array for each result.
@@ -192,28 +195,28 @@ class Executable:
         if self.before_first_run is not None:
             self.before_first_run()
             self.before_first_run = None
-        if self.better is not None and self.better.done():
-            self._take_over(self.better)
+        if self.optimized is not None and self.optimized.done():
+            self._replace_loaded(self.optimized)
         if self.effects:
             return runtime_tokens.run(self, [*self.consts, *arrays])
         results = self.loaded.execute_sharded([*self.consts, *arrays])
         return results.consume_with_handlers(self.handlers)
 
-    def _take_over(self, better: "Future[LoadedExecutable]") -> None:
-        """Run the program that was compiled fully from now on, if that could be done."""
-        self.better = None
-        error = None if better.cancelled() else better.exception()
+    def _replace_loaded(self, optimized: "Future[LoadedExecutable]") -> None:
+        """Run the optimized executable from now on, unless compiling it failed."""
+        self.optimized = None
+        error = None if optimized.cancelled() else optimized.exception()
         if error is not None:
-            warn_user(f"compiling fully failed, so what was compiled quickly stays: {error}")
-        elif not better.cancelled():
-            self.loaded = better.result()
+            warn_user(f"the optimized compilation failed, so the quick one stays in use: {error}")
+        elif not optimized.cancelled():
+            self.loaded = optimized.result()
 
     def as_text(self) -> str:
-        """The program after XLA's optimizations, in the notation of HLO."""
+        """The HLO text after XLA's optimizations."""
         return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
     def cost_analysis(self) -> dict[str, Any]:
-        """XLA's estimates of what the program costs: ``flops``, ``bytes accessed`` and more."""
+        """XLA's cost estimates: ``flops``, ``bytes accessed`` and more."""
         return self.loaded.cost_analysis() if self.is_loaded else cost_of_described(self.loaded)
 
     def memory_analysis(self) -> Any:
@@ -221,13 +224,13 @@ class Executable:
         return self.loaded.get_compiled_memory_stats()
 
     def serialize(self) -> bytes:
-        """The compiled program as bytes, for ``deserialize`` on a machine of the same kind."""
+        """The executable as bytes, for ``deserialize`` on a machine of the same kind."""
         loaded: Any = self.loaded
         return loaded.client.serialize_executable(loaded) if self.is_loaded else loaded.serialize()
 
 
 def _is_extended(aval: object) -> bool:
-    """Whether jaxlib has no arrays of a type: tokens, extended dtypes and ``float0``."""
+    """Whether a type has no arrays in jaxlib: tokens, extended dtypes and ``float0``."""
     if aval is abstract_token:
         return True
     dtype = getattr(aval, "dtype", None)
@@ -235,21 +238,21 @@ def _is_extended(aval: object) -> bool:
 
 
 def buffer_rank(aval: AbstractValue) -> int:
-    """The number of dimensions of the buffers that hold arrays of a type.
+    """Return the rank of the buffers of a type.
 
-    Those of keys have the dimensions of a key's words as well; jaxlib's type of a token has none.
+    Random keys add the dimensions of a key's words; a token's buffer counts as a scalar.
     """
     return 0 if aval is abstract_token else physical_aval(aval).ndim
 
 
 def result_handler(aval: Any, sharding: Sharding, committed: bool) -> Any:
-    """jaxlib's handler that makes an array, a token or a key of a result's buffers."""
+    """Return jaxlib's handler that makes an array, a token or a key of a result's buffers."""
     if not _is_extended(aval):
         return runtime.array_result_handler(aval, sharding, committed)
     if aval is abstract_token:
         return runtime.array_result_handler(token_buffer, sharding, committed).wrap(Token)
     dtype = aval.dtype
-    if dtype == float0:  # has no values, so that the program returns Booleans in its place
+    if dtype == float0:  # has no values: the executable returns Booleans instead
         booleans = ShapedArray(aval.shape, np.dtype(bool))
         handler = runtime.array_result_handler(booleans, sharding, committed)
         return handler.wrap(lambda array: np.zeros(array.shape, float0))
@@ -260,16 +263,15 @@ def result_handler(aval: Any, sharding: Sharding, committed: bool) -> Any:
 def deserialize(
     data: bytes, devices: Sequence[Device], options: CompileOptions | None = None
 ) -> LoadedExecutable:
-    """Load the program that ``Executable.serialize`` wrote.
+    """Load an executable from the bytes of ``Executable.serialize``.
 
     Args:
       data: the bytes.
       devices: the devices to run on.
-      options: the ``compile_options`` that it was compiled with; needed for several devices.
+      options: the ``compile_options`` that it was compiled with; required for several devices.
     """
     devices = tuple(devices)
-    where = DeviceList(devices)
-    loaded = devices[0].client.deserialize_executable(data, where, options)
+    loaded = devices[0].client.deserialize_executable(data, DeviceList(devices), options)
     prepare_kernels(loaded.get_hlo_text(), devices[0].platform)
     return loaded
 
@@ -277,9 +279,9 @@ def deserialize(
 def result_shardings(
     loaded: LoadedExecutable, devices: Sequence[Device]
 ) -> list[GSPMDSharding] | None:
-    """The sharding that XLA chose for each result; ``None`` for a program on one device."""
-    found = loaded.get_output_shardings()
-    if found is None:
+    """Return the sharding that XLA chose for each result; ``None`` on one device."""
+    tilings = loaded.get_output_shardings()
+    if tilings is None:
         return None
-    where = DeviceList(tuple(devices))
-    return [GSPMDSharding(where, form) for form in found]
+    device_list = DeviceList(tuple(devices))
+    return [GSPMDSharding(device_list, tiling) for tiling in tilings]

@@ -18,11 +18,11 @@ __all__ = [
 ]
 
 # With more arguments than this, tuple_args=None makes them one tuple.
-_many_arguments = 100
+_MANY_ARGUMENTS = 100
 
 
 def to_hlo(text: str, *, tuple_args: bool = False, return_tuple: bool = False) -> Any:
-    """A StableHLO module as an ``XlaComputation`` of jaxlib.
+    """Convert a StableHLO module to jaxlib's ``XlaComputation``.
 
     Args:
       text: the module.
@@ -35,7 +35,7 @@ def to_hlo(text: str, *, tuple_args: bool = False, return_tuple: bool = False) -
 
 
 def hlo_text(computation: Any, debug_info: bool = False) -> str:
-    """The text of an ``XlaComputation``, in the notation of HLO.
+    """Return the HLO text of an ``XlaComputation``.
 
     Args:
       computation: the ``XlaComputation``.
@@ -62,7 +62,7 @@ def xla_computation(
 
     Args:
       fun: a function of pytrees of arrays.
-      static_argnums: positions of arguments that are passed as they are; they must be hashable.
+      static_argnums: positions of arguments that are compile-time constants; must be hashable.
       axis_env: names and sizes of the axes that collectives in ``fun`` refer to, major to minor.
         The computation is for as many replicas as the product of the sizes.
       in_parts, out_parts: must be ``None``: see ``Raises``.
@@ -103,15 +103,14 @@ def xla_computation(
     def computation_of(*args: object, **kwargs: object) -> Any:
         split = split_static(arguments, fun, args, kwargs)
         with extend_axes(axes.items()):
-            # A program depends on the axes too, which are no part of the key: it is not kept.
-            unkept = Cache("programs of xla_computation", 2)
-            program = trace_program(fun, split, abstract_leaves(fun, split), unkept)
+            cache = Cache("programs of xla_computation", 2)
+            program = trace_program(fun, split, abstract_leaves(fun, split), cache)
         donated = donated_leaves(arguments, args, kwargs)
-        as_tuple = len(split.leaves) > _many_arguments if tuple_args is None else tuple_args
-        found = to_hlo(
+        as_tuple = len(split.leaves) > _MANY_ARGUMENTS if tuple_args is None else tuple_args
+        computation = to_hlo(
             _module(program, axes, backend, donated), tuple_args=as_tuple, return_tuple=True
         )
-        return (found, _shapes(program)) if return_shape else found
+        return (computation, _shapes(program)) if return_shape else computation
 
     return update_wrapper(computation_of, fun)
 
@@ -127,7 +126,7 @@ def _module(
         platform=canonical_platform(device),
         axis_sizes=axes,
         num_replicas=prod(axes.values()),
-        donors=[i for i, given in enumerate(donated) if given],
+        donors=[i for i, is_donated in enumerate(donated) if is_donated],
         embed_constants=True,
         locations=True,
     )

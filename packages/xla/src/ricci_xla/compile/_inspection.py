@@ -1,4 +1,4 @@
-"""Inspecting the shardings that XLA chooses for values, while it compiles a program."""
+"""Inspect the shardings that XLA chooses for values while it compiles a module."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -27,12 +27,12 @@ __all__ = [
 class ShardingInspector:
     """Calls a function with the sharding of a value, once XLA has chosen it.
 
-    The inspector must be kept alive until the program is compiled.
+    The inspector must stay alive until the module is compiled.
 
     Args:
       module: the module that is being written.
       ndim: the rank of the value's buffers.
-      tell: called with the sharding.
+      callback: called with the sharding.
     """
 
     __slots__ = ("config", "handler")
@@ -40,19 +40,19 @@ class ShardingInspector:
     config: bytes
     handler: Callable[[HloSharding], None]
 
-    def __init__(self, module: Module, ndim: int, tell: Callable[[Sharding], None]):
+    def __init__(self, module: Module, ndim: int, callback: Callable[[Sharding], None]):
         devices = tuple(module.devices)
         mesh = mesh_of_module(module.meshes, devices)
 
         def handler(tiles: HloSharding) -> None:
-            tell(named_by_tiles(GSPMDSharding(DeviceList(devices), tiles), mesh, ndim))
+            callback(named_by_tiles(GSPMDSharding(DeviceList(devices), tiles), mesh, ndim))
 
         self.handler = handler
         self.config = runtime.encode_inspect_sharding_callback(handler)
 
 
 def mesh_of_module(meshes: Mapping[Any, str], devices: Sequence[Device]) -> Mesh | None:
-    """A module's mesh over all of its devices, if it has one.
+    """Return a module's mesh over all of its devices, if it has one.
 
     Args:
       meshes: the axes of the meshes that the module declares.
@@ -66,5 +66,5 @@ def mesh_of_module(meshes: Mapping[Any, str], devices: Sequence[Device]) -> Mesh
 
 
 def undivided(module: Module) -> SingleDeviceSharding:
-    """The sharding of all values in a module for one device."""
+    """Return the sharding of all values in a module for one device."""
     return single_device_sharding(module.devices[0])

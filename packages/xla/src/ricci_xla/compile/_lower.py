@@ -21,7 +21,7 @@ from ._captured import warn_captured
 from ._passes import PASSES, embed_short_constants, run_passes
 from ._place import Buffer, Options, Placement
 
-# A module that takes no constants has them in its text, whatever their size.
+# For a module that takes no constants: they are all part of its text, so no pass embeds some.
 _CLOSED_PASSES = tuple(p for p in PASSES if p is not embed_short_constants)
 
 
@@ -60,8 +60,8 @@ def lower_program(
       options: what ``jit`` was given.
       platform: the platform to lower for, ``cpu``, ``cuda``, ``rocm`` or ``tpu``; by default that
         of the devices.
-      sources: whether operations have the lines of the user's code in their locations; they have
-        them while a profile is recorded, too.
+      sources: whether locations contain the lines of the user's code; they also do while a profile
+        is recorded.
       closed: a list, if the module is to take the function's arguments alone and not its
         constants. Large ones are appended to it, and left out of the text: see ``lower_jaxpr``.
     """
@@ -87,18 +87,18 @@ def _lower(
     passes = _CLOSED_PASSES if is_closed else PASSES
     jaxpr = run_passes(program.jaxpr, placement, program.consts, passes)
     used = _used_arguments(jaxpr, len(program.consts), options.keep_unused)
-    inside: list[int] = []
+    embedded: list[int] = []
     if is_closed:
-        inside = [i for i in used if i < len(program.consts)]
-        used = used[len(inside) :]
+        embedded = [i for i in used if i < len(program.consts)]
+        used = used[len(embedded) :]
     arguments = [placement.arguments[i] for i in used]
     aliases, donors = _donations(program, used, placement, options)
     annotations = Annotations(jaxpr, placement)
     host_callbacks: list[HostCallback] = []
     text = lower_jaxpr(
         jaxpr.replace(
-            constvars=[jaxpr.invars[i] for i in inside],
-            consts=[program.consts[i] for i in inside],
+            constvars=[jaxpr.invars[i] for i in embedded],
+            consts=[program.consts[i] for i in embedded],
             invars=[jaxpr.invars[i] for i in used],
         ),
         program.name,
@@ -132,7 +132,7 @@ def _lower(
 def _used_arguments(jaxpr: Jaxpr, num_consts: int, keep_unused: bool) -> tuple[int, ...]:
     """Return the positions of the constants and arguments that the module takes.
 
-    Those of symbolic shapes are taken in any case, since they determine the dimensions.
+    Arguments of symbolic shapes are always taken, since they determine the dimensions.
     """
     always = range(num_consts, len(jaxpr.invars)) if keep_unused else ()
     read = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
@@ -160,13 +160,13 @@ def _donations(
 ) -> tuple[dict[int, int], list[int]]:
     """Pair each donated argument with a result of the same shape, dtype, memory and sharding.
 
-    On several devices the compiler chooses the sharding of a result unless it is given, and only a
-    buffer of the same size can be reused. Where it is not given, the compiler also chooses which
-    results take the memory of which arguments.
+    On several devices the compiler chooses a result's sharding unless it is specified, and only a
+    buffer of the same size can be reused. If it is unspecified, the compiler also chooses which
+    result reuses which argument.
 
     Returns:
-      The paired results by argument, and the arguments that are left over, which XLA may still use
-      for results and temporary buffers.
+      The aliases, from arguments to results; and the donors: unpaired arguments, whose memory XLA
+      may still use for results and temporary buffers.
     """
     if not any(options.donated):
         return {}, []
@@ -185,15 +185,15 @@ def _donations(
             continue
         aval: Any = program.jaxpr.invars[old].aval
         argument = placement.arguments[old]
-        here, kind = argument.sharding if many else None, _buffer_kind(aval, argument)
-        matching = free.get((kind, here))
-        if matching and paired and (here is not None or not many):
+        sharding, kind = argument.sharding if many else None, _buffer_kind(aval, argument)
+        matching = free.get((kind, sharding))
+        if matching and paired and (sharding is not None or not many):
             aliases[new] = matching.pop()
             continue
         donors.append(new)
         chosen = free.get((kind, None)) or ([] if paired else matching)
-        if not chosen and here is not None:
-            chosen = _of_equal_parts(free, kind, here)
+        if not chosen and sharding is not None:
+            chosen = _with_equal_shards(free, kind, sharding)
         if chosen:
             chosen.pop()
         else:
@@ -210,13 +210,13 @@ def _buffer_kind(aval: Any, buffer: Buffer) -> tuple[tuple[int, ...], Any, bool]
     return aval.shape, aval.dtype, buffer.on_host
 
 
-def _of_equal_parts(
-    free: dict[Any, list[int]], kind: tuple[tuple[int, ...], Any, bool], here: Sharding
+def _with_equal_shards(
+    free: dict[Any, list[int]], kind: tuple[tuple[int, ...], Any, bool], sharding: Sharding
 ) -> list[int] | None:
-    """Return results that are sharded otherwise into shards of the same size."""
-    size = math.prod(here.shard_shape(kind[0]))
-    for (other, where), positions in free.items():
-        if positions and where is not None and other == kind:
-            if math.prod(where.shard_shape(kind[0])) == size:
+    """Return the free results of another sharding with shards of the same size."""
+    size = math.prod(sharding.shard_shape(kind[0]))
+    for (other, candidate), positions in free.items():
+        if positions and candidate is not None and other == kind:
+            if math.prod(candidate.shard_shape(kind[0])) == size:
                 return positions
     return None

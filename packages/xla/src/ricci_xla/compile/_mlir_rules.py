@@ -1,4 +1,4 @@
-"""Hands lowering rules that build MLIR objects to ``ricci_xla.mlir``, which is loaded for them."""
+"""Registers a lazy import of ``ricci_xla.mlir`` for lowering rules that build MLIR objects."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ from ricci_stablehlo import Value, mlir_rules
 
 
 def run_mlir_rule(*args: Any) -> list[Value]:
-    """Run a rule; see ``ricci_xla.mlir.run_mlir_rule``."""
+    """Run a rule by ``ricci_xla.mlir.run_mlir_rule``."""
     return import_module("ricci_xla.mlir").run_mlir_rule(*args)
 
 

@@ -1,4 +1,4 @@
-"""Functions of the user's that change programs while XLA compiles them."""
+"""User-defined transformations of HLO modules while XLA compiles them."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class PipelineStage(IntEnum):
-    """When a program is changed: before or after XLA has put its operations in order."""
+    """When a module is transformed: before or after XLA schedules its instructions."""
 
     PRE_SCHEDULER = 0
     POST_SCHEDULER = 1
@@ -31,19 +31,19 @@ def register_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> None:
-    """Have a function change the programs that XLA compiles from now on.
+    """Register a function that transforms the HLO modules that XLA compiles from now on.
 
-    What is compiled already stays as it is: call ``clear_caches`` to have it compiled again.
+    Existing executables do not change: call ``clear_caches`` to compile them again.
 
     Args:
       callback: takes an ``HloModuleProto`` as bytes, and returns another one, or ``None`` to leave
-        it as it is. An error that it raises is the compilation's.
-      name: a name to clear it by; what has this name on the platform is replaced.
+        it unchanged. Its errors make the compilation fail.
+      name: a name to clear it by; replaces the transformation of this name on the platform.
       stage: when it is called.
-      platforms: the platforms that it is for, by default all that have devices here.
+      platforms: the platforms that it is for, by default all with attached devices.
 
     Raises:
-      JaxRuntimeError: if a platform is not here.
+      JaxRuntimeError: if a platform is not available.
 
     Example:
       >>> from ricci.extend.xla import clear_hlo_module_transformation
@@ -70,29 +70,29 @@ def clear_hlo_module_transformation(
     """Undo ``register_hlo_module_transformation``.
 
     Args:
-      name, stage: those that it was given.
-      platforms: the platforms, by default all that have devices here.
+      name, stage: as registered.
+      platforms: the platforms, by default all with attached devices.
 
     Returns:
       Whether there was such a function.
     """
-    found = False
+    existed = False
     for platform in _platforms(platforms):
         if platform == "cpu":
-            found |= _transforms().clear_xla_transform(name, int(stage))
+            existed |= _transforms().clear_xla_transform(name, int(stage))
         else:
             api = runtime.get_pjrt_plugin(platform)
-            found |= _transforms().clear_xla_transform_c_api(api, name, int(stage))
+            existed |= _transforms().clear_xla_transform_c_api(api, name, int(stage))
         module_transformations.discard((platform, name, int(stage)))
-    return found
+    return existed
 
 
-def _platforms(given: Sequence[str] | str | None) -> list[str]:
-    if given is None:
+def _platforms(platforms: Sequence[str] | str | None) -> list[str]:
+    if platforms is None:
         return list(backends())
-    names = [given] if isinstance(given, str) else given
+    names = [platforms] if isinstance(platforms, str) else platforms
     return [get_backend(name).platform if name == "gpu" else name for name in names]
 
 
 def _transforms() -> Any:
-    return importlib.import_module("jaxlib._xla")  # few programs need it
+    return importlib.import_module("jaxlib._xla")  # rarely used

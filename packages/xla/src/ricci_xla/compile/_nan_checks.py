@@ -1,7 +1,7 @@
-"""Checking results for NaN and infinities (``jax_debug_nans``, ``jax_debug_infs``).
+"""Check results for NaN and infinities (``jax_debug_nans``, ``jax_debug_infs``).
 
-If a program's results have any, its operations are run again one at a time to find the first that
-produces one. The error names that operation, its operands and the user's line.
+If a call's results have any, its operations run again one at a time to find the first that produces
+one. The error names that operation, its operands and the user's line.
 """
 
 from collections.abc import Sequence
@@ -31,48 +31,48 @@ def check_results(
     """Raise an error if a result has NaN or infinities and the options forbid them.
 
     Args:
-      jaxpr: the program that gave the results; ``None`` if its equations are not known.
-      name: the program's name.
-      args: its arguments. Unless they were deleted, the program is run again on them, one
-        operation at a time.
-      results: its results.
+      jaxpr: the jaxpr of the call; ``None`` if its executable was loaded without one.
+      name: the function's name.
+      args: the arguments. Unless they were deleted, the jaxpr runs again on them, one operation at
+        a time.
+      results: the results.
 
     Raises:
       FloatingPointError: if there is one, with the operation and the user's line.
     """
-    what = next(filter(None, map(_invalid, results)), None)
-    if what is None:
+    kind = next(filter(None, map(_invalid, results)), None)
+    if kind is None:
         return
     if jaxpr is None:
         raise FloatingPointError(
-            f"invalid value ({what}) encountered in a result of {name}. Its operations are not "
+            f"invalid value ({kind}) encountered in a result of {name}. Its operations are not "
             "known, since the function was loaded compiled. Call the jitted function to find it."
         )
     # The other processes may have found nothing, and would not run the operations again with us.
     shared = any(not x.sharding.is_fully_addressable for x in args if hasattr(x, "sharding"))
     if shared:
         raise FloatingPointError(
-            f"invalid value ({what}) encountered in a result of jit({name}), in a part that this "
+            f"invalid value ({kind}) encountered in a result of jit({name}), in a part that this "
             "process holds. The operation is not looked for, since other processes hold parts of "
             "the arguments. Call checkify, or the function on one process, to find it."
         )
     if not any(hasattr(x, "is_deleted") and x.is_deleted() for x in args):
-        report = non_finite_reports.explain(jaxpr, args, inf=what == "inf")
+        report = non_finite_reports.explain(jaxpr, args, inf=kind == "inf")
         if report is not None:
             raise FloatingPointError(
                 explained(
-                    f"invalid value ({what}) encountered in {report.operation}\n{report}", "nan"
+                    f"invalid value ({kind}) encountered in {report.operation}\n{report}", "nan"
                 )
             )
     raise FloatingPointError(
-        f"invalid value ({what}) encountered in a result of jit({name}). No single operation of it "
+        f"invalid value ({kind}) encountered in a result of jit({name}). No single operation of it "
         "produces one: either a constant is returned, or it comes from how XLA rearranged the "
         "operations."
     )
 
 
 def _invalid(result: Any) -> str | None:
-    """The kind of value in an array that an option forbids: ``"nan"``, ``"inf"`` or ``None``."""
+    """Return the kind of forbidden value in an array: ``"nan"``, ``"inf"`` or ``None``."""
     dtype = getattr(result, "dtype", None)
     if not isinstance(dtype, np.dtype) or not issubdtype(dtype, np.inexact):
         return None

@@ -1,10 +1,10 @@
-"""Meshes that operations of a jaxpr bring along, such as that of ``shard_map``."""
+"""Meshes among the parameters of a jaxpr's operations, such as that of ``shard_map``."""
 
 from ricci_ir import Jaxpr, JaxprEqn, TupleRecord, live_program, may_have_dead_code, rule_table
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes._mesh import Mesh
 
-# For primitives with a mesh of their own, such as shard_map: ``rule(**params)`` gives the mesh.
+# For primitives with a mesh, such as shard_map: ``rule(**params)`` returns it, or None.
 mesh_rules = rule_table("mesh", required=False)
 
 
@@ -20,7 +20,7 @@ class MeshOperation(TupleRecord):
 
 
 def mesh_of(jaxpr: Jaxpr) -> Mesh | None:
-    """Return the first mesh that an operation of a jaxpr has, if any."""
+    """Return the mesh of a jaxpr's first operation with a mesh, if any."""
     operations = _operations_of(jaxpr)
     return operations[0].mesh if operations else None
 
@@ -41,7 +41,7 @@ def meshes_of_results(jaxpr: Jaxpr) -> list[Mesh | None]:
 
 
 def live_operations(jaxpr: Jaxpr, keep_unused: bool) -> tuple[MeshOperation, ...]:
-    """Return the operations with a mesh, without dead code unless that is kept."""
+    """Return the operations with a mesh, without dead code unless ``keep_unused`` is set."""
     operations = _operations_of(jaxpr)
     if not operations or keep_unused or not may_have_dead_code(jaxpr):
         return operations

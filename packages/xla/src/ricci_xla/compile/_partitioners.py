@@ -1,4 +1,4 @@
-"""Operations that XLA does not divide by itself: it asks Python for the program of a part."""
+"""Custom partitioning: XLA calls Python for the module of one shard of an operation."""
 
 import itertools
 import re
@@ -31,12 +31,12 @@ _TARGET = "CustomSPMDPartitioning"
 
 
 class Division(TupleRecord):
-    """How an operation is divided.
+    """The partitioning of an operation.
 
     Attributes:
-      jaxpr: the program of one device's part.
-      mesh: the mesh whose axes that program may refer to.
-      arg_shardings, result_shardings: how operands and results are divided.
+      jaxpr: the computation on one device's shards.
+      mesh: the mesh whose axes the jaxpr may refer to.
+      arg_shardings, result_shardings: the shardings of operands and results.
     """
 
     jaxpr: Jaxpr
@@ -45,23 +45,23 @@ class Division(TupleRecord):
     result_shardings: Sequence[Sharding]
 
 
-# Given the mesh, the shardings of operands and then results, by tiles and by name, and the number
-# of operands.
+# Its arguments: the mesh; the shardings of operands and then results, first as tiles, then by mesh
+# axes; the number of operands.
 type Divide = Callable[[Mesh, Sequence[Sharding], Sequence[Sharding], int], Division]
 
 
 class Partitioner:
-    """Divides one operation of a module; it must be kept alive until the module is compiled.
+    """Partitions one operation of a module; must stay alive until the module is compiled.
 
     Args:
       module: the module that is being written.
       name: the operation's name, for messages.
       in_avals, out_avals: the types of operands and results.
-      divide: says how the operation is divided.
+      divide: returns the partitioning for given shardings.
 
     Attributes:
-      target: the name of the custom call by which the module has the operation.
-      number: what the custom call has as its configuration.
+      target: the target of the custom call that represents the operation in the module.
+      number: the configuration of the custom call, which identifies the partitioner.
     """
 
     target: str = _TARGET
@@ -89,35 +89,35 @@ class Partitioner:
 
     @property
     def mesh(self) -> Mesh:
-        """The program's mesh; one axis over all of its devices, if it has none."""
-        found = mesh_of_module(self._meshes, self._devices)
-        return found or Mesh(np.array(self._devices, object), ("devices",))
+        """The module's mesh, else one with a single axis over all devices."""
+        mesh = mesh_of_module(self._meshes, self._devices)
+        return mesh or Mesh(np.array(self._devices, object), ("devices",))
 
-    def answer(
+    def partition(
         self, arguments: Sequence[HloSharding], result: HloSharding, result_shape: object
     ) -> tuple[bytes, list[HloSharding], HloSharding]:
-        """The program of a part, and the shardings of operands and results, as XLA wants them."""
+        """Return the module of a shard, and the shardings of operands and results, for XLA."""
         results = [result] if len(self._avals) == self._count + 1 else result.tuple_elements()
-        where = DeviceList(self._devices)
-        tiled = [GSPMDSharding(where, tiles) for tiles in (*arguments, *results)]
+        device_list = DeviceList(self._devices)
+        tiled = [GSPMDSharding(device_list, tiles) for tiles in (*arguments, *results)]
         mesh = self.mesh
         named = [
             _of_rank(named_by_tiles(sharding, mesh, aval.ndim), aval.ndim)
             for sharding, aval in zip(tiled, self._avals, strict=True)
         ]
-        found = self._divide(mesh, tiled, named, self._count)
+        division = self._divide(mesh, tiled, named, self._count)
         text = lower_jaxpr(
-            found.jaxpr,
+            division.jaxpr,
             self.name,
             platform=self._platform,
-            axis_sizes=found.mesh.shape,
+            axis_sizes=division.mesh.shape,
             num_partitions=len(self._devices),
             embed_constants=True,
         )
         shardings = [
             sharding._to_xla_hlo_sharding(aval.ndim)
             for sharding, aval in zip(
-                (*found.arg_shardings, *found.result_shardings), self._avals, strict=True
+                (*division.arg_shardings, *division.result_shardings), self._avals, strict=True
             )
         ]
         outs = shardings[self._count :]
@@ -126,7 +126,7 @@ class Partitioner:
 
 
 def _of_rank(sharding: Sharding, ndim: int) -> Sharding:
-    """A sharding whose spec has a part for each dimension, so that functions can take one."""
+    """Pad a sharding's spec to one entry for each dimension."""
     if not isinstance(sharding, NamedSharding):
         return sharding
     spec = sharding.spec
@@ -146,32 +146,32 @@ def _partition(
 ) -> tuple[bytes, list[HloSharding], HloSharding]:
     partitioner = _partitioners[int(config)]
     try:
-        return partitioner.answer(arg_shardings, result_sharding, result_shape)
+        return partitioner.partition(arg_shardings, result_sharding, result_shape)
     except Exception as error:
         partitioner.error = error
         raise
 
 
-def _not_asked(*args: object) -> NoReturn:
-    raise NotImplementedError("sharding rules say how shardings pass through the operation")
+def _unreachable(*args: object) -> NoReturn:
+    raise NotImplementedError("shardings propagate by the operation's sharding rule")
 
 
 @cache
 def _register(platform: str) -> None:
-    """Tell the compiler of a platform whom to ask; plugins have compilers of their own."""
+    """Register the callback with the compiler of a platform; each plugin has a separate one."""
     plugin = None if platform == "cpu" else runtime.get_pjrt_plugin(platform)
     xla_client.register_custom_call_partitioner(
         _TARGET,
-        _not_asked,
+        _unreachable,
         _partition,
-        _not_asked,
+        _unreachable,
         can_side_effecting_have_replicated_sharding=True,
         c_api=plugin,
     )
 
 
 def partition_error(text: str) -> JaxRuntimeError | None:
-    """The error by which compiling a module failed, if an operation of it could not be divided.
+    """Return the error that made a compilation fail, if it came from a partitioner.
 
     Args:
       text: the module.
@@ -183,7 +183,7 @@ def partition_error(text: str) -> JaxRuntimeError | None:
         if partitioner is not None and partitioner.error is not None:
             cause, partitioner.error = partitioner.error, None
             error = JaxRuntimeError(
-                f"custom_partitioning: {partitioner.name} could not be divided over "
+                f"custom_partitioning: {partitioner.name} could not be partitioned over "
                 f"{len(partitioner._devices)} devices. {type(cause).__name__}: {cause}"
             )
             error.__cause__ = cause

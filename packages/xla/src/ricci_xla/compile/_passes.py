@@ -1,7 +1,7 @@
 """Passes over a jaxpr before it is lowered, each from a jaxpr to one with the same arguments.
 
-They run in the order of ``PASSES``: constants become literals before dead code is eliminated, which
-then drops the arguments that held them, and moves of results are added before it as well.
+They run in the order of ``PASSES``: constants become literals, and moves of results are added,
+before dead code elimination, which then drops the constants' arguments.
 """
 
 from collections.abc import Callable, Sequence
@@ -97,11 +97,11 @@ def move_results(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> J
     if move is None or not any(on_host) and not any(r.on_host for r in placement.results):
         return jaxpr
     eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
-    for i, (requested, is_there) in enumerate(zip(placement.results, on_host, strict=True)):
+    for i, (requested, is_on_host) in enumerate(zip(placement.results, on_host, strict=True)):
         atom = outvars[i]
         if requested.sharding is None or not isinstance(atom, Var):
             continue
-        if requested.on_host or is_there:
+        if requested.on_host or is_on_host:
             outvars[i] = result = Var(atom.aval)
             eqns.append(move(atom, result, HOST_MEMORY if requested.on_host else "device"))
     return jaxpr.replace(eqns=eqns, outvars=outvars)

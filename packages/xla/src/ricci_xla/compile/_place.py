@@ -53,7 +53,7 @@ class Options(TupleRecord):
       in_shardings, out_shardings: one for each leaf (``None`` where unspecified), or ``None``.
       in_layouts, out_layouts: likewise the layouts, where any is given.
       donated: for each leaf of the arguments, whether its buffer is donated; empty for none.
-      keep_unused: whether arguments that nothing uses are passed all the same.
+      keep_unused: whether unused arguments are passed to the executable.
       compiler_options: XLA options by name, sorted.
     """
 
@@ -101,13 +101,13 @@ class Placement(TupleRecord):
 
     @property
     def shardings(self) -> tuple[Sharding | None, ...]:
-        """The shardings of arguments and results that are not left to the compiler."""
+        """The specified shardings of arguments and results, without those left to the compiler."""
         buffers = (*self.arguments, *self.results)
         return tuple([buffer.sharding for buffer in buffers if buffer.sharding is not None])
 
     @property
     def mesh_of_types(self) -> Mesh | None:
-        """The mesh of several devices whose axes the types of the arguments name."""
+        """The mesh of the arguments' types, if it has several devices."""
         return _mesh_of(self.mesh, self.arguments) if len(self.devices) > 1 else None
 
     def result_sharding(
@@ -115,8 +115,8 @@ class Placement(TupleRecord):
     ) -> NamedSharding | None:
         """Return the sharding of a result on one device, if it is on a mesh.
 
-        Nothing is partitioned there, so a spec is only a name: a result has that of the arguments
-        of its rank, if they have the same.
+        On one device a spec partitions nothing. A result has the spec of the arguments of its rank,
+        if these agree.
         """
         if self.mesh is None:
             return None
@@ -133,12 +133,12 @@ class Placement(TupleRecord):
 def place(program: Program, leaves: Sequence[Any], options: Options) -> Placement:
     """Place a call: on the devices of its committed arguments, else on the default device.
 
-    If a mesh is set, the call runs on that. Unused arguments may be anywhere.
+    If a mesh is set, the call runs on that. Unused arguments have no influence.
 
     Raises:
       ValueError: if arguments, results, operations and the mesh that is set are bound to different
         devices, or to the same devices in different orders; or if an argument is committed
-        otherwise than ``in_shardings`` specifies. The error names what does not fit.
+        otherwise than ``in_shardings`` specifies. The error names the two that disagree.
     """
     jaxpr = program.jaxpr
     shardings = [_argument_sharding(program, i, x, options) for i, x in enumerate(leaves)]
@@ -161,7 +161,7 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     arguments = _place_arguments(program, leaves, (*closed, *shardings), options)
     if len(devices) == 1:
         mesh = None if options.device is not None else _mesh_on_one_device(mesh, claim, operations)
-        arguments = [_without_sharding_off(mesh, argument) for argument in arguments]
+        arguments = [_without_sharding_outside(mesh, argument) for argument in arguments]
     on_host = tuple([argument.on_host for argument in arguments])
     typed_mesh = _mesh_of(mesh, arguments)
     if typed_mesh is not None and not typed_mesh.are_all_axes_explicit:
@@ -184,8 +184,8 @@ def _mesh_on_one_device(
     return mesh if mesh is not None and mesh.axis_names else None
 
 
-def _without_sharding_off(mesh: Mesh | None, argument: Buffer) -> Buffer:
-    """Return an argument on one device, whose sharding is open unless it names a mesh's axes."""
+def _without_sharding_outside(mesh: Mesh | None, argument: Buffer) -> Buffer:
+    """Drop the sharding of an argument on one device unless it names a mesh's axes."""
     if argument.sharding is None or (
         mesh is not None and isinstance(argument.sharding, NamedSharding)
     ):
@@ -219,27 +219,27 @@ def _place_arguments(
 def _place_results(
     jaxpr: Jaxpr, options: Options, on_host: tuple[bool, ...], typed_mesh: Mesh | None
 ) -> tuple[Buffer, ...]:
-    """Place the results: as ``jit`` was asked to, else by their types and operations.
+    """Place the results: by ``jit``'s arguments, else by their types and operations.
 
     Args:
       jaxpr: the jaxpr.
       options: what ``jit`` was given.
       on_host: for each constant and argument, whether it is in the host's memory.
-      typed_mesh: a mesh, all of whose axes are part of types.
+      typed_mesh: the mesh of the call, if all of its axes are explicit.
     """
     layouts = _result_layouts(jaxpr, options.out_layouts or (None,) * len(jaxpr.outvars))
     shardings = options.out_shardings or (None,) * len(jaxpr.outvars)
     left_on_host = results_on_host(jaxpr, on_host)
     results: list[Buffer] = []
-    for aval, sharding, layout, is_there in zip(
+    for aval, sharding, layout, is_on_host in zip(
         jaxpr.out_avals, shardings, layouts, left_on_host, strict=True
     ):
         if sharding is None and typed_mesh is not None:
             sharding = typed_sharding(aval, typed_mesh)
-            if sharding is not None and is_there:
+            if sharding is not None and is_on_host:
                 sharding = in_memory(sharding, MemorySpace.Host)
         results.append(
-            Buffer(sharding, layout, is_there if sharding is None else _is_on_host(sharding))
+            Buffer(sharding, layout, is_on_host if sharding is None else _is_on_host(sharding))
         )
     return tuple(results)
 
@@ -249,7 +249,7 @@ def _is_on_host(sharding: Sharding | None) -> bool:
 
 
 def _result_layouts(jaxpr: Jaxpr, requested: Layouts) -> Layouts:
-    """Return the layout of each result: the one that ``jit`` was given, or its operation's.
+    """Return the layout of each result: from ``out_shardings``, else its operation's.
 
     Raises:
       ValueError: if a layout does not fit the result.
@@ -272,54 +272,54 @@ def _result_layouts(jaxpr: Jaxpr, requested: Layouts) -> Layouts:
 
 
 def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sharding | None:
-    """Return the sharding that an argument must have: the one that ``jit`` was given, or its own.
+    """Return the sharding that an argument must have: from ``in_shardings``, else the array's.
 
     Raises:
-      ValueError: if its own partitions it in another way, or is in another memory.
+      ValueError: if the array is partitioned in another way, or is in another memory.
     """
-    given = None if options.in_shardings is None else options.in_shardings[i]
+    requested = None if options.in_shardings is None else options.in_shardings[i]
     committed = is_committed(x)
-    if given is None:
+    if requested is None:
         return x.sharding if committed else _described_sharding(x)
-    own: Sharding | None = getattr(x, "sharding", None)
-    if own is None or own is given or getattr(x, "aval", None) is None:
-        if not given.is_fully_addressable and type(x) is not ShapeDtypeStruct:
-            _check_same_everywhere(program, i, x, given)
-        return given
+    actual: Sharding | None = getattr(x, "sharding", None)
+    if actual is None or actual is requested or getattr(x, "aval", None) is None:
+        if not requested.is_fully_addressable and type(x) is not ShapeDtypeStruct:
+            _check_replicated(program, i, x, requested)
+        return requested
     words = getattr(x, "physical", x)
     # The devices may differ: an array that is partitioned alike is copied to the others.
-    if committed and not divides_alike(own, given, words.ndim):
+    if committed and not divides_alike(actual, requested, words.ndim):
         raise ValueError(
             f"{describe_argument(program, i)} of {program.name}, of type {x.aval.str_short()}, is "
-            "committed to another sharding than in_shardings says.\n"
-            f"  found:    {own}\n  expected: {given}\n"
+            "committed to another sharding than in_shardings specifies.\n"
+            f"  found:    {actual}\n  expected: {requested}\n"
             "Move it with device_put(x, sharding) before the call, or leave its in_shardings out."
         )
-    if own.memory_kind != given.memory_kind:
+    if actual.memory_kind != requested.memory_kind:
         raise ValueError(
             f"{describe_argument(program, i)} of {program.name}, of type {x.aval.str_short()}, is "
-            f"in the memory {own.memory_kind!r}, but in_shardings says {given.memory_kind!r}. Move "
-            "it with device_put(x, sharding) before the call."
+            f"in the memory {actual.memory_kind!r}, but in_shardings specifies "
+            f"{requested.memory_kind!r}. Move it with device_put(x, sharding) before the call."
         )
-    return given
+    return requested
 
 
-def _check_same_everywhere(program: Program, i: int, x: object, given: Sharding) -> None:
+def _check_replicated(program: Program, i: int, x: object, sharding: Sharding) -> None:
     """Raise ``ValueError`` if a NumPy value is to be sharded over several processes.
 
-    Whether it is the same in all of them, or each has its own part, cannot be told.
+    It may be the whole value in each process, or only the process's part of it.
     """
-    if not given.is_fully_replicated:
+    if not sharding.is_fully_replicated:
         raise ValueError(
             f"{describe_argument(program, i)} of {program.name}, of type {type(x).__name__}, is "
-            f"divided over several processes by its sharding in in_shardings, {given}.\nIf each "
+            f"sharded over several processes by in_shardings, {sharding}.\nIf each "
             "process has its own part, pass make_array_from_process_local_data(sharding, x); if "
             "all have the same values, device_put(x, sharding), or replicate it in in_shardings."
         )
 
 
 def _argument_layout(program: Program, i: int, x: Any, layout: AnyLayout) -> AnyLayout:
-    """Return the layout of an argument: the one that ``jit`` was given, or its own.
+    """Return the layout of an argument: from ``in_shardings``, else the array's.
 
     Raises:
       ValueError: if the array is committed in another layout, or the layout does not fit it.
@@ -335,7 +335,7 @@ def _argument_layout(program: Program, i: int, x: Any, layout: AnyLayout) -> Any
     if isinstance(array, ArrayImpl) and array._committed and not physical.matches(layout_of(array)):
         raise ValueError(
             f"{describe_argument(program, i)} of {program.name}, of type {aval.str_short()}, is "
-            "committed in another layout than in_shardings says.\n"
+            "committed in another layout than in_shardings specifies.\n"
             f"  found:    {layout_of(array)}\n  expected: {layout}\n"
             "Move it with device_put(x, format) before the call."
         )

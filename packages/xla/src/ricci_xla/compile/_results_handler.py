@@ -1,4 +1,4 @@
-"""Making arrays of the buffers that a program returns on several devices."""
+"""Make arrays of the buffers that an executable returns on several devices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,11 +15,11 @@ __all__ = [
 
 
 class ResultsHandler:
-    """Makes an array of the parts of each result.
+    """Makes an array of the shards of each result.
 
     Attributes:
-      handlers: for each result, a function of its parts, one for each device.
-      out_avals, out_shardings: the types of the results, and how they are divided.
+      handlers: for each result, a function of its shards, one for each device.
+      out_avals, out_shardings: the types and shardings of the results.
     """
 
     __slots__ = ("handlers", "out_avals", "out_shardings")
@@ -32,19 +32,19 @@ class ResultsHandler:
         self.out_shardings: Sequence[Any] = out_shardings
 
     def __call__(self, out_bufs: Sequence[Sequence[Any]]) -> list[Array]:
-        """The results, given the parts of each."""
+        """Return the results, given the shards of each."""
         return [handle(parts) for handle, parts in zip(self.handlers, out_bufs, strict=True)]
 
 
 def global_avals_to_results_handler(
     global_out_avals: Sequence[ShapedArray], shardings: Sequence[Sharding], committed: bool
 ) -> ResultsHandler:
-    """What makes arrays of the buffers that a program returns.
+    """Return a handler that makes arrays of the buffers that an executable returns.
 
     Args:
       global_out_avals: the types of the whole results.
-      shardings: how each is divided.
-      committed: whether the arrays stay on their devices.
+      shardings: the sharding of each.
+      committed: whether the arrays are committed to their devices.
     """
     avals = list(global_out_avals)
     pairs = zip(avals, shardings, strict=True)

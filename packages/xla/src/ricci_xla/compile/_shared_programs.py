@@ -1,8 +1,8 @@
-"""Programs over the devices of several processes, which must be the same in all of them.
+"""Hook that checks modules over several processes, which must be the same in all of them.
 
-Each process traces and compiles on its own. If two of them come to different programs, their
-collectives wait for each other forever, or exchange values that have nothing to do with each other.
-So whoever joins the processes can look at each such program before it first runs.
+Each process traces and compiles by itself. If two of them get different modules, their collectives
+deadlock or exchange unrelated values. The package that joins the processes registers a check, which
+runs before the first call of each such module.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ __all__ = ["check_shared_programs", "SharedProgram"]
 
 
 class SharedProgram(TupleRecord):
-    """A program that several processes run together.
+    """A module that several processes run together.
 
     Attributes:
       name: the function's name.
@@ -29,7 +29,7 @@ class SharedProgram(TupleRecord):
 
 
 class _Check:
-    """What looks at shared programs before they run, if anything does."""
+    """Holds the registered check, if any."""
 
     def __init__(self):
         self.check: Callable[[SharedProgram], None] | None = None
@@ -39,17 +39,16 @@ _current = _Check()
 
 
 def check_shared_programs(check: Callable[[SharedProgram], None] | None) -> None:
-    """Call a function before each program over several processes runs for the first time.
+    """Call a function before each module over several processes runs for the first time.
 
     Args:
-      check: the function, which raises an error to keep the program from running; ``None`` for
-        none.
+      check: the function, which raises an error to prevent the run; ``None`` removes the check.
     """
     _current.check = check
 
 
 def before_first_run(name: str, text: str, devices: Sequence[Device]) -> Callable[[], None] | None:
-    """What is to be called before a program first runs; ``None`` for nothing."""
+    """Return the check of a module, to be called before its first run, or ``None``."""
     if _current.check is None:
         return None
     processes = tuple(sorted({device.process_index for device in devices}))

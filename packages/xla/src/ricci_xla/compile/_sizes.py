@@ -1,4 +1,4 @@
-"""Arrays that are too large: told before the compiler, which ends the process on some of them."""
+"""Reject arrays that are too large before compiling: XLA crashes on some of them."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,14 +9,14 @@ from ricci_ir import AbstractValue, Jaxpr, explained, is_static_shape, jaxprs_in
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError, LoadedExecutable
 from ricci_xla.tracing._program import Program
 
-_MOST = 2**63 - 1  # elements that the compiler can count
+_MAX_ELEMENTS = 2**63 - 1  # of an array, in XLA
 
 
 def check_sizes(program: Program, devices: Sequence[Device]) -> None:
-    """Raise an error if a program's results cannot be held by the machine, for CPU devices.
+    """Raise an error if results exceed the machine's memory, for CPU devices.
 
-    XLA's compiler for CPUs divides by zero in some programs with results of terabytes. Twice the
-    machine's memory leaves room for swapping.
+    XLA's compiler for CPUs divides by zero on some results of terabytes. The limit is twice the
+    machine's memory, which leaves room for swapping.
 
     Raises:
       JaxRuntimeError: of the kind that the runtime raises when memory is exhausted.
@@ -26,15 +26,15 @@ def check_sizes(program: Program, devices: Sequence[Device]) -> None:
         if not is_static_shape(getattr(aval, "shape", ())):
             raise ValueError(
                 f"{program.name} was lowered for an argument of type {_shown(aval)}, whose size is "
-                "open, and cannot be compiled so. Give all sizes, or export it: "
-                "export.export(jit(f))(...) makes a function that is compiled for each call's."
+                "symbolic, so it cannot be compiled. Give all sizes, or export it: "
+                "export.export(jit(f))(...) makes a function that is compiled for each size."
             )
     if devices[0].platform != "cpu":
         return
     for aval in program.jaxpr.out_avals:
         size = _bytes(aval)
         if size >= _LARGE and size >= 2 * _memory() * len(devices):
-            error = uncountable(program)
+            error = size_error(program)
             raise error or JaxRuntimeError(
                 explained(
                     f"RESOURCE_EXHAUSTED: {program.name} has a result of type {_shown(aval)}, "
@@ -45,21 +45,20 @@ def check_sizes(program: Program, devices: Sequence[Device]) -> None:
             )
 
 
-_LARGE = 2**34  # below that it is not worth asking how much memory there is
+_LARGE = 2**34  # bytes; below this the machine's memory is not looked up
 
 
 def fills_memory(executable: object) -> bool:
-    """Whether a program for CPUs may take more memory than there is.
+    """Whether an executable for CPUs may need more memory than there is.
 
-    Such a program is waited for, so that its error comes from the call and not from whatever reads
-    a result later.
+    Its calls block, so that the error comes from the call and not from a later use of a result.
     """
     if not isinstance(executable, LoadedExecutable):
-        return False  # for devices that are described
+        return False  # compiled for described devices
     if any(device.platform != "cpu" for device in executable.local_devices()[:1]):
         return False  # other platforms allocate before they return
-    taken = executable.get_compiled_memory_stats().temp_size_in_bytes
-    return taken >= _LARGE and 2 * taken >= _memory()
+    temporary = executable.get_compiled_memory_stats().temp_size_in_bytes
+    return temporary >= _LARGE and 2 * temporary >= _memory()
 
 
 def _memory() -> int:
@@ -75,11 +74,11 @@ def _shown(aval: AbstractValue) -> str:
     return aval.str_short()
 
 
-def uncountable(program: Program) -> ValueError | None:
-    """The error for a program with an array of more elements than can be counted, if it has one."""
+def size_error(program: Program) -> ValueError | None:
+    """Return an error if an intermediate array has more elements than XLA can count."""
     for aval in _avals(program.jaxpr):
         shape = getattr(aval, "shape", ())
-        if prod(n for n in shape if n) > _MOST:
+        if prod(n for n in shape if n) > _MAX_ELEMENTS:
             return ValueError(
                 f"an array of shape {shape} has more elements than can be counted (2**63 - 1). "
                 "Make it smaller."

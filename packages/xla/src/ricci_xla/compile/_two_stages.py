@@ -1,7 +1,7 @@
-"""Compiling in two stages: quickly for the first calls, and fully on another thread meanwhile.
+"""Two-stage compilation: quickly for the first calls, with optimizations in the background.
 
-XLA spends most of a compilation on optimizing machine code. The first stage leaves that out; when
-the second is done, its program takes over.
+XLA spends most of a compilation on optimizing machine code. The first stage skips that; when the
+second is done, its executable replaces the first.
 """
 
 import os
@@ -36,14 +36,14 @@ _QUICK: dict[str, Any] = {
 
 
 class _Background:
-    """The thread that compiles fully, once there is one."""
+    """The thread that compiles with optimizations, started on first use."""
 
     def __init__(self):
         self._thread: Any = None
 
     def submit(self, function: Callable[[], LoadedExecutable]) -> "Future[LoadedExecutable]":
-        """Have a function run there."""
-        if self._thread is None:  # few programs need the modules behind it
+        """Run a function on the thread."""
+        if self._thread is None:  # imported on first use only
             background = import_module("ricci_xla.tracing._background")
             self._thread = background.Background("ricci.compile")
         return self._thread.submit(function)
@@ -55,12 +55,12 @@ _background = _Background()
 def compile_in_stages(
     compile: Callable[[Mapping[str, Any], bool], LoadedExecutable], options: Mapping[str, Any]
 ) -> "tuple[LoadedExecutable, Future[LoadedExecutable]]":
-    """The program compiled quickly, and a future of the one that is compiled fully.
+    """Return an executable without optimizations, and a future of the optimized one.
 
     Args:
-      compile: called as ``compile(flags, cached)``, with XLA's flags by name, and whether caches
-        know the program.
-      options: the user's flags, which hold in both stages.
+      compile: called as ``compile(flags, cached)``, with XLA's flags by name, and whether
+        caches are used.
+      options: the user's flags, for both stages.
     """
     quick = compile({**_QUICK, **options}, False)
     return quick, _background.submit(lambda: compile(options, True))

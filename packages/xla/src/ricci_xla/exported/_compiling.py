@@ -96,7 +96,7 @@ class ExportedProgram:
             out_types,
             in_shardings=inner,
             out_shardings=outer,
-            kept=is_kept,
+            used_arguments=is_kept,
             committed=True,
         )
 

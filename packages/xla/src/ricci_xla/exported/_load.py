@@ -82,7 +82,7 @@ class LoadedFunction:
             )
         values = [self._checked(i, x) for i, x in enumerate(leaves)]
         executable = self._executables.get(None) or self._for_sizes(values)
-        operands = zip(values, executable.in_shardings, executable.kept, strict=True)
+        operands = zip(values, executable.in_shardings, executable.used_arguments, strict=True)
         arrays = [_placed(x, sharding) for x, sharding, is_kept in operands if is_kept]
         return tree_unflatten(self.out_tree, executable.execute(executable.arranged(arrays)))
 

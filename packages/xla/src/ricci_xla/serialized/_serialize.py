@@ -158,5 +158,5 @@ def deserialize_and_load(
     jaxpr = Jaxpr((), [Var(aval) for aval in executable.in_avals])
     program = Program(jaxpr, in_tree, out_tree, record.name, tuple(record.arg_names))
     options = Options(donated=tuple(record.donated))
-    compiled = CompiledProgram(program, executable, is_known=False)
+    compiled = CompiledProgram(program, executable, has_jaxpr=False)
     return Compiled(program, (), options, compiled)

@@ -40,7 +40,7 @@ def resolve_arguments(
     donated = _resolve(fun, parameters, "donate", donate_argnums, donate_argnames)
     both = (set(static[0]) & set(donated[0])) or (set(static[1]) & set(donated[1]))
     if both:
-        names = [position_name(fun, x) if isinstance(x, int) else x for x in sorted(both, key=str)]
+        names = [argument_name(fun, x) for x in sorted(both, key=str)]
         raise ValueError(
             f"static and donated arguments must not overlap, but of {_name(fun)} "
             f"{', '.join(names)} is both. A static argument has no memory to donate."
@@ -72,11 +72,11 @@ def _resolve(
                 )
         numbers = tuple(n % len(positional) for n in numbers)
     if names is not None:
-        known = {p.name for p in parameters}
+        parameter_names = {p.name for p in parameters}
         keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
-        unknown = [name for name in names if name not in known]
+        unknown = [name for name in names if name not in parameter_names]
         if unknown and not keywords:
-            near = [n for name in unknown for n in similar_names(name, known)]
+            near = [n for name in unknown for n in similar_names(name, parameter_names)]
             raise ValueError(
                 f"{kind}_argnames names {unknown}, but {_name(fun)} has no such argument; it takes "
                 f"{', '.join(p.name for p in parameters) or 'none'}."
@@ -105,10 +105,10 @@ def _resolve(
 
 
 def _ints(kind: str, value: int | Sequence[int]) -> tuple[int, ...]:
-    given = (value,) if isinstance(value, SupportsIndex) else tuple(value)
-    if not all(isinstance(n, SupportsIndex) for n in given):
+    numbers = (value,) if isinstance(value, SupportsIndex) else tuple(value)
+    if not all(isinstance(n, SupportsIndex) for n in numbers):
         raise TypeError(f"{kind}_argnums must be an int or a sequence of ints, got {value!r}.")
-    return tuple(map(index, given))
+    return tuple(map(index, numbers))
 
 
 def _strings(kind: str, value: str | Iterable[str]) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ type _Static = tuple[tuple[tuple[int, Any], ...], tuple[tuple[str, Any], ...]]
 
 
 class Split(TupleRecord):
-    """A call's arguments, divided into dynamic and static ones.
+    """A call's arguments, split into dynamic and static ones.
 
     Attributes:
       leaves, tree: the flattened dynamic arguments ``(args, kwargs)``.
@@ -144,7 +144,7 @@ class Split(TupleRecord):
 def split_static(
     arguments: Arguments, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Split:
-    """Divide a call's arguments into dynamic ones, flattened, and static ones.
+    """Split a call's arguments into dynamic ones, flattened, and static ones.
 
     Raises:
       ValueError: if a static argument cannot be hashed.
@@ -156,11 +156,11 @@ def split_static(
     positions = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
     by_position = tuple((i, args[i]) for i in sorted(positions))
     by_name = tuple(sorted((k, v) for k, v in kwargs.items() if k in names))
-    for where, value in (*by_position, *by_name):
+    for position_or_name, value in (*by_position, *by_name):
         try:
             hash(value)
         except TypeError:
-            name = where if isinstance(where, str) else position_name(fun, where)
+            name = argument_name(fun, position_or_name)
             raise ValueError(_unhashable(f"argument {name} of {_name(fun)}", value)) from None
     dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
     dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in names}
@@ -169,14 +169,14 @@ def split_static(
 
 
 def _unhashable(argument: str, value: object) -> str:
-    """What to say of a static argument that has no hash."""
+    """Return the error message for an unhashable static argument."""
     if isinstance(value, Tracer):
         text = tracer_message(
             f"{argument} is static, but what was passed cannot be hashed: it is a traced array of "
             f"type {value.aval.str_short()}.",
             value,
-            "A static argument must be known while tracing: pass a Python value, or take it out of "
-            "static_argnums and static_argnames.",
+            "A static argument must have a value while tracing: pass a Python value, or take it "
+            "out of static_argnums and static_argnames.",
         )
     else:
         text = (
@@ -187,8 +187,10 @@ def _unhashable(argument: str, value: object) -> str:
     return explained(text, "static-arguments")
 
 
-def position_name(fun: Callable[..., Any], position: int) -> str:
-    """The name of a positional argument in the function's signature, else its position."""
+def argument_name(fun: Callable[..., Any], position: int | str) -> str:
+    """Return the name of an argument given by position or name, else the position."""
+    if isinstance(position, str):
+        return position
     signature = read_signature(fun)
     names = [] if signature is None else list(signature.parameters)
     return names[position] if position < len(names) else str(position)
@@ -210,7 +212,7 @@ def join_static(
 def donated_leaves(
     arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[bool, ...]:
-    """For each dynamic leaf of a call, whether its buffer is donated."""
+    """Return for each dynamic leaf of a call whether its buffer is donated."""
     if not arguments.donate_argnums and not arguments.donate_argnames:
         return ()
     static = {n % len(args) for n in arguments.static_argnums if -len(args) <= n < len(args)}

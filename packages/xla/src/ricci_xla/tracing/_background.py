@@ -1,4 +1,4 @@
-"""Work on a thread of its own: compiling and loading, during which others may run Python."""
+"""Background thread for compiling and loading, which release the interpreter lock."""
 
 import atexit
 import threading
@@ -11,8 +11,8 @@ from typing import Any
 class Background:
     """Runs functions one after the other on a thread, which starts with the first of them.
 
-    When the process ends, what was not begun is left out, and what was is waited for: the runtime's
-    threads must not outlive Python.
+    When the process ends, functions that have not started are cancelled, and the running one is
+    waited for: the runtime's threads must not outlive Python.
 
     Args:
       name: the thread's name.
@@ -26,7 +26,7 @@ class Background:
         self._thread: threading.Thread | None = None
 
     def submit[T](self, function: Callable[[], T]) -> Future[T]:
-        """Have a function run; the future has its result, or its RuntimeError or ValueError."""
+        """Queue a function; the future gets its result, or its RuntimeError or ValueError."""
         future: Future[T] = Future()
 
         def run() -> None:
@@ -47,7 +47,7 @@ class Background:
         return future
 
     def end(self) -> None:
-        """Leave out what was not begun, wait for what was, and end the thread."""
+        """Cancel the functions that have not started, wait for the running one, end the thread."""
         with self._lock:
             thread, self._thread = self._thread, None
             waiting, self._waiting = self._waiting, []

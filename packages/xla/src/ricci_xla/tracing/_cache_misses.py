@@ -1,4 +1,4 @@
-"""Explaining why a jitted function is traced again (``jax_explain_cache_misses``).
+"""Explain why a jitted function is traced again (``jax_explain_cache_misses``).
 
 Before tracing, the call is compared with the most similar of the calls traced so far. Afterwards,
 when the cost of the miss is known, the logger ``ricci.tracing`` gets the differences.
@@ -14,17 +14,19 @@ from typing import Any
 from ricci_ir import Source, TraceContext, TupleRecord, caller_source, shown_file
 from ricci_pytree import PyTreeDef
 
-# The argument's part of a leaf's path: its name, or its position if the name is not known.
+from ._arguments import argument_name
+
+# The argument's part of a leaf's path: its name, or its position if it has no name.
 _leading_name = r"args\[\d+\]|kwargs\['\w+'\]|[^\[.]*"
 _log = logging.getLogger("ricci.tracing")
 
-# The code of functions that were explained as new, to notice those that are defined again for each
-# call.
+# The code of functions that were explained as new, to recognize functions that are defined again
+# for each call.
 _seen: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
 class Key(TupleRecord):
-    """The key of a function's programs in the cache.
+    """The key of a program in its function's cache.
 
     Attributes:
       tree, avals: the structure and the types of the arguments.
@@ -46,7 +48,7 @@ class CacheMiss:
     Attributes:
       name: the function's name.
       is_first: whether the function has not been traced before.
-      reasons: in what the call differs from the most similar one that was traced before.
+      reasons: the differences to the most similar call that was traced before.
     """
 
     __slots__ = ("_lines", "_start", "is_first", "name", "reasons")
@@ -73,23 +75,21 @@ def explain_miss(
     name: str,
     key: Key,
     arg_names: Sequence[str],
-    known: Sequence[tuple[Key, Sequence[str]]],
-    static_name: Callable[[Any], str],
+    traced: Sequence[tuple[Key, Sequence[str]]],
 ) -> CacheMiss:
-    """Explain in what a call differs from those that were traced before.
+    """Compare a call with those that were traced before.
 
     Args:
       fun: the function.
       name: its name.
       key, arg_names: the call's key, and the names of its dynamic arguments' leaves.
-      known: the same for each call that was traced before.
-      static_name: gives a static argument's name for its position or name.
+      traced: the same for each call that was traced before.
     """
     code = getattr(fun, "__code__", None)
     file = shown_file(code.co_filename) if code else ""
     defined = f", defined at {file}:{code.co_firstlineno}" if code else ""
     lines = [f"Tracing cache miss at {Source(*caller_source(3))}", f"  for {name}{defined}:"]
-    if not known:
+    if not traced:
         lines.append("  it has not been traced before.")
         if code is not None:
             if code in _seen:
@@ -100,12 +100,12 @@ def explain_miss(
                 return CacheMiss(name, [*lines, f"  {again}"], [again], False)
             _seen.add(code)
         return CacheMiss(name, lines, [], True)
-    before, before_names = min(known, key=lambda item: _distance(key, item[0]))
-    differences = _differences(key, arg_names, before, before_names, static_name)
-    found = [_shortened(text) for text in differences][:8]
+    before, before_names = min(traced, key=lambda item: _distance(key, item[0]))
+    differences = _differences(fun, key, arg_names, before, before_names)
+    reasons = [_shortened(text) for text in differences][:8]
     lines.append("  no traced call had the same arguments. Compared with the most similar:")
-    lines += [f"  - {text}" for text in found]
-    return CacheMiss(name, lines, found, False)
+    lines += [f"  - {text}" for text in reasons]
+    return CacheMiss(name, lines, reasons, False)
 
 
 def _shortened(text: str) -> str:
@@ -113,7 +113,7 @@ def _shortened(text: str) -> str:
 
 
 def _distance(now: Key, before: Key) -> tuple[bool, bool, bool, int]:
-    """Orders calls by similarity: first structure, then static arguments, settings, types."""
+    """Return a sort key by similarity: structure, static arguments, settings, then types."""
     differing = sum(a is not b for a, b in zip(now.avals, before.avals, strict=False))
     return (
         now.tree != before.tree,
@@ -128,11 +128,11 @@ def _static(key: Key) -> tuple[Any, ...]:
 
 
 def _differences(
+    fun: Callable[..., Any],
     now: Key,
     names: Sequence[str],
     before: Key,
     names_before: Sequence[str],
-    static_name: Callable[[Any], str],
 ) -> Iterator[str]:
     if now.tree != before.tree:
         yield from _structure_differences(now, names, before, names_before)
@@ -142,7 +142,7 @@ def _differences(
                 types = f"{aval.str_short()} now and was {earlier.str_short()}"
                 yield f"argument {name} is {types}{_weakness(aval, earlier)}"
     if _static(now) != _static(before):
-        yield from _static_differences(now, before, static_name)
+        yield from _static_differences(fun, now, before)
     for option, value, earlier in now.context.settings.differences(before.context.settings):
         yield f"{option} is {value!r} now and was {earlier!r}"
     if now.context.axes != before.context.axes:
@@ -182,7 +182,7 @@ def _structure_differences(
 
 
 def _arguments(key: Key, names: Sequence[str]) -> Iterator[tuple[str, PyTreeDef]]:
-    """The name and the structure of each argument that holds arrays."""
+    """Yield the name and the structure of each argument that has leaves."""
     start = 0
     for group in key.tree.children():
         for tree in group.children():
@@ -195,14 +195,15 @@ def _shown(tree: PyTreeDef) -> str:
     return str(tree).removeprefix("PyTreeDef(")[:-1]
 
 
-def _static_differences(now: Key, before: Key, static_name: Callable[[Any], str]) -> Iterator[str]:
+def _static_differences(fun: Callable[..., Any], now: Key, before: Key) -> Iterator[str]:
     values = [dict((*key.static[0], *key.static[1])) for key in (now, before)]
-    for where in {**values[0], **values[1]}:
-        shown = [repr(v[where]) if where in v else "not given" for v in values]
-        both = where in values[0] and where in values[1]
+    for argument in {**values[0], **values[1]}:
+        shown = [repr(v[argument]) if argument in v else "not given" for v in values]
+        both = argument in values[0] and argument in values[1]
         if (
             not both
-            or type(values[0][where]) is not type(values[1][where])
-            or (values[0][where] != values[1][where])
+            or type(values[0][argument]) is not type(values[1][argument])
+            or (values[0][argument] != values[1][argument])
         ):
-            yield f"static argument {static_name(where)} is {shown[0]} now and was {shown[1]}"
+            name = argument_name(fun, argument)
+            yield f"static argument {name} is {shown[0]} now and was {shown[1]}"

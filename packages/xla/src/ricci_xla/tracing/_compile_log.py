@@ -1,4 +1,4 @@
-"""Logging what is traced and compiled, and how long that takes (``jax_log_compiles``).
+"""Log tracing and compilation, and their durations (``jax_log_compiles``).
 
 The logger ``ricci.dispatch`` gets the times, ``ricci.compile`` the functions that are compiled. The
 level is WARNING while the option is on, else DEBUG.
@@ -24,7 +24,7 @@ def _level() -> int:
 class timed:
     """Logs and records the duration of a ``with`` block, unless the block raises an error.
 
-    In profiles the block has the message as its name, and the line of the user's code.
+    In profiles the block is named by the message, with the line of the user's code.
 
     Args:
       what: the message, with ``{}`` in place of the function's name.
@@ -64,5 +64,5 @@ def log_compilation(name: str, avals: Iterable[Any], shardings: Iterable[object]
     if _compiled.isEnabledFor(level):
         types = ", ".join(aval.str_short() for aval in avals) or "none"
         placed = [str(s) for s in shardings if s is not None]
-        where = f", placed by {', '.join(placed)}" if placed else ""
-        _compiled.log(level, "Compiling jit(%s) for arguments: %s%s", name, types, where)
+        placement = f", placed by {', '.join(placed)}" if placed else ""
+        _compiled.log(level, "Compiling jit(%s) for arguments: %s%s", name, types, placement)

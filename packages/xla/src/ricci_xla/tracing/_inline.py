@@ -1,4 +1,4 @@
-"""``Inline``: when the program of a jitted function is inlined into its caller's."""
+"""``Inline``: when the jaxpr of a jitted function is inlined into its caller's."""
 
 from enum import Enum
 
@@ -8,7 +8,7 @@ __all__ = [
 
 
 class Inline(Enum):
-    """When the program of a jitted function is inlined into the program that calls it.
+    """When the jaxpr of a jitted function is inlined into that of its caller.
 
     ``JAX_EARLY``: while the caller is traced. ``JAX_LATE``: when the caller is lowered to
     StableHLO; ``inline=True`` means this. The others leave it to XLA, as ``inline=False`` does.
@@ -22,7 +22,7 @@ class Inline(Enum):
 
 
 def inline_time(inline: bool | Inline) -> Inline:
-    """The member for the argument ``inline`` of ``jit``, a bool or a member.
+    """Return the member for the argument ``inline`` of ``jit``, a bool or a member.
 
     Example:
       >>> from ricci_xla.tracing._inline import inline_time

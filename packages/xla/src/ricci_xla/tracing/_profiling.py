@@ -1,4 +1,4 @@
-"""What a profile that is being recorded wants of the code that makes programs."""
+"""Hook by which the profiler sees tracing and compilation."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -10,7 +10,7 @@ __all__: list[str] = []
 
 
 class Profiling:
-    """Set by ``ricci_xla.profiler``, so that programs are made without it as long as none records.
+    """State set by ``ricci_xla.profiler``, which is imported only to record a profile.
 
     Attributes:
       block: ``block(name, **facts)`` names a ``with`` block in the profile; ``None`` while no
@@ -27,15 +27,15 @@ class Profiling:
 
     @property
     def wants_lines(self) -> bool:
-        """Whether programs that are compiled now get the lines of the user's code.
+        """Whether modules that are lowered now contain the lines of the user's code.
 
-        Not with a persistent cache: they would be other programs than those in it, and the profile
-        would tell of compiling that a run without it does not need.
+        Not with a persistent cache: the lines would change the keys, and the profile would show
+        compilations that a run without it does not need.
         """
         return self.block is not None and not config.jax_compilation_cache_dir
 
     def begin(self, block: Callable[..., AbstractContextManager[Any]]) -> None:
-        """A profile is recorded from now on, or may be: a server waits for requests."""
+        """Start naming blocks: a profile is being recorded, or a server waits for requests."""
         self.block = block
         self.users += 1
 

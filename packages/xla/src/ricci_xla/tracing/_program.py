@@ -1,4 +1,4 @@
-"""Programs: functions of pytrees traced for ``jit``, and the cache that keeps them."""
+"""Programs: functions of pytrees traced for ``jit``, and the cache of them."""
 
 import inspect
 import weakref
@@ -36,7 +36,7 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
-from ._arguments import Arguments, Split, join_static, position_name
+from ._arguments import Arguments, Split, argument_name, join_static
 from ._cache_misses import CacheMiss, Key, explain_miss
 from ._compile_log import timed
 
@@ -45,13 +45,16 @@ class Program:
     """A traced function.
 
     Attributes:
-      jaxpr: the equations. The constants that the function closes over are its first arguments.
-      consts: the values of those constants. in_tree: the structure of ``(args, kwargs)``; ``None``
-      for programs that ``jit`` did not trace. out_tree: the structure of the result. name: the
-      function's name. arg_names: the names of the arguments' leaves. result_info: the paths of the
-      results' leaves. miss: the explanation of why it was traced, until that is reported. origin:
-      the function's module and qualified name; empty if it is not a user's function. static: the
-      name and the ``repr`` of each static argument.
+      jaxpr: the jaxpr. The constants that the function closes over are its first arguments.
+      consts: the values of those constants.
+      in_tree: the structure of ``(args, kwargs)``; ``None`` if ``jit`` did not trace it.
+      out_tree: the structure of the result.
+      name: the function's name.
+      arg_names: the names of the arguments' leaves.
+      result_info: the paths of the results' leaves.
+      miss: the explanation of why it was traced, until that is reported.
+      origin: the function's module and qualified name; empty if it is not a user's function.
+      static: the name and the ``repr`` of each static argument.
     """
 
     __slots__ = (
@@ -99,22 +102,22 @@ class Program:
         self.static = ()
 
     @classmethod
-    def remembered(cls, name: str, arg_names: tuple[str, ...], out_tree: PyTreeDef) -> "Program":
-        """A program that another process has compiled: what it takes to call it, and no jaxpr."""
+    def without_jaxpr(cls, name: str, arg_names: tuple[str, ...], out_tree: PyTreeDef) -> "Program":
+        """Make a program without a jaxpr, for an executable that another process compiled."""
         program = cls.__new__(cls)
         program.name, program.arg_names, program.out_tree = name, arg_names, out_tree
         program.consts, program.jaxpr = (), None  # pyright: ignore[reportAttributeAccessIssue]
         return program
 
-    def copied(self) -> "Program":
-        """A program with the same attributes, to be changed."""
+    def copy(self) -> "Program":
+        """Return a copy, whose attributes may be changed."""
         program = Program.__new__(Program)
         for name in Program.__slots__:
             setattr(program, name, getattr(self, name))
         return program
 
     def closed_jaxpr(self) -> Jaxpr:
-        """The program, closed over its constants."""
+        """Return the jaxpr, closed over its constants."""
         count = len(self.consts)
         invars = self.jaxpr.invars
         return self.jaxpr.replace(
@@ -122,14 +125,14 @@ class Program:
         )
 
     def report_miss(self) -> None:
-        """Log why the function was traced, once, if that is to be explained."""
+        """Log once why the function was traced, if ``explain_cache_misses`` is set."""
         if self.miss is not None:
             self.miss.report()
             self.miss = None
 
 
 def abstract_leaves(fun: Callable[..., Any], split: Split) -> tuple[Any, ...]:
-    """The types of a call's leaves.
+    """Return the types of a call's leaves.
 
     Raises:
       TypeError: if a leaf is not an array; the error names the first.
@@ -182,25 +185,25 @@ def check_function(fun: object) -> None:
             "needs a function that returns them: return a tuple or a list."
         )
     try:
-        # Programs are kept by function, and dropped with it.
+        # Programs are cached in a weak dictionary by function.
         weakref.ref(fun)
         hash(fun)
     except TypeError as error:
         raise TypeError(
-            f"jit: {error}. Programs are kept by function: give the class __hash__, and "
+            f"jit: {error}. Programs are cached by function: give the class __hash__, and "
             '"__weakref__" if it has __slots__.'
         ) from None
 
 
 def function_name(fun: Callable[..., Any]) -> str:
-    """The name of a function, for messages and programs."""
+    """Return the name of a function, for messages and jaxprs."""
     while hasattr(fun, "func") and not hasattr(fun, "__name__"):
         fun = fun.func  # pyright: ignore[reportFunctionMemberAccess]
     return str(getattr(fun, "__name__", type(fun).__name__))
 
 
 def qualified_name(fun: Callable[..., Any]) -> str:
-    """The module and the qualified name of a function."""
+    """Return the module and the qualified name of a function."""
     while hasattr(fun, "func") and not hasattr(fun, "__qualname__"):
         fun = fun.func  # pyright: ignore[reportFunctionMemberAccess]
     owner = fun if hasattr(fun, "__qualname__") else type(fun)
@@ -213,50 +216,53 @@ def _shorten(x: object) -> str:
 
 
 class ProgramCache:
-    """The traced programs of all functions, each function with a cache of its own (see ``Key``).
+    """The traced programs of all functions, in one cache for each function (see ``Key``).
 
     A function's programs live as long as the function. A bound method, or a ``partial``, is a new
-    function each time that it is made, and is traced anew when it is jitted again, since its object
-    may have changed. Its earlier programs live as long as the object, or the function inside; they
-    are used again if the new ones are the same.
+    function each time that it is created, and is traced again when it is jitted again, since its
+    object may have changed. Its earlier programs live as long as the object, or the function
+    inside; they are reused if the new ones are equal.
     """
 
     def __init__(self):
         self._by_function: ByFunction[dict[Any, Cache[Key, Program]]] = ByFunction(dict)
-        self._made_anew: weakref.WeakKeyDictionary[
+        self._of_methods: weakref.WeakKeyDictionary[
             Callable[..., Any], dict[Any, Cache[Key, Program]]
         ] = weakref.WeakKeyDictionary()
 
     def of(
         self, fun: Callable[..., Any], arguments: Arguments, inline: object = None
     ) -> "tuple[Cache[Key, Program], Cache[Key, Program] | None]":
-        """The programs of a function traced with given static arguments.
+        """Return the programs of a function for given static arguments.
 
         Args:
           fun: the function.
           arguments: its static arguments.
-          inline: when the programs are inlined; programs that differ in this are kept apart.
+          inline: when the programs are inlined; part of the cache's key.
 
         Returns:
           The programs, and the earlier ones of the same object for a bound method or ``partial``.
         """
         by_arguments = self._by_function.of(fun)
         key = (arguments.static_argnums, arguments.static_argnames, inline)
-        found = by_arguments.get(key)
-        if found is None:
-            found = by_arguments.setdefault(key, Cache("programs of jit", 4096))
+        cache = by_arguments.get(key)
+        if cache is None:
+            cache = by_arguments.setdefault(key, Cache("programs of jit", 4096))
         if type(fun) not in (MethodType, partial):
-            return found, None
+            return cache, None
         # Equal methods that are jitted at the same time share their programs.
-        here = self._made_anew.setdefault(fun, {})
-        return here.setdefault(key, Cache("programs of jit", 4096)), found
+        of_method = self._of_methods.setdefault(fun, {})
+        return of_method.setdefault(key, Cache("programs of jit", 4096)), cache
 
 
 programs = ProgramCache()
 
 
 def program_key(split: Split, avals: tuple[Any, ...]) -> Key:
-    """What the program of a call is kept by among those of its function."""
+    """Return the key of a call's program in the cache of its function.
+
+    It has the static arguments' types besides their values, since 1, 1.0 and True are equal.
+    """
     by_position, by_name = split.static
     types = tuple([type(value) for _, value in (*by_position, *by_name)])
     return Key(split.tree, avals, split.static, types, trace_context())
@@ -269,41 +275,40 @@ def trace_program(
     cache: Cache[Key, Program],
     earlier: Cache[Key, Program] | None = None,
 ) -> Program:
-    """The program of a call, from ``cache`` or traced anew.
+    """Return the program of a call from ``cache``, else trace it.
 
-    A new program that is the same as one in ``earlier`` shares what was compiled for that.
-
-    The key has the static arguments' types besides their values, since 1, 1.0 and True are equal.
+    A new program that is equal to one in ``earlier`` shares its executables.
     """
     by_position, by_name = split.static
     key = program_key(split, avals)
-    kept = kept_programs(cache)
-    program = kept.recall(key)
+    cached_programs = kept_programs(cache)
+    program = cached_programs.recall(key)
     if program is None:
-        known = cache if earlier is None else earlier
-        miss = _explain(fun, split, key, known) if explain_cache_misses.value else None
+        miss = None
+        if explain_cache_misses.value:
+            miss = _explain(fun, split, key, cache if earlier is None else earlier)
         program = _trace(fun, split, avals)
         program.miss = miss
         program.origin = qualified_name(fun)
         program.static = tuple(
-            (position_name(fun, where) if isinstance(where, int) else where, _shorten(value))
-            for where, value in (*by_position, *by_name)
+            (argument_name(fun, position_or_name), _shorten(value))
+            for position_or_name, value in (*by_position, *by_name)
         )
         # A program that closes over tracers is valid only while their trace lasts.
         if not any(map(is_traced, program.consts)):
             if earlier is not None:
                 _share(program, kept_programs(earlier), key)
-            program = kept.add(key, program)
+            program = cached_programs.add(key, program)
     return program
 
 
 def _share(program: Program, earlier: Cache[Key, Program], key: Key) -> None:
-    """Give a program the jaxpr of an earlier one that computes the same, with all that it keeps."""
+    """Replace a program's jaxpr by an equal earlier one, with the executables cached on that."""
     before = earlier.recall(key)
     if (
         before is not None
         and len(before.consts) == len(program.consts)
-        # What is compiled holds the values of constants; arrays of NumPy may have changed.
+        # Executables contain the values of constants; NumPy arrays may have changed.
         and all(
             a is b and not isinstance(a, np.ndarray)
             for a, b in zip(before.consts, program.consts, strict=True)
@@ -317,18 +322,13 @@ def _share(program: Program, earlier: Cache[Key, Program], key: Key) -> None:
 def _explain(
     fun: Callable[..., Any], split: Split, key: Key, cache: Cache[Key, Program]
 ) -> CacheMiss:
-    known = [(earlier, program.arg_names) for earlier, program in cache.entries.copy().items()]
-    names = argument_names(fun, split)
-
-    def static_name(where: int | str) -> str:
-        return position_name(fun, where) if isinstance(where, int) else where
-
-    return explain_miss(fun, function_name(fun), key, names, known, static_name)
+    traced = [(earlier, program.arg_names) for earlier, program in cache.entries.copy().items()]
+    return explain_miss(fun, function_name(fun), key, argument_names(fun, split), traced)
 
 
 def argument_names(fun: Callable[..., Any], split: Split) -> tuple[str, ...]:
-    """The names of the leaves of a call's dynamic arguments."""
-    # None has no leaves, so that it can stand in for each static argument.
+    """Return the names of the leaves of a call's dynamic arguments."""
+    # None has no leaves, so it can replace each static argument.
     by_position, by_name = split.static
     blank = tuple([(i, None) for i, _ in by_position]), tuple([(name, None) for name, _ in by_name])
     args, kwargs = join_static(blank, *tree_unflatten(split.tree, split.leaves))

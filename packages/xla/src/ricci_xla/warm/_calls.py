@@ -27,7 +27,7 @@ from ricci_xla.files import FileError
 from ricci_xla.meshes._mesh import entered_mesh
 from ricci_xla.tracing._arguments import Split, split_static
 from ricci_xla.tracing._program import abstract_leaves, program_key, qualified_name
-from ricci_xla.tracing._remembered import JitInfo
+from ricci_xla.tracing._warm_start_hook import JitInfo
 
 from ._bundle import Bundle
 from ._dependencies import dependencies, difference
@@ -54,7 +54,7 @@ class Calls:
     def __init__(self, bundle: Bundle):
         self.bundle = bundle
 
-    def begin(self, info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Call | None":
+    def lookup(self, info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Call | None":
         """Return the call that is about to be traced, or ``None`` if it cannot be cached."""
         if (
             context.trace is not eval_trace
@@ -97,7 +97,7 @@ class Call:
         except NoFingerprint as reason:
             self._reason = str(reason)
 
-    def answer(self) -> tuple[Any, FastPath | None] | None:
+    def result(self) -> tuple[Any, FastPath | None] | None:
         """Run the bundle's executable; return results and dispatcher entry, ``None`` on a miss."""
         if self._reason is not None:
             return None
@@ -131,7 +131,7 @@ class Call:
             self._retrace.__exit__(*exception)
             self._watch.__exit__(*exception)
 
-    def keep(self, compiled: CompiledProgram) -> None:
+    def store(self, compiled: CompiledProgram) -> None:
         """Add the call's executable to the bundle."""
         seconds = perf_counter() - self._start
         try:
@@ -191,7 +191,7 @@ def _key(info: JitInfo, split: Split, avals: tuple[Any, ...], classes: Classes) 
         "types": (split.tree, *(f"{aval} {aval.weak_type}" for aval in avals)),
         "places": tuple(map(_place, split.leaves)),
         "static": (by_position, by_name),
-        "jit": info.described,
+        "jit": info.jit_arguments,
         "settings": (
             repr(trace_context()),
             device_mesh.value,

@@ -364,7 +364,7 @@ def _write_jitted(writer: _Writer, value: object) -> None:
         if not is_fixed(getattr(value, "__module__", "")):
             raise NoFingerprint(f"it depends on the compiled function {value}")
         return
-    writer.feed_all([info.fun, *info.described])
+    writer.feed_all([info.fun, *info.jit_arguments])
 
 
 def _axes(mesh: Axes) -> tuple[Any, ...]:

@@ -40,7 +40,7 @@ class Programs:
         """Add the executables of a file."""
         self.codes.update(codes)
 
-    def compiled(
+    def load_or_compile(
         self,
         text: str | bytes,
         devices: Sequence[Device],
@@ -70,7 +70,7 @@ class Programs:
         return loaded
 
     def key_of(self, loaded: LoadedExecutable) -> str:
-        """The key of an executable that ``compiled`` returned.
+        """The key of an executable that ``load_or_compile`` returned.
 
         Raises:
           NoFingerprint: if it was not.

@@ -149,7 +149,7 @@ def encode_program(
             [encode_type(aval) for aval in executable.out_avals],
             [encode_sharding(s, devices) for s in executable.in_shardings],
             [encode_sharding(s, devices) for s in executable.out_shardings],
-            executable.kept,
+            executable.used_arguments,
             executable.committed,
             [_encode_array(const, devices) for const in executable.consts],
             encode_tree(out_tree, _ResultNodes(in_tree)),
@@ -212,12 +212,12 @@ def decode_program(
         [decode_type(r) for r in record.out_types],
         in_shardings=[decode_sharding(r, own_devices) for r in record.in_shardings],
         out_shardings=[decode_sharding(r, own_devices) for r in record.out_shardings],
-        kept=record.kept_args,
+        used_arguments=record.kept_args,
         committed=record.committed,
         consts=[_decode_array(r, own_devices) for r in record.consts],
         effects=no_effects,
     )
-    program = Program.remembered(record.name, record.arg_names, out_tree)
+    program = Program.without_jaxpr(record.name, record.arg_names, out_tree)
     return CompiledProgram(program, executable)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from ricci_ir import warn_user
-from ricci_xla.tracing._remembered import memories
+from ricci_xla.tracing._warm_start_hook import warm_start_hooks
 
 from ._bundle import Bundle, WarmCall
 from ._calls import Calls
@@ -28,8 +28,8 @@ class WarmStart:
         self._bundle = Bundle(path, ignore)
         self._saves = mode == "auto"
         self._ended = False
-        memories.calls = self._calls = Calls(self._bundle)
-        memories.programs = self._bundle.programs
+        warm_start_hooks.calls = self._calls = Calls(self._bundle)
+        warm_start_hooks.compile = self._bundle.programs
         atexit.register(self.end)
 
     @property
@@ -54,8 +54,8 @@ class WarmStart:
             return
         self._ended = True
         atexit.unregister(self.end)
-        if memories.calls is self._calls:
-            memories.calls = memories.programs = None
+        if warm_start_hooks.calls is self._calls:
+            warm_start_hooks.calls = warm_start_hooks.compile = None
         self._bundle.prefetch.end()
         if self._saves:
             try:

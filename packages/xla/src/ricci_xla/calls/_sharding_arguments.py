@@ -1,4 +1,4 @@
-"""What ``jit`` is given as ``in_shardings`` and ``out_shardings``."""
+"""Validate the arguments ``in_shardings`` and ``out_shardings`` of ``jit``."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +13,12 @@ from ricci_xla.tracing._program import function_name
 from ._inner_shardings import ProgramShardings
 
 
-def checked_shardings(name: str, shardings: PyTree) -> PyTree:
-    """A tree of shardings, as ``jit`` keeps it; a list of the arguments' is made a tuple.
+def validate_shardings(name: str, shardings: PyTree) -> PyTree:
+    """Check a pytree of shardings, and return it; ``in_shardings`` as a tuple if it is a list.
 
     Args:
       name: the argument of ``jit``: ``"in_shardings"`` or ``"out_shardings"``.
-      shardings: what the user gave.
+      shardings: its value.
 
     Raises:
       TypeError: if a leaf is neither a sharding nor a spec nor ``None``.
@@ -51,7 +51,7 @@ def checked_shardings(name: str, shardings: PyTree) -> PyTree:
 
 
 def check_positional(fun: Callable[..., Any], in_shardings: PyTree, kwargs: dict[str, Any]) -> None:
-    """Raise ``ValueError`` for keyword arguments, for which ``in_shardings`` has no place."""
+    """Raise ``ValueError`` for keyword arguments, which ``in_shardings`` does not cover."""
     if kwargs and not isinstance(in_shardings, ProgramShardings):
         raise ValueError(
             f"jit of {function_name(fun)} has in_shardings, which are for positional arguments, "
