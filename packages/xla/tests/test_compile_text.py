@@ -1,4 +1,4 @@
-"""Programs from StableHLO text: compiling, running, what can be asked of them."""
+"""Executables from StableHLO text: compiling, running, their text and costs."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def arrays(*values):
     return [device_put(np.asarray(v, np.float32)) for v in values]
 
 
-def test_runs():
+def test_an_executable_runs():
     program = Executable(compile_text(ADD, devices()[:1]), [F4, F4], [F4])
     (z,) = program.execute(arrays([0, 1, 2, 3], [1, 1, 1, 1]))
     assert z.tolist() == [1, 2, 3, 4]
@@ -60,7 +60,7 @@ def test_runs():
     assert not z.committed
 
 
-def test_says_what_it_is():
+def test_an_executable_has_text_costs_and_sizes():
     program = Executable(compile_text(ADD, devices()[:1]), [F4, F4], [F4])
     assert program.as_text().startswith("HloModule")
     assert program.cost_analysis()["flops"] == 4
@@ -68,10 +68,10 @@ def test_says_what_it_is():
     assert program.kept_var_indices == (0, 1)
 
 
-def test_serialized_program_runs():
-    here = devices()[:1]
-    data = Executable(compile_text(ADD, here), [F4, F4], [F4]).serialize()
-    program = Executable(deserialize(data, here), [F4, F4], [F4])
+def test_a_serialized_executable_runs():
+    one_device = devices()[:1]
+    data = Executable(compile_text(ADD, one_device), [F4, F4], [F4]).serialize()
+    program = Executable(deserialize(data, one_device), [F4, F4], [F4])
     assert program.execute(arrays([1] * 4, [2] * 4))[0].tolist() == [3] * 4
 
 
@@ -120,18 +120,18 @@ def test_deleted_argument_is_named():
         ({"num_partitions": 2}, ValueError, "needs 2 devices, got 1"),
     ],
 )
-def test_mistakes_are_explained(arguments, error, text):
+def test_invalid_arguments_raise(arguments, error, text):
     with pytest.raises(error, match=text):
         compile_text(**{"text": ADD, "devices": devices()[:1], **arguments})
 
 
-def test_options_for_compiling_by_hand():
-    """As the oracle gives them."""
-    found = get_compile_options(
+def test_get_compile_options_sets_what_it_is_passed():
+    """The oracle returns the same."""
+    options = get_compile_options(
         2, 2, device_assignment=[[0, 1], [2, 3]], env_options_overrides={"a": True}
     )
-    assert (found.num_replicas, found.num_partitions) == (2, 2)
-    assert found.env_option_overrides == [("a", True)]
+    assert (options.num_replicas, options.num_partitions) == (2, 2)
+    assert options.env_option_overrides == [("a", True)]
     assert get_compile_options(1, 1).device_assignment is None
     profile = get_compile_options(1, 1, fdo_profile=b"abc").executable_build_options.fdo_profile
     assert profile == b"abc"

@@ -1,4 +1,4 @@
-"""Calls through C++: what reaches Python, what does not, donation and caches."""
+"""Calls through the C++ dispatcher: misses in Python, donation and caches."""
 
 import threading
 
@@ -61,7 +61,7 @@ def x():
 
 
 @pytest.mark.parametrize("count", [1, 51])
-def test_python_sees_a_call_once(x, count):
+def test_only_the_first_call_reaches_python(x, count):
     double = Doubling(count)
     tree = {f"k{i}": x for i in range(count)}
     for _ in range(3):
@@ -74,7 +74,7 @@ def test_python_sees_a_call_once(x, count):
 @pytest.mark.parametrize(
     "wrap", [lambda x: x, lambda x: (x,), lambda x: [x], lambda x: {"a": {"b": x}, "c": None}]
 )
-def test_trees_come_back_in_their_shape(x, wrap):
+def test_results_keep_the_structure_of_pytrees(x, wrap):
     double = Doubling()
     for _ in range(2):
         result = double.call(wrap(x))
@@ -135,7 +135,7 @@ def test_tracers_always_reach_python():
     assert len(double.misses) == 3
 
 
-def test_donated_memory_is_reused_and_gone(x):
+def test_a_donated_buffer_is_reused_and_deleted(x):
     double = Doubling(donate=True)
     double.call(device_put(np.arange(4, dtype="float32")))
     pointer = x.unsafe_buffer_pointer()
@@ -159,13 +159,13 @@ def test_a_new_setting_keeps_cached_entries(x):
     assert len(double.misses) == 2
 
 
-def test_array_elsewhere_is_moved_unless_bound(eight_devices, x):
+def test_an_array_on_another_device_is_moved_unless_committed(eight_devices, x):
     double = Doubling()
     double.call(x)
     with config.state("jax_default_device")(eight_devices[3]):
-        loose = device_put(np.ones(4, "float32"))
-    assert loose.devices() == {eight_devices[3]}
-    assert double.call(loose).devices() == {eight_devices[0]}
+        uncommitted = device_put(np.ones(4, "float32"))
+    assert uncommitted.devices() == {eight_devices[3]}
+    assert double.call(uncommitted).devices() == {eight_devices[0]}
     seen = len(double.misses)
     double.call(device_put(x, eight_devices[3]))
     assert len(double.misses) == seen + 1
@@ -194,9 +194,9 @@ def test_override_of_one_thread_is_not_seen_by_another(x):
     assert len(double.misses) == 1
 
 
-def test_wrappers_of_one_function_share_programs(x):
+def test_wrappers_of_one_function_share_cache_entries(x):
     def fun(x):
-        raise AssertionError("only stands for its cache")
+        raise AssertionError("only identifies its cache entries")
 
     double, cache = Doubling(), PjitFunctionCache(16)
     for key in (1, 1, 2):
@@ -229,7 +229,7 @@ def test_calls_return_before_the_result_is_ready():
 
 
 def test_constants_come_before_the_arguments_of_each_call(x):
-    """What a function closes over is given to the executable by the dispatcher, every time."""
+    """The dispatcher passes the constants that a function closes over in each call."""
     text = (
         "func.func public @main(%c: tensor<4xf32>, %x: tensor<4xf32>) -> (tensor<4xf32>) {\n"
         "%y = stablehlo.subtract %x, %c : tensor<4xf32>\nreturn %y : tensor<4xf32>\n}"
@@ -250,6 +250,6 @@ def test_constants_come_before_the_arguments_of_each_call(x):
         return result, fast_path(executable, tree)
 
     call = make_fast_callable("subtract", miss, cache=PjitFunctionCache(64))
-    found = [np.asarray(call(x, x)).tolist() for _ in range(3)]
-    assert found == [[-1.0, 0.0, 1.0, 2.0]] * 3
+    results = [np.asarray(call(x, x)).tolist() for _ in range(3)]
+    assert results == [[-1.0, 0.0, 1.0, 2.0]] * 3
     assert len(misses) == 1

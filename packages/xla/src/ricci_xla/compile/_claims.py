@@ -41,8 +41,8 @@ def agreed_claim(
       program: the traced function.
       shardings: the sharding of each argument that is committed, else ``None``.
       operations: the operations with a mesh.
-      device: the device that ``jit`` was given; arguments are moved to it.
-      out_shardings: the shardings of results that ``jit`` was given.
+      device: the argument ``device`` of ``jit``; arguments are moved to it.
+      out_shardings: the shardings of results, from ``jit``.
 
     Raises:
       ValueError: if two claims name different devices, or the same in different orders.

@@ -49,7 +49,7 @@ def compile_program(
     Args:
       program: the traced function.
       leaves: the arguments.
-      options: what ``jit`` was given.
+      options: the options of ``jit``.
       in_stages: whether the first calls may run an executable without optimizations.
     """
     placement = place(program, leaves, options)

@@ -57,7 +57,7 @@ def lower_program(
     Args:
       program: the traced function.
       placement: where it runs.
-      options: what ``jit`` was given.
+      options: the options of ``jit``.
       platform: the platform to lower for, ``cpu``, ``cuda``, ``rocm`` or ``tpu``; by default that
         of the devices.
       sources: whether locations contain the lines of the user's code; they also do while a profile

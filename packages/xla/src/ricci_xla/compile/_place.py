@@ -223,7 +223,7 @@ def _place_results(
 
     Args:
       jaxpr: the jaxpr.
-      options: what ``jit`` was given.
+      options: the options of ``jit``.
       on_host: for each constant and argument, whether it is in the host's memory.
       typed_mesh: the mesh of the call, if all of its axes are explicit.
     """
