@@ -111,14 +111,14 @@ def test_functions_that_call_python_are_compiled_once(function, second_stage):
             np.testing.assert_array_equal(jitted(X), X + 1)
 
 
-def test_a_second_stage_that_fails_leaves_the_first(second_stage, settle):
+def test_a_failed_second_stage_keeps_the_first_executable(second_stage, settle):
     def fail():
         raise RuntimeError("out of registers")
 
     second_stage(fail)
     with ricci.two_stage_compilation(True):
         jitted = ricci.jit(lambda x: x * 5)
-        with pytest.warns(UserWarning, match="what was compiled quickly stays: out of registers"):
+        with pytest.warns(UserWarning, match="the quick one stays in use: out of registers"):
             np.testing.assert_array_equal(settle(jitted, X), X * 5)
 
 
