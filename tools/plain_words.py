@@ -74,7 +74,7 @@ CEILINGS = {
     "stablehlo": Ceiling(0, 0, 0),
     "storage": Ceiling(0, 0, 0),
     "testing": Ceiling(0, 0, 0),
-    "xla": Ceiling(40, 68, 0),
+    "xla": Ceiling(0, 0, 0),
 }
 
 
