@@ -319,7 +319,7 @@ BAD: list[Any] = [
     (lambda: check_error(3), TypeError, "must be an Error.*got int"),
     (lambda: checkify(3), TypeError, "f must be a function, got 3"),
     (lambda: checkify(log, errors=NaNError), TypeError, "errors must be a set of classes"),
-    (lambda: checkify(lambda: "a")(), TypeError, "no array"),
+    (lambda: checkify(lambda: "a")(), TypeError, "not an array"),
     (
         lambda: checkify(vmap(lambda x: while_loop(lambda c: lt(c, f32(0)), positive, x)))(
             vector(1, 2)

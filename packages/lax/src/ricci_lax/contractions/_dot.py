@@ -378,11 +378,11 @@ def dot_general(
         (tuple(map(index, lhs_batch)), tuple(map(index, rhs_batch))),
     )
     if preferred_element_type is not None:
-        own = [array_aval(lhs).dtype, array_aval(rhs).dtype]
+        operand_dtypes = [array_aval(lhs).dtype, array_aval(rhs).dtype]
         # A dtype that an operand has is not narrowed: the transpose asks for it.
         preferred_element_type = (
-            own[own.index(preferred_element_type)]
-            if preferred_element_type in own
+            operand_dtypes[operand_dtypes.index(preferred_element_type)]
+            if preferred_element_type in operand_dtypes
             else explicit_dtype(preferred_element_type, "dot_general")
         )
     precision = canonicalize_precision(precision)

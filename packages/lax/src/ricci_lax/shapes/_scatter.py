@@ -330,9 +330,10 @@ def _extremal_jvp(primitive, primals, tangents, **params):
     one, minus_one = (scalar(value, aval.dtype) for value in (1, -1))
     share = select(operand_wins, div(one, add(winners, one)), div(one, winners))
     share = select(update_wins, share, filled(0))
-    share = select(operand_wins, div(one, add(winners, one)), filled(0))
-    # The operand's share there shrinks from 1 to ``share``; each update carries an equal part.
-    loss = div(add(minus_one, share), written)
+    operand_share = select(operand_wins, div(one, add(winners, one)), filled(0))
+    # The operand's share there shrinks from 1 to ``operand_share``; each update carries an equal
+    # part of the loss.
+    loss = div(add(minus_one, operand_share), written)
     change = add(mul(read(t_operand), loss), mul(t_updates, share))
     return result, _add_at(t_operand, indices, change, params)
 
