@@ -116,7 +116,7 @@ def flagged(source: str) -> Iterator[Place]:
         match node:
             case ast.Module() | ast.FunctionDef() | ast.ClassDef() | ast.AsyncFunctionDef():
                 first = (ast.get_docstring(node) or "").split("\n")[0]
-                if first:
+                if first and isinstance(node.body[0], ast.Expr):
                     docstrings.add(node.body[0].value)
                 if rules := broken_rules(first):
                     yield Place("docstrings", getattr(node, "lineno", 1), first, rules)

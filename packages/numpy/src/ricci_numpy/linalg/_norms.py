@@ -134,7 +134,7 @@ def _count(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     return sum(lax.convert_element_type(differs, real), axis=axes, keepdims=keepdims)
 
 
-def _scalar(value: float | Array, dtype: DTypeLike) -> ArrayLike:
+def _scalar(value: float | Array, dtype: np.dtype) -> ArrayLike:
     return exact_scalar(value, dtype)
 
 

@@ -345,7 +345,7 @@ def _nan(dtype: DTypeLike) -> Array:
     return asarray(np.asarray(np.nan).astype(dtype))
 
 
-def _of_dtype(x: ArrayLike, dtype: DTypeLike) -> ArrayLike:
+def _of_dtype(x: ArrayLike, dtype: np.dtype) -> ArrayLike:
     if hasattr(type(x), "aval"):
         return convert(x, dtype)
     return exact_scalar(x, dtype)
