@@ -28,7 +28,7 @@ def setting():
 @pytest.fixture
 def no_devices(monkeypatch):
     """As before there are any: options of devices can be set."""
-    monkeypatch.setattr(_client._clients, "made", None)
+    monkeypatch.setattr(_client._clients, "by_platform", None)
 
 
 def test_programs_are_written_to_the_folder(setting, tmp_path):

@@ -48,7 +48,7 @@ def tools(monkeypatch, tmp_path, capfd, request):
     for name in _SET_BY_TESTS:
         monkeypatch.setattr(config.state(name), "_global", OPTIONS[name].default)
     if request.node.callspec.params["name"] in _client._CLIENT_OPTIONS:
-        monkeypatch.setattr(_client._clients, "made", None)  # as before there are devices
+        monkeypatch.setattr(_client._clients, "by_platform", None)  # as before there are devices
     return Tools(monkeypatch, tmp_path, capfd)
 
 

@@ -126,7 +126,7 @@ ricci.lax.fori_loop(0, 3, lambda i, x: (x, i), 0.0)  # here
 ricci.lax.switch(0, [])  # here
 """,
         "ValueError",
-        ("branch",),
+        ("branches",),
     ),
     Mistake(
         "if on what scan carries",

@@ -1,5 +1,7 @@
 """The intermediate representation: types, primitives, traces and jaxprs."""
 
+import ricci_pytree as _pytree  # noqa: F401 (first, since it explains a broken NumPy or jaxlib)
+
 from ._cache import *
 from ._config import *
 from ._current_mesh import *
