@@ -1,6 +1,7 @@
 """The intermediate representation: types, primitives, traces and jaxprs."""
 
-import ricci_pytree as _pytree  # noqa: F401 (first, since it explains a broken NumPy or jaxlib)
+# First, since it explains a NumPy or a jaxlib that is broken.
+import ricci_pytree as _pytree
 
 from ._cache import *
 from ._config import *

@@ -7,7 +7,6 @@ from ricci_ir import (
     Array,
     ArrayLike,
     Axis,
-    DTypeLike,
     composite,
     exact_scalar,
     get_aval,
