@@ -185,7 +185,7 @@ def _is_users(kind: type) -> bool:
     )
 
 
-def _of_instance(value: Any, kind: type) -> Iterator[_Content]:
+def _of_instance(value: object, kind: type) -> Iterator[_Content]:
     try:
         attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -207,7 +207,7 @@ def _slots(base: type) -> tuple[str, ...]:
     return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
 
 
-def _of_slots(value: Any, names: tuple[str, ...]) -> Iterator[_Content]:
+def _of_slots(value: object, names: tuple[str, ...]) -> Iterator[_Content]:
     def read() -> list[Any]:
         return [_slot(value, name) for name in names]
 
@@ -221,7 +221,7 @@ def _of_slots(value: Any, names: tuple[str, ...]) -> Iterator[_Content]:
     yield _Content(value, read, put_back)
 
 
-def _slot(value: Any, name: str) -> Any:
+def _slot(value: object, name: str) -> Any:
     try:
         return object.__getattribute__(value, name)
     except AttributeError:
@@ -249,7 +249,7 @@ def _in_cell(cell: CellType) -> Any:
         return _absent
 
 
-def _fill_cell(cell: CellType, value: Any) -> None:
+def _fill_cell(cell: CellType, value: object) -> None:
     if value is _absent:
         del cell.cell_contents
     else:

@@ -112,7 +112,7 @@ def _boundary_code(template: FunctionType) -> CodeType:
 # Two templates instead of one with a branch, since every eager call goes through one. The function
 # is assigned to a variable, since the compiler warns of a call of a constant.
 @_boundary_code
-def _call(*args: Any, **kwargs: Any) -> Any:
+def _call(*args: object, **kwargs: object) -> Any:
     fun: Any = "<function>"
     try:
         return fun(*args, **kwargs)
@@ -122,7 +122,7 @@ def _call(*args: Any, **kwargs: Any) -> Any:
 
 
 @_boundary_code
-def _converting_call(*args: Any, **kwargs: Any) -> Any:
+def _converting_call(*args: object, **kwargs: object) -> Any:
     fun: Any = "<function>"
     try:
         return _result(fun(*args, **kwargs))

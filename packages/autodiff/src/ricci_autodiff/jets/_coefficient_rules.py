@@ -124,7 +124,7 @@ def _termwise(trace, primitive, args, params, term) -> list[Any]:
 
 
 def _linear_termwise(trace, primitive, args, params, function) -> list[Any]:
-    def term(result: Any, primals: Any, terms: Sequence[Tangent], **params: Any) -> Any:
+    def term(result: object, primals: object, terms: Sequence[Tangent], **params: object) -> Any:
         return primitive.bind(*map(instantiate, terms), **params)
 
     return _termwise(trace, primitive, args, params, term)

@@ -43,7 +43,7 @@ def cache_by_function(call: Callable[..., Any], *, explain: object = None) -> Ca
     tables = [_new_table()]
 
     @wraps(call)
-    def cached(fun: WrappedFun, *args: Any) -> Any:
+    def cached(fun: WrappedFun, *args: object) -> Any:
         key = (fun.transforms, tuple(fun.params.items()), args)
         entry = tables[0].recall(fun.f, key)
         if entry is not None:

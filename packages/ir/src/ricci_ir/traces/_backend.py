@@ -250,7 +250,7 @@ def of_type(x: Any, aval: Any) -> Any:
     return x if unchanged else backend().array(np.asarray(x, aval.dtype), aval)
 
 
-def unnarrowed(x: Any) -> Any:
+def unnarrowed(x: object) -> Any:
     """Convert a NumPy value to an array if its dtype would be narrowed, else return it unchanged.
 
     While 64-bit dtypes are off, a NumPy value of such a dtype is narrowed to 32 bits; an array has
@@ -261,7 +261,7 @@ def unnarrowed(x: Any) -> Any:
     return backend().array(np.asarray(x), ShapedArray(x.shape, x.dtype)) if has_backend() else x
 
 
-def exact_scalar(value: Any, dtype: np.dtype) -> Any:
+def exact_scalar(value: object, dtype: np.dtype) -> Any:
     """Return a number as a scalar of exactly this dtype, for use beside arrays that have it.
 
     It is one of NumPy's, but an array if that would be narrowed.

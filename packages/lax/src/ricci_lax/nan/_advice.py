@@ -118,7 +118,7 @@ def _operands_at(event: Event) -> list[Any] | None:
     return [np.broadcast_to(x, event.result.shape)[event.index] for x in event.operands]
 
 
-def _limit(dtype: Any) -> str:
+def _limit(dtype: object) -> str:
     """The largest number of a dtype."""
     return f"{float(finfo(dtype).max):.5g}"
 

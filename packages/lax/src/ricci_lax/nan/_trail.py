@@ -105,7 +105,7 @@ class _Source(TupleRecord):
     doubt: str = ""
 
 
-def follow(watch: Watch, array: Any, index: Index, kind: str) -> Event:
+def follow(watch: Watch, array: object, index: Index, kind: str) -> Event:
     """Follow an element of an array back to its event."""
     doubts: list[str] = []
     user: Step | None = None  # the step that used the array, apart from conversions
@@ -147,11 +147,11 @@ def follow(watch: Watch, array: Any, index: Index, kind: str) -> Event:
 
 def _came_in(
     watch: Watch,
-    array: Any,
+    array: object,
     index: Index,
     kind: str,
     user: Step | None,
-    result: Any,
+    result: object,
     result_index: Index,
     doubts: Sequence[str],
 ) -> Event:

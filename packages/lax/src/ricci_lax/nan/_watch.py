@@ -198,7 +198,7 @@ class Watch:
 
     # Origins of arrays
 
-    def origin_of(self, array: Any) -> Origin | None:
+    def origin_of(self, array: object) -> Origin | None:
         """The origin of an array; ``None`` for arguments and constants."""
         return self._origins.get(id(array))
 

@@ -55,7 +55,7 @@ def _sizes(user: str, shape: Sequence[int] | int) -> tuple[int, ...]:
         ) from None
 
 
-def _agree(element: Any, dtype: DTypeLike) -> bool:
+def _agree(element: object, dtype: DTypeLike) -> bool:
     """Whether the dtype of the parts is the requested one of the whole."""
     if is_extended(element) or is_extended(dtype):
         return element == dtype

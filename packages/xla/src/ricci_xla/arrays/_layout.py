@@ -178,7 +178,7 @@ class Relayout:
         order = layout or Layout(tuple(range(array.ndim)))
         return self._applied(array, Format(order, array._sharding))
 
-    def _applied(self, array: Any, where: Format) -> Any:
+    def _applied(self, array: object, where: Format) -> Any:
         assert self.apply is not None, "ricci_xla.calls registers it"
         return self.apply(array, where)
 

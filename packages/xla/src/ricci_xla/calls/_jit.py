@@ -266,7 +266,7 @@ class _JitMethod:
         self.name = name
         self.function = function
 
-    def __get__(self, jitted: Any, owner: type[Any] | None = None) -> Any:
+    def __get__(self, jitted: object, owner: type[Any] | None = None) -> Any:
         if jitted is None:
             return self.function
         if "_jit_info" not in jitted.__dict__:  # the dispatcher of a single operation

@@ -167,7 +167,7 @@ def _array(ref: Any) -> Any:
     return described_type(ref.inner_aval) if isinstance(ref, AbstractRef) else ref.read()
 
 
-def _sharding_of(ref: Any) -> Any:
+def _sharding_of(ref: object) -> Any:
     """Return the sharding of a reference's array if it is on several devices, else ``None``."""
     if isinstance(ref, AbstractRef):
         return None

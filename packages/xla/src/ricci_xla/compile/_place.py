@@ -318,7 +318,7 @@ def _check_replicated(program: Program, i: int, x: object, sharding: Sharding) -
         )
 
 
-def _argument_layout(program: Program, i: int, x: Any, layout: AnyLayout) -> AnyLayout:
+def _argument_layout(program: Program, i: int, x: object, layout: AnyLayout) -> AnyLayout:
     """Return the layout of an argument: from ``in_shardings``, else the array's.
 
     Raises:

@@ -425,7 +425,7 @@ def register_plugin(
     priority: int = PLUGIN_PRIORITY,
     library_path: str | None = None,
     options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
-    c_api: Any = None,
+    c_api: object = None,
     factory: Callable[[], Client | None] | None = None,
     make_topology: Callable[..., Any] | None = None,
 ) -> Any:

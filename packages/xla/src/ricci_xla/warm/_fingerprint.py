@@ -325,7 +325,7 @@ def _write_by_name(writer: _Writer, value: object) -> None:
         writer.feed(bound)
 
 
-def _write_getter(writer: _Writer, value: Any) -> None:
+def _write_getter(writer: _Writer, value: object) -> None:
     writer.classes.reflects = True
     writer.feed(value.__reduce__())
 

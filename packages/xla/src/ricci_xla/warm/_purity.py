@@ -116,7 +116,7 @@ def is_pure(module: str, function: str) -> bool:
     return is_fixed(module)
 
 
-def impurity(function: Any, first: object = None) -> str | None:
+def impurity(function: object, first: object = None) -> str | None:
     """Return the name of an impure function without Python code, or ``None``.
 
     ``None`` is returned for pure functions, and for functions with Python code, which are checked
@@ -160,7 +160,7 @@ def _runs_python(kind: type) -> bool:
     return isinstance(call, FunctionType)
 
 
-def _home(function: Any) -> tuple[object, str, str]:
+def _home(function: object) -> tuple[object, str, str]:
     """The object or class that a function belongs to, if any; its module, and its name."""
     kind = type(function)
     name = str(getattr(function, "__name__", kind.__qualname__))

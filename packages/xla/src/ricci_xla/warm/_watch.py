@@ -109,7 +109,7 @@ class Watch:
         for read in reads.reads:
             self._read(read, code, module, names, builtins, is_own)
 
-    def call(self, code: CodeType, offset: int, function: Any, first: object) -> bool:
+    def call(self, code: CodeType, offset: int, function: object, first: object) -> bool:
         """Check a call of a function in C or of a class; return whether it is pure."""
         if isinstance(first, ModuleType):
             if not (
@@ -237,11 +237,11 @@ class Watch:
         self._fail(module.__name__, "it is not the module that is imported by that name")
         return False
 
-    def _note(self, owner: str, name: str, value: Any) -> None:
+    def _note(self, owner: str, name: str, value: object) -> None:
         if value is ABSENT or isinstance(value, ModuleType) or f"{owner}.{name}" not in self.failed:
             self._note_value(owner, name)
 
-    def _note_fixed(self, owner: str, name: str, value: Any, is_called: bool) -> None:
+    def _note_fixed(self, owner: str, name: str, value: object, is_called: bool) -> None:
         if (owner, name) in _WITHOUT_STATE_READ:
             return
         if (owner, name) == ("sys", "modules"):
@@ -365,7 +365,7 @@ class _Events:
         # A location that was reported to some of the watches only must report again.
         return _monitoring.DISABLE if len(concerned) == len(watches) else None
 
-    def _called(self, code: CodeType, offset: int, function: Any, first: object) -> None:
+    def _called(self, code: CodeType, offset: int, function: object, first: object) -> None:
         kind = type(function)
         if kind is FunctionType:
             return
@@ -431,7 +431,7 @@ def _fingerprint_all(values: dict[str, Any], classes: Classes) -> bytes:
     return fingerprint(*parts, classes=classes)
 
 
-def _is_by_name(value: Any) -> bool:
+def _is_by_name(value: object) -> bool:
     """Whether a value is a function or a class whose code is identified by a version."""
     module = getattr(value, "__module__", None)
     return (
@@ -442,7 +442,7 @@ def _is_by_name(value: Any) -> bool:
     )
 
 
-def _impure_value(value: Any) -> str | None:
+def _impure_value(value: object) -> str | None:
     return impurity(value) if callable(value) else None
 
 
