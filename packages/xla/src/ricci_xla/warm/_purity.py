@@ -17,7 +17,6 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any
 
 from ._modules import is_compiled, is_fixed, is_of_python
 
