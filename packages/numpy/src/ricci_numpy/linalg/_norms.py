@@ -115,13 +115,15 @@ def _vector_norm(
     size = lax.abs(x)
     dtype = get_aval(size).dtype
     power = (
-        lax.convert_element_type(ord, dtype) if hasattr(type(ord), "aval") else _scalar(ord, dtype)
+        lax.convert_element_type(ord, dtype)
+        if hasattr(type(ord), "aval")
+        else exact_scalar(ord, dtype)
     )
     total = sum(lax.pow(size, power), axis=axes, keepdims=keepdims)
     root = (
-        lax.div(_scalar(1, dtype), power)
+        lax.div(exact_scalar(1, dtype), power)
         if hasattr(type(ord), "aval")
-        else _scalar(1 / float(ord), dtype)
+        else exact_scalar(1 / float(ord), dtype)
     )
     return lax.pow(total, root)
 
@@ -131,10 +133,6 @@ def _count(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     differs = lax.ne(x, exact_scalar(0, aval.dtype))
     real = lax.real(x).dtype if aval.dtype in COMPLEX_DTYPES else aval.dtype
     return sum(lax.convert_element_type(differs, real), axis=axes, keepdims=keepdims)
-
-
-def _scalar(value: float | Array, dtype: np.dtype) -> ArrayLike:
-    return exact_scalar(value, dtype)
 
 
 def _matrix_norm(x: Array, ord: Order, axes: tuple[int, ...], keepdims: bool) -> Array:
