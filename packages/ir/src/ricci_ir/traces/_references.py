@@ -378,6 +378,9 @@ def check_distinct(
     Raises:
       ValueError: if one reference occurs twice among ``args``.
     """
+    # By class first: of a jaxpr's many constants, most share one.
+    if not any(issubclass(kind, BracketedReference) for kind in set(map(type, args))):
+        return
     seen: dict[int, int] = {}
     for i, x in enumerate(args):
         if isinstance(x, BracketedReference):
