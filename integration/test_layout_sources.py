@@ -291,7 +291,7 @@ def _checked(x):
         return [x * 3, jax.jit(triple)(x)]
 
 
-@pytest.mark.sampled(200)
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("source", SOURCES)
 def test_results_do_not_depend_on_the_layout(source, use):
