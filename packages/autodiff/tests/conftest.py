@@ -123,12 +123,10 @@ class NumpyBackend:
 
 @pytest.fixture
 def toy(monkeypatch):
-    """The toy primitives, with their backend, vector space and staged call in place."""
+    """The toy primitives, with their backend, operations on tangents and staged call in place."""
     monkeypatch.setattr(ir.staged_call, "call", call)
-    monkeypatch.setattr(ad.vector_space, "add", add.bind, raising=False)
-    monkeypatch.setattr(
-        ad.vector_space, "zeros", lambda aval: np.zeros(aval.shape, aval.dtype), raising=False
-    )
+    monkeypatch.setattr(ad.tangent_sum, "call", add.bind)
+    monkeypatch.setattr(ad.zeros_of_type, "call", lambda aval: np.zeros(aval.shape, aval.dtype))
     with ir.use_backend(NumpyBackend()):
         yield SimpleNamespace(
             sin=sin.bind,

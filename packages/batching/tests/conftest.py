@@ -98,12 +98,12 @@ class NumpyBackend:
 def toy(monkeypatch):
     """The toy primitives, with their backend and array operations in place."""
     ops = {
-        "broadcast_in_dim": lambda x, shape, dims: broadcast.bind(x, shape=shape, dims=dims),
-        "transpose": lambda x, order: transpose.bind(x, order=order),
-        "sum_over": lambda x, dim: sum_.bind(x, axes=(dim,)),
+        rb.batch_broadcast: lambda x, shape, dims: broadcast.bind(x, shape=shape, dims=dims),
+        rb.batch_transpose: lambda x, order: transpose.bind(x, order=order),
+        rb.batch_sum: lambda x, dim: sum_.bind(x, axes=(dim,)),
     }
-    for name, op in ops.items():
-        monkeypatch.setattr(rb.array_ops, name, op, raising=False)
+    for hook, op in ops.items():
+        monkeypatch.setattr(hook, "call", op)
     with ir.use_backend(NumpyBackend()):
         yield SimpleNamespace(
             sin=sin.bind,

@@ -51,7 +51,7 @@ class Moved(NamedTuple):
 def finds(monkeypatch, *moves):
     calls = []
     find = lambda jaxpr, fun, arrays, traced: calls.append((len(arrays), traced)) or moves
-    monkeypatch.setattr(array_moves, "find", find)
+    monkeypatch.setattr(array_moves, "call", find)
     return calls
 
 
@@ -91,7 +91,7 @@ def test_an_exception_of_the_compiler_is_a_finding(monkeypatch):
     def find(jaxpr, fun, arrays, traced):
         raise ValueError("x is committed elsewhere")
 
-    monkeypatch.setattr(array_moves, "find", find)
+    monkeypatch.setattr(array_moves, "call", find)
     report = check(lambda x: x)(np.ones(3, np.float32))
     assert [f.message for f in report] == ["ValueError: x is committed elsewhere"]
     assert isinstance(report.exception, ValueError)

@@ -59,10 +59,9 @@ class NumpyBackend:
 
 
 @pytest.fixture
-def toy():
+def toy(monkeypatch):
     """The toy primitives, with their backend in place and ``call`` as the staged call."""
-    staged = ir.staged_call.call
-    ir.staged_call.register(call)
+    monkeypatch.setattr(ir.staged_call, "call", call)
     old = ir.set_backend(NumpyBackend())  # of all threads
     try:
         yield SimpleNamespace(
@@ -77,4 +76,3 @@ def toy():
         )
     finally:
         ir.set_backend(old)
-        ir.staged_call.register(staged)

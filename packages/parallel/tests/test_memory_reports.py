@@ -8,7 +8,7 @@ import pytest
 
 from ricci_lax import dot, iota, mul, reduce_sum, rev, sin, sort
 from ricci_parallel import device_put
-from ricci_xla import JaxRuntimeError, jit, memory_reports
+from ricci_xla import JaxRuntimeError, jit, memory_report
 
 MANY = 2**34  # of more, some jaxlibs crash while they compile a sort
 
@@ -50,7 +50,7 @@ def test_the_error_names_the_lines_that_take_the_memory():
 
 @pytest.mark.parametrize("explain", [lambda *_: "", lambda *_: 1 / 0])
 def test_without_a_report_the_error_is_the_runtimes(explain, monkeypatch):
-    monkeypatch.setattr(memory_reports, "explain", explain)
+    monkeypatch.setattr(memory_report, "call", explain)
     with pytest.raises(JaxRuntimeError, match="RESOURCE_EXHAUSTED") as caught:
         jit(much)(np.float32(2))
     assert len(str(caught.value).splitlines()) == 1

@@ -5,7 +5,7 @@ import pytest
 
 from ricci_ir import make_jaxpr
 from ricci_lax import add, full
-from ricci_lax.authoring import placement
+from ricci_lax.authoring import constrain_to_place, create_at_place
 from ricci_parallel import reshard, set_mesh
 from ricci_xla import (
     Mesh,
@@ -27,15 +27,15 @@ def test_new_array_is_put_on_the_device():
 
 def test_device_put_is_an_operation_of_traced_functions():
     device = devices()[1]
-    jaxpr = make_jaxpr(lambda x: placement.constrain(x, device))(1.0)
+    jaxpr = make_jaxpr(lambda x: constrain_to_place.call(x, device))(1.0)
     assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["sharding_constraint"]
-    assert jit(lambda x: placement.constrain(x, device))(1.0).devices() == {device}
+    assert jit(lambda x: constrain_to_place.call(x, device))(1.0).devices() == {device}
 
 
 def test_devices_of_new_arrays_are_requests_in_traced_functions():
-    jaxpr = make_jaxpr(lambda x: placement.create(x, devices()[1]))(1.0)
+    jaxpr = make_jaxpr(lambda x: create_at_place.call(x, devices()[1]))(1.0)
     assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["device_put"]
-    assert float(jit(lambda x: placement.create(x, devices()[1]))(1.0)) == 1.0
+    assert float(jit(lambda x: create_at_place.call(x, devices()[1]))(1.0)) == 1.0
 
 
 def test_shardings_of_new_arrays_are_requests_in_traced_functions():

@@ -84,8 +84,11 @@ from ._tangent import add_tangents as add_tangents
 from ._tangent import has_tangent as has_tangent
 from ._tangent import instantiate as instantiate
 from ._tangent import join_tangents as join_tangents
+from ._tangent import scaled_tangent as scaled_tangent
 from ._tangent import tangent_aval as tangent_aval
-from ._tangent import vector_space as vector_space
+from ._tangent import tangent_sum as tangent_sum
+from ._tangent import with_type as with_type
+from ._tangent import zeros_of_type as zeros_of_type
 from ._transpose import transpose_call as transpose_call
 from ._transpose import transpose_flat as transpose_flat
 from ._transpose import transpose_jaxpr as transpose_jaxpr
@@ -156,6 +159,7 @@ __all__ = [
     "program",
     "quotient",
     "ruled_programs",
+    "scaled_tangent",
     "series_of",
     "solution",
     "split_by_linearizing",
@@ -164,6 +168,7 @@ __all__ = [
     "split_rules",
     "square_rule",
     "tangent_aval",
+    "tangent_sum",
     "tape_to_jaxpr",
     "term_flags",
     "trace_to_jaxpr_nounits",
@@ -172,8 +177,9 @@ __all__ = [
     "transpose_jaxpr",
     "transpose_rules",
     "value_and_grad",
-    "vector_space",
     "vjp",
+    "with_type",
     "zero_derivative",
     "zeros_like_aval",
+    "zeros_of_type",
 ]

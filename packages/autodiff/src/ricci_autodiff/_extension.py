@@ -30,7 +30,7 @@ from ._rules import (
     per_operand_with_result,
     transpose_rules,
 )
-from ._tangent import Tangent, Zero, instantiate, vector_space
+from ._tangent import Tangent, Zero, instantiate, tangent_sum, zeros_of_type
 from ._transpose import transpose_flat
 
 
@@ -177,7 +177,7 @@ def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Array:
       >>> add_jaxvals(jnp.ones(2), jnp.ones(2)).tolist()
       [2.0, 2.0]
     """
-    return vector_space.add(x, y)
+    return tangent_sum.call(x, y)
 
 
 def zeros_like_aval(aval: AbstractValue) -> Array:
@@ -195,7 +195,7 @@ def zeros_like_aval(aval: AbstractValue) -> Array:
       >>> zeros_like_aval(ShapedArray((2,), "float32")).tolist()
       [0.0, 0.0]
     """
-    return vector_space.zeros(aval)
+    return zeros_of_type.call(aval)
 
 
 @transformation2

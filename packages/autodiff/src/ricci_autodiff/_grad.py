@@ -8,6 +8,7 @@ import numpy as np
 from ricci_ir import (
     Array,
     ArrayLike,
+    Hook,
     ShapedArray,
     api_boundary,
     as_array,
@@ -27,7 +28,7 @@ from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ._auxiliary import Auxiliary
 from ._function_substitution import substituted
 from ._linearize import linearize_flat
-from ._tangent import Zero, cotangent_aval, instantiate, vector_space
+from ._tangent import Zero, cotangent_aval, instantiate, with_type
 from ._transpose import pull_back_tape
 
 if TYPE_CHECKING:
@@ -300,22 +301,14 @@ if not TYPE_CHECKING:  # it would lose the overloads
     grad, value_and_grad = api_boundary(grad), api_boundary(value_and_grad)
 
 
-class AxisSum:
-    """The sum over named axes: a collective of ``parallel``, which registers it."""
-
-    sum: Callable[[Array, tuple[Any, ...]], Array]
-
-    def register(self, function: Callable[[Array, tuple[Any, ...]], Array]) -> None:
-        """Set ``function(x, axis_names)``."""
-        self.sum = function
-
-
-axis_sum: AxisSum = AxisSum()
+axis_sum: Hook[Callable[[Array, tuple[Any, ...]], Array]] = Hook(
+    "sums over named axes", provided_by="ricci_parallel"
+)
 
 
 def reduced(gradient: ArrayLike, reduce_axes: tuple[Any, ...]) -> ArrayLike:
     """Return a cotangent, summed over the named axes, if any."""
-    return axis_sum.sum(gradient, reduce_axes) if reduce_axes else gradient  # pyright: ignore
+    return axis_sum.call(gradient, reduce_axes) if reduce_axes else gradient  # pyright: ignore
 
 
 def _positions(argnums: int | Sequence[int]) -> tuple[int, ...]:
@@ -444,7 +437,7 @@ def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> Array
         )
     seed = _one(aval)
     if aval.type_sharding is not None and any(aval.type_sharding.sums):
-        return vector_space.typed(seed, cotangent_aval(aval))
+        return with_type.call(seed, cotangent_aval(aval))
     return seed
 
 

@@ -145,7 +145,7 @@ def recompute_cheap(
 def _is_cheap(eqn: JaxprEqn) -> bool:
     """Whether an equation is a cast, or makes an array of literals."""
     primitive = eqn.primitive
-    if primitive is varying_cast.primitive:
+    if primitive is varying_cast.call:
         return True
     return (
         primitive in exact_rules

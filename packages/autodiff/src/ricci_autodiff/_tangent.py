@@ -8,6 +8,7 @@ from ricci_ir import (
     Array,
     ArrayLike,
     Cache,
+    Hook,
     Shape,
     ShapedArray,
     float0,
@@ -147,33 +148,18 @@ def cotangent_aval(aval: AbstractValue) -> AbstractValue:
     return tangent.with_sharding(sharding.cotangent())
 
 
-class VectorSpace:
-    """The operations on tangents: primitives of ``lax``, which registers them."""
-
-    add: Callable[[ArrayLike, ArrayLike], Array]
-    zeros: Callable[[Any], Array]
-    typed: Callable[[ArrayLike, Any], ArrayLike]
-    scale: Callable[[ArrayLike, float], Array]
-
-    def register(
-        self,
-        *,
-        add: Callable[[ArrayLike, ArrayLike], Array],
-        zeros: Callable[[Any], Array],
-        typed: Callable[[ArrayLike, Any], ArrayLike],
-        scale: Callable[[ArrayLike, float], Array],
-    ) -> None:
-        """Set ``add(x, y)``, ``zeros(aval)``, ``typed(x, aval)`` and ``scale(x, number)``.
-
-        ``typed`` gives ``x`` the sharding of the type ``aval``, ``scale`` multiplies it.
-        """
-        self.add = add
-        self.zeros = zeros
-        self.typed = typed
-        self.scale = scale
-
-
-vector_space: VectorSpace = VectorSpace()
+# The operations on tangents are primitives of ``lax``.
+tangent_sum: Hook[Callable[[ArrayLike, ArrayLike], Array]] = Hook(
+    "sums of tangents", provided_by="ricci_lax"
+)
+zeros_of_type: Hook[Callable[[Any], Array]] = Hook("arrays of zeros", provided_by="ricci_lax")
+scaled_tangent: Hook[Callable[[ArrayLike, float], Array]] = Hook(
+    "multiples of tangents", provided_by="ricci_lax"
+)
+# A value with the sharding of a type.
+with_type: Hook[Callable[[ArrayLike, Any], ArrayLike]] = Hook(
+    "changes of shardings", provided_by="ricci_lax"
+)
 
 
 def instantiate(tangent: Tangent) -> Array:
@@ -191,7 +177,7 @@ def instantiate(tangent: Tangent) -> Array:
       2.0
     """
     if type(tangent) is Zero:
-        return vector_space.zeros(tangent.aval)
+        return zeros_of_type.call(tangent.aval)
     return tangent  # pyright: ignore[reportReturnType]
 
 
@@ -214,7 +200,7 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
         return y
     if type(y) is Zero:
         return x
-    return vector_space.add(x, y)  # pyright: ignore[reportArgumentType]
+    return tangent_sum.call(x, y)  # pyright: ignore[reportArgumentType]
 
 
 def join_tangents(

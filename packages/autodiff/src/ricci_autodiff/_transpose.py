@@ -27,7 +27,7 @@ from ricci_ir import (
 )
 
 from ._rules import UndefinedPrimal, transpose_rules, transposes_zeros
-from ._tangent import Tangent, Zero, add_tangents, cotangent_aval, tangent_aval, vector_space
+from ._tangent import Tangent, Zero, add_tangents, cotangent_aval, tangent_aval, with_type
 
 
 def pull_back(
@@ -131,7 +131,7 @@ def _transposed_as_operands(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) 
     """Return the cotangents of an equation's operands, with the operands' shardings."""
     results = transpose_rules[eqn.primitive](ct, *operands, **eqn.params)
     return [
-        vector_space.typed(result, cotangent_aval(atom.aval))
+        with_type.call(result, cotangent_aval(atom.aval))
         if result is not None and type(result) is not Zero
         else result
         for result, atom in zip(results, eqn.invars, strict=True)

@@ -16,9 +16,12 @@ from ._extension import zero_if_mapped as zero_if_mapped
 from ._mapped_axes import mapped_dims as mapped_dims
 from ._rules import Axis as Axis
 from ._rules import add_dim as add_dim
-from ._rules import array_ops as array_ops
 from ._rules import axis_name_rules as axis_name_rules
+from ._rules import batch_broadcast as batch_broadcast
+from ._rules import batch_of_type as batch_of_type
 from ._rules import batch_rules as batch_rules
+from ._rules import batch_sum as batch_sum
+from ._rules import batch_transpose as batch_transpose
 from ._rules import batched_at as batched_at
 from ._rules import closing_primitives as closing_primitives
 from ._rules import elementwise as elementwise
@@ -44,7 +47,10 @@ __all__ = [
     "BatchTrace",
     "BatchTracer",
     "add_dim",
-    "array_ops",
+    "batch_broadcast",
+    "batch_of_type",
+    "batch_sum",
+    "batch_transpose",
     "axis_name_rules",
     "axis_primitive_batchers",
     "batch_flat",

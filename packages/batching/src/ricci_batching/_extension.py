@@ -22,7 +22,7 @@ from ricci_ir import (
     transformation_with_aux2,
 )
 
-from ._rules import Axis, BatchRule, array_ops, batch_rules, batched_at, elementwise, shape_of
+from ._rules import Axis, BatchRule, batch_rules, batch_sum, batched_at, elementwise, shape_of
 from ._vmap import BatchTrace, batch_flat, batch_jaxpr
 
 
@@ -109,7 +109,7 @@ def matchaxis(
     if source is None:
         return x
     if sum_match:
-        return array_ops.sum_over(x, source)
+        return batch_sum.call(x, source)
     raise ValueError(
         f"A value with batch dimension {source} was returned where an unbatched value is expected. "
         "Return a value that does not depend on the batch, or use sum_match=True."

@@ -13,6 +13,7 @@ import numpy as np
 from ricci_ir import (
     Array,
     ArrayLike,
+    Hook,
     Jaxpr,
     Primitive,
     RuleTable,
@@ -97,37 +98,18 @@ class Axis(NamedTuple):
         return aval.with_sharding(make_type_sharding(self.sharding.mesh, parts, *manual))
 
 
-class ArrayOps:
-    """The operations that batching uses: primitives of ``lax``, which registers them."""
-
-    broadcast_in_dim: Callable[[ArrayLike, Shape, tuple[int, ...]], Array]
-    transpose: Callable[[ArrayLike, tuple[int, ...]], Array]
-    sum_over: Callable[[ArrayLike, int], Array]
-    as_typed: Callable[[ArrayLike, ShapedArray], Array]
-
-    def register(
-        self,
-        *,
-        broadcast_in_dim: Callable[[ArrayLike, Shape, tuple[int, ...]], Array],
-        transpose: Callable[[ArrayLike, tuple[int, ...]], Array],
-        sum_over: Callable[[ArrayLike, int], Array],
-        as_typed: Callable[[ArrayLike, ShapedArray], Array],
-    ) -> None:
-        """Set the operations.
-
-        Args:
-          broadcast_in_dim: ``broadcast_in_dim(x, shape, dims)``.
-          transpose: ``transpose(x, permutation)``.
-          sum_over: ``sum_over(x, dim)``.
-          as_typed: ``as_typed(x, aval)``, which reshards a value to the type ``aval``.
-        """
-        self.broadcast_in_dim = broadcast_in_dim
-        self.transpose = transpose
-        self.sum_over = sum_over
-        self.as_typed = as_typed
-
-
-array_ops: ArrayOps = ArrayOps()
+# The operations that move and repeat batches are primitives of ``lax``: ``(x, shape, dims)``,
+# ``(x, permutation)``, ``(x, dim)``, and ``(x, aval)`` reshards a value to a type.
+batch_broadcast: Hook[Callable[[ArrayLike, Shape, tuple[int, ...]], Array]] = Hook(
+    "broadcasts", provided_by="ricci_lax"
+)
+batch_transpose: Hook[Callable[[ArrayLike, tuple[int, ...]], Array]] = Hook(
+    "transposes", provided_by="ricci_lax"
+)
+batch_sum: Hook[Callable[[ArrayLike, int], Array]] = Hook("sums", provided_by="ricci_lax")
+batch_of_type: Hook[Callable[[ArrayLike, ShapedArray], Array]] = Hook(
+    "changes of shardings", provided_by="ricci_lax"
+)
 
 
 def shape_of(x: ArrayLike) -> Shape:
@@ -158,7 +140,7 @@ def move_dim(x: ArrayLike, source: int, target: int) -> Array:
         return x  # pyright: ignore[reportReturnType]
     order = [i for i in range(ndim) if i != source]
     order.insert(target, source)
-    return array_ops.transpose(x, tuple(order))
+    return batch_transpose.call(x, tuple(order))
 
 
 def add_dim(x: ArrayLike, axis: Axis, dim: int) -> Array:
@@ -185,7 +167,7 @@ def add_dim(x: ArrayLike, axis: Axis, dim: int) -> Array:
 def sharded(x: ArrayLike, axis: Axis, dim: int) -> Array:
     """Reshard a batch so that its batch dimension has the sharding of the axis."""
     aval = get_aval(x)
-    return array_ops.as_typed(x, axis.sharded_aval(aval, dim))
+    return batch_of_type.call(x, axis.sharded_aval(aval, dim))
 
 
 def _repeated(x: ArrayLike, size: int, dim: int) -> Array:
@@ -195,7 +177,7 @@ def _repeated(x: ArrayLike, size: int, dim: int) -> Array:
     if aval.dtype == float0:
         return np.zeros(new_shape, float0)  # pyright: ignore[reportReturnType]
     source_dims = tuple(i for i in range(len(new_shape)) if i != dim)
-    return array_ops.broadcast_in_dim(x, new_shape, source_dims)
+    return batch_broadcast.call(x, new_shape, source_dims)
 
 
 def moved_to(
@@ -280,7 +262,7 @@ def _align(x: ArrayLike, shape: Shape, dim: int | None, rank: int) -> ArrayLike:
         return _repeated(x, 1, 0) if shape else x
     if len(shape) == rank + 1:
         return move_dim(x, dim, 0)
-    return array_ops.broadcast_in_dim(x, (shape[0], *(1,) * rank), (0,))
+    return batch_broadcast.call(x, (shape[0], *(1,) * rank), (0,))
 
 
 # For operations in which each element of the result depends on the operands' elements at the same

@@ -49,8 +49,8 @@ from ._mapped_axes import check_axis, mapped_dims
 from ._references import MappedReference
 from ._rules import (
     Axis,
-    array_ops,
     batch_rules,
+    batch_sum,
     batched_at,
     closing_primitives,
     named_axes,
@@ -470,7 +470,7 @@ def vmap[**P, R](
             targets = flatten_axes("vmap out_axes", out_tree, out_axes)
         outputs = lambda: _output_paths(out_tree)
         results = [
-            array_ops.sum_over(value, dim)
+            batch_sum.call(value, dim)
             if sum_match and target is None and dim is not None
             else _place(value, dim, axis, target, i, outputs)
             for i, (value, dim, target) in enumerate(zip(values, out_dims, targets, strict=True))
@@ -533,7 +533,7 @@ def _placement(
 
     def place(value: ArrayLike, dim: int | None, target: int | None) -> ArrayLike:
         if sum_match and target is None and dim is not None:
-            return array_ops.sum_over(value, dim)
+            return batch_sum.call(value, dim)
         return _place(value, dim, axis, target, 0, lambda: ["an array of the output"])
 
     return place

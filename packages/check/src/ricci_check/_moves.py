@@ -26,7 +26,7 @@ def involuntary_gathers(
       names: the user's names of arguments, where they differ from those of ``fun``.
       where: the source of a gather whose line is unknown.
     """
-    for move in array_moves.find(jaxpr, fun, arrays, traced):
+    for move in array_moves.call(jaxpr, fun, arrays, traced):
         if move.kind != "all-gather":
             continue
         value = names.get(move.value, move.value)

@@ -9,6 +9,7 @@ from ._current_mesh import *
 from ._error_pages import *
 from ._errors import *
 from ._extension import *
+from ._hook import *
 from ._invalid_values import *
 from ._key_checks import *
 from ._metadata import *

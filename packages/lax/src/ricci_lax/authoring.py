@@ -64,7 +64,11 @@ from .structure._operand_types import logical as logical
 from .structure._operand_types import numeric as numeric
 from .structure._operand_types import real_valued as real_valued
 from .structure._operand_types import shape_of as shape_of
+from .structure._placement import checked_out_sharding as checked_out_sharding
+from .structure._placement import constrain_to_place as constrain_to_place
+from .structure._placement import create_at_place as create_at_place
 from .structure._placement import place_of as place_of
-from .structure._placement import placement as placement
+from .structure._placement import put_at_place as put_at_place
+from .structure._placement import with_out_sharding as with_out_sharding
 from .structure._resharding import reshard_to as reshard_to
 from .structure._resharding import resolved_by as resolved_by

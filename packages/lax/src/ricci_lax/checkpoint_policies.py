@@ -8,7 +8,7 @@ operands, and returns whether its results may be stored: a bool, ``Saveable``, `
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ricci_ir import AbstractValue, JaxprEqn, Primitive, Record, Var
+from ricci_ir import AbstractValue, JaxprEqn, Primitive, Record
 
 from .contractions._convolution import conv_general_dilated_p
 from .contractions._dot import dot_general_p
@@ -44,23 +44,6 @@ class Offloadable(Record):
     src: str
     dst: str
 
-
-class OtherMemories:
-    """The hook that moves values between the memories of a device, set by ``ricci_parallel``.
-
-    ``move(x, result, memory)`` returns the equation that does it. Without a hook values stay where
-    they are.
-    """
-
-    __slots__ = ("move",)
-
-    move: Callable[[Var, Var, str], JaxprEqn] | None
-
-    def __init__(self):
-        self.move = None
-
-
-other_memories: OtherMemories = OtherMemories()
 
 type Decision = _Decision | Offloadable
 """A policy's result, other than a bool."""

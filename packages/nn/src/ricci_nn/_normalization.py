@@ -20,7 +20,7 @@ from ricci_ir import (
     composite,
     explicit_dtype,
 )
-from ricci_lax.authoring import placement
+from ricci_lax.authoring import with_out_sharding
 from ricci_numpy.authoring import as_axis, logsumexp, reduced_axes, to_inexact
 
 
@@ -203,4 +203,4 @@ def one_hot(
             f"(x == axis_index({axis!r})).astype(dtype)."
         )
     result = _one_hot(integers, num_classes=num_classes, dtype=result_dtype, axis=index(axis))
-    return placement.as_asked(result, out_sharding)
+    return with_out_sharding(result, out_sharding)

@@ -10,7 +10,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
 from ricci_ir import Array, ArrayLike, DTypeLike, Shape, exact_scalar, explicit_dtype, issubdtype
-from ricci_lax.authoring import as_sizes, placement
+from ricci_lax.authoring import as_sizes, with_out_sharding
 
 __all__ = [
     "Initializer",
@@ -66,7 +66,7 @@ class ScaledInitializer(Protocol):
 
 
 def _constrain_sharding(x: Array, out_sharding: object) -> Array:
-    return placement.as_asked(x, out_sharding)
+    return with_out_sharding(x, out_sharding)
 
 
 def zeros(

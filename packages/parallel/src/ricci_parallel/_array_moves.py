@@ -8,6 +8,7 @@ from ricci_ir import ArrayMove, Jaxpr, array_moves
 from ricci_xla import Traced, devices_of, is_spread, jit
 
 
+@array_moves.provide
 def find_moves(
     jaxpr: Jaxpr, fun: Callable[..., Any], arrays: Sequence[Any], traced: Traced | None
 ) -> Sequence[ArrayMove]:
@@ -18,6 +19,3 @@ def find_moves(
         return ()
     reports = import_module("ricci_parallel.reports")  # few programs need it
     return reports.communication_of(traced).involuntary
-
-
-array_moves.register(find_moves)

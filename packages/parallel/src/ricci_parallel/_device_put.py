@@ -22,9 +22,9 @@ from ricci_ir import (
     eval_trace,
     leave,
     makes_sharding,
+    memory_move,
     own_sharding,
 )
-from ricci_lax.checkpoint_policies import other_memories
 from ricci_pytree import (
     flatten_axes,
     keystr,
@@ -47,7 +47,6 @@ from ricci_xla import (
     check_fits,
     copy_semantics,
     explicit_sharding,
-    result_moves,
     sharding_in_program,
 )
 from ricci_xla import device_put as put_arrays
@@ -214,14 +213,11 @@ device_put_p: Primitive = define(
 )
 
 
+@memory_move.provide
 def _move(x: Var, result: Var, memory: str) -> JaxprEqn:
     place = MemorySpace.Device if memory == "device" else MemorySpace.Host
     params = {"devices": (place,), "srcs": (None,), "copy_semantics": (_copy,)}
     return JaxprEqn([x], [result], device_put_p, params)
-
-
-other_memories.move = _move
-result_moves.move = _move
 
 
 def _place(target: Any) -> _Place:

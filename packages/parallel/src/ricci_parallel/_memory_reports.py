@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from ricci_xla import Traced, memory_reports
+from ricci_xla import Traced, memory_report
 
 _ROWS = 6
 
 
+@memory_report.provide
 def explain(program: Any, leaves: Sequence[Any], options: Any) -> str:
     """Return the first lines of an executable's memory plan."""
     planning = import_module("ricci_parallel.planning")  # few programs need it
@@ -20,5 +21,3 @@ _ADVICE = (
     "ricci.memory_plan(f, *args) shows all of it, and what checkpoint would save. Or take smaller "
     "batches, or donate arguments that are not needed again."
 )
-
-memory_reports.register(explain)

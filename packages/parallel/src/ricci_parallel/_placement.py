@@ -7,7 +7,12 @@ inside of traced functions.
 from typing import Any
 
 from ricci_ir import Array, Tracer, context, eval_trace
-from ricci_lax.authoring import placement
+from ricci_lax.authoring import (
+    checked_out_sharding,
+    constrain_to_place,
+    create_at_place,
+    put_at_place,
+)
 from ricci_xla import (
     UNCONSTRAINED,
     Device,
@@ -15,7 +20,7 @@ from ricci_xla import (
     PartitionSpec,
     Sharding,
     as_sharding,
-    inner_shardings,
+    constrain_inner,
     sharding_in_program,
 )
 
@@ -24,6 +29,7 @@ from ._reshard import as_out_sharding, reshard
 from ._sharding_constraint import constrain, is_typed
 
 
+@constrain_to_place.provide
 def _constrained(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
     """Constrain a value to the place that a user specifies."""
     if isinstance(place, PartitionSpec):
@@ -35,6 +41,7 @@ def _constrained(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
     return reshard(x, place) if is_typed(place) else constrain(x, place)
 
 
+@create_at_place.provide
 def _created(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
     """Put a new array at a place."""
     if isinstance(place, PartitionSpec):
@@ -47,6 +54,7 @@ def _created(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
     return _constrained(x, place)
 
 
+@constrain_inner.provide
 def _within(x: Array, sharding: Sharding) -> Array:
     """Constrain an argument or result of an inner ``jit`` to its sharding.
 
@@ -68,5 +76,5 @@ def _among(part: object, axes: frozenset[Any]) -> Any:
     return part if part is UNCONSTRAINED or part in axes else None
 
 
-placement.register(constrain=_constrained, create=_created, put=device_put, checked=as_out_sharding)
-inner_shardings.register(_within)
+put_at_place.provide(device_put)
+checked_out_sharding.provide(as_out_sharding)

@@ -15,7 +15,7 @@ from ._dynamic_shapes import write_reshape as write_reshape
 from ._dynamic_shapes import write_slice as write_slice
 from ._extension import TracedRule as TracedRule
 from ._extension import lower_fun as lower_fun
-from ._extension import mlir_rules as mlir_rules
+from ._extension import mlir_rule_runner as mlir_rule_runner
 from ._extension import register_lowering as register_lowering
 from ._function_rules import of_function as of_function
 from ._function_rules import traced as traced
@@ -76,7 +76,7 @@ __all__ = [
     "lower_rules",
     "merged_metadata",
     "mesh_position",
-    "mlir_rules",
+    "mlir_rule_runner",
     "of_function",
     "parts_text",
     "on_each_device",

@@ -2,7 +2,7 @@
 
 Such a rule is called as ``rule(ctx, *operands, **params)`` and returns a list of values. A rule
 made by ``lower_fun`` writes StableHLO text, like Ricci's rules. Any other rule builds MLIR objects.
-A runtime that has MLIR calls it (``mlir_rules``), and the operations that it built become a
+A runtime that has MLIR calls it (``mlir_rule_runner``), and the operations that it built become a
 function of the module.
 """
 
@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ricci_ir import (
     AbstractValue,
     Effect,
+    Hook,
     Jaxpr,
     JaxprEqn,
     Primitive,
@@ -45,36 +46,9 @@ class RunMlirRule(Protocol):
         ...
 
 
-class MlirRules:
-    """The function that calls rules that build MLIR objects; a runtime registers it."""
-
-    __slots__ = ("run",)
-
-    run: RunMlirRule
-
-    def __init__(self):
-        self.run = _no_mlir
-
-    def register(self, run: RunMlirRule) -> None:
-        """Set ``run(rule, primitive, ctx, operands, params, effects)``."""
-        self.run = run
-
-
-def _no_mlir(
-    rule: Callable[..., Any],
-    primitive: Primitive,
-    ctx: Lowering,
-    operands: Sequence[Value],
-    params: dict[str, Any],
-    effects: Sequence[Effect],
-) -> list[Value]:
-    raise NotImplementedError(
-        f"The lowering rule of {primitive.name!r} builds MLIR objects, and no runtime that has "
-        "MLIR is imported. Import ricci_xla, or register a rule made by lower_fun."
-    )
-
-
-mlir_rules: MlirRules = MlirRules()
+mlir_rule_runner: Hook[RunMlirRule] = Hook(
+    "the MLIR that a lowering rule builds", provided_by="ricci_xla"
+)
 
 
 class TracedRule:
@@ -208,7 +182,7 @@ def _lower_ordered(
     if isinstance(rule, TracedRule):
         jaxpr = rule.jaxpr([x.aval for x in operands[len(effects) :]], params)
         return ctx.inline(thread_tokens(jaxpr, effects), operands)
-    return mlir_rules.run(rule, primitive, ctx, operands, params, effects)
+    return mlir_rule_runner.call(rule, primitive, ctx, operands, params, effects)
 
 
 lower_rules[_ordered_operation] = _lower_ordered
@@ -240,5 +214,5 @@ def _lower(
     if isinstance(rule, TracedRule):
         results = rule(ctx, *operands, **params)
     else:
-        results = mlir_rules.run(rule, primitive, ctx, operands, params, ())
+        results = mlir_rule_runner.call(rule, primitive, ctx, operands, params, ())
     return results if primitive.multiple_results else results[0]

@@ -22,7 +22,7 @@ from ricci_autodiff._jet_kinds import (
     jet_table,
 )
 from ricci_autodiff._rules import Algebra, algebra_of, jvp_rules
-from ricci_autodiff._tangent import Tangent, Zero, instantiate, vector_space
+from ricci_autodiff._tangent import Tangent, Zero, instantiate, scaled_tangent, tangent_sum
 from ricci_ir import (
     ArrayLike,
     Primitive,
@@ -93,12 +93,12 @@ def _row(primitive: Primitive, result: Any) -> list[Coefficient]:
 def add(terms: Sequence[Coefficient]) -> Coefficient:
     """Return the sum of coefficients."""
     nonzeros = [t for t in terms if t is not None]
-    return reduce(vector_space.add, nonzeros) if nonzeros else None
+    return reduce(tangent_sum.call, nonzeros) if nonzeros else None
 
 
 def scale(x: Coefficient, factor: float) -> Coefficient:
     """Multiply a coefficient by a number."""
-    return x if x is None or factor == 1 else vector_space.scale(x, factor)
+    return x if x is None or factor == 1 else scaled_tangent.call(x, factor)
 
 
 def _constant(trace, primitive, args, params, function) -> list[Any]:

@@ -7,16 +7,17 @@ has the constraints.
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NoReturn, Protocol, final
+from typing import Any, ClassVar, Protocol, final
 
 import numpy as np
 
 from ricci_ir._errors import InconclusiveDimensionOperation
+from ricci_ir._hook import Hook
 
 from ._terms import Factor, Monomial, monomial_key, monomial_text, times
 
 __all__ = [
-    "dimension_values",
+    "dimension_as_array",
     "python_operations",
     "Scope",
     "Size",
@@ -53,28 +54,10 @@ class Scope(Protocol):
         ...
 
 
-class DimensionValues:
-    """The conversion of a dimension to an array; the package with primitives registers it."""
-
-    __slots__ = ("make",)
-
-    make: Callable[["SymbolicDimension"], Any]
-
-    def __init__(self):
-        self.make = _no_arrays
-
-    def register(self, make: Callable[["SymbolicDimension"], Any]) -> None:
-        """Set the function that gives a dimension as an integer array."""
-        self.make = make
-
-
-def _no_arrays(dimension: "SymbolicDimension") -> NoReturn:
-    raise NotImplementedError(
-        f"The symbolic dimension {dimension} cannot become an array: ricci_lax is not imported."
-    )
-
-
-dimension_values: DimensionValues = DimensionValues()
+# A dimension as an integer array.
+dimension_as_array: Hook[Callable[["SymbolicDimension"], Any]] = Hook(
+    "arrays of symbolic dimensions", provided_by="ricci_lax"
+)
 
 python_operations: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -194,7 +177,7 @@ class SymbolicDimension:
         return None
 
     def __jax_array__(self) -> Any:
-        return dimension_values.make(self)
+        return dimension_as_array.call(self)
 
     dimension_as_value = __jax_array__
 

@@ -13,6 +13,7 @@ from ._jaxpr_equality import *
 from ._make_jaxpr import *
 from ._memory_spaces import *
 from ._print import *
+from ._single_equation import *
 from ._staged_call import *
 from ._staged_functions import *
 from ._staging import *

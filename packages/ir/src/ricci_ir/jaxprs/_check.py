@@ -9,7 +9,6 @@ from ricci_ir.types._aval import AbstractValue, ShapedArray
 from ._effects import program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from ._print import Names
-from ._staging import program_check
 
 __all__ = [
     "check_jaxpr",
@@ -124,6 +123,3 @@ def _error(what: str, jaxpr: Jaxpr, eqn: JaxprEqn | None = None) -> JaxprTypeErr
 def _head(text: str) -> list[str]:
     lines = [f"  {line}" for line in text.split("\n")]
     return lines if len(lines) <= 2 else [*lines[:2], f"  ({len(lines) - 2} more lines)"]
-
-
-program_check.run = check_jaxpr

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ricci_ir._hook import Hook
+
 from ._jaxpr import Jaxpr
 
 __all__ = ["array_moves", "ArrayMove"]
@@ -33,26 +35,13 @@ class ArrayMove(Protocol):
     def bytes_text(self) -> str: ...
 
 
-class ArrayMoves:
-    """The function that finds implicit reshardings in executables; ``parallel`` registers it.
-
-    Without a runtime there are no executables, and ``find`` returns nothing.
-    """
-
-    __slots__ = ("find",)
-
-    def __init__(self):
-        self.find: Callable[..., Sequence[ArrayMove]] = lambda jaxpr, fun, arrays, traced: ()
-
-    def register(
-        self,
-        find: Callable[[Jaxpr, Callable[..., Any], Sequence[Any], Any], Sequence[ArrayMove]],
-    ) -> None:
-        """Set ``find(jaxpr, fun, arrays, traced)``, which compiles jaxprs for several devices.
-
-        ``jaxpr`` is that of ``fun(*arrays)``, and ``traced`` its stage if ``fun`` is jitted.
-        """
-        self.find = find
-
-
-array_moves: ArrayMoves = ArrayMoves()
+# ``(jaxpr, fun, arrays, traced)``: compiles a jaxpr for several devices, and returns the implicit
+# reshardings in the executable. ``jaxpr`` is that of ``fun(*arrays)``, and ``traced`` its stage if
+# ``fun`` is jitted. Without a runtime there are no executables.
+array_moves: Hook[
+    Callable[[Jaxpr, Callable[..., Any], Sequence[Any], Any], Sequence[ArrayMove]]
+] = Hook(
+    "implicit reshardings",
+    provided_by="ricci_parallel",
+    default=lambda jaxpr, fun, arrays, traced: (),
+)

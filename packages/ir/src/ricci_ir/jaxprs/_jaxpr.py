@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from ricci_ir._cache import Cache
+from ricci_ir._hook import Hook
 from ricci_ir._settings import SettingsSwitch, TraceKey
 from ricci_ir._source import Source, unknown_source
 from ricci_ir.traces._name_stack import NameStack
@@ -92,23 +93,11 @@ class Literal:
 Atom = Var | Literal
 
 
-class Printer:
-    """The functions that print jaxprs and equations, which the module ``_print`` registers."""
-
-    __slots__ = ("equations", "jaxpr")
-
-    jaxpr: Callable[..., str]
-    equations: Callable[[Sequence[Any]], str]
-
-    def register(
-        self, *, jaxpr: Callable[..., str], equations: Callable[[Sequence[Any]], str]
-    ) -> None:
-        """Set ``jaxpr(jaxpr, options, use_color=, width=)`` and ``equations(eqns)``."""
-        self.jaxpr = jaxpr
-        self.equations = equations
-
-
-printer = Printer()
+# ``(jaxpr, options, use_color=, width=)``, and the equations. The module ``_print`` imports this.
+jaxpr_printer: Hook[Callable[..., str]] = Hook("printed jaxprs", provided_by="ricci_ir")
+equations_printer: Hook[Callable[[Sequence[Any]], str]] = Hook(
+    "printed equations", provided_by="ricci_ir"
+)
 
 
 class EqnContext(NamedTuple):
@@ -192,7 +181,7 @@ class JaxprEqn:
         return _EqnUnderSettings(settings, **fields)
 
     def __repr__(self) -> str:
-        return printer.equations([self])
+        return equations_printer.call([self])
 
 
 class _EqnUnderSettings(JaxprEqn):
@@ -374,10 +363,10 @@ class Jaxpr:
             "name_stack": name_stack,
             "print_effects": print_effects,
         }
-        return printer.jaxpr(self, options, use_color=use_color, width=width)
+        return jaxpr_printer.call(self, options, use_color=use_color, width=width)
 
     def __repr__(self) -> str:
-        return printer.jaxpr(self, {})
+        return jaxpr_printer.call(self, {})
 
     def __copy__(self) -> "Jaxpr":
         return self.replace()

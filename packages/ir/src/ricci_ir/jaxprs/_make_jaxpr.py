@@ -5,7 +5,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ricci_ir._config import debug_key_reuse, no_tracing
-from ricci_ir._key_checks import key_checks
+from ricci_ir._key_checks import check_key_reuse
 from ricci_ir._traceback_filtering import api_boundary
 from ricci_ir.traces._named_axes import extend_axes
 from ricci_ir.traces._references import check_distinct
@@ -125,7 +125,7 @@ def make_jaxpr(
             with extend_axes(axes):
                 jaxpr, out_tree = _trace(fun, static, args, kwargs)
         if debug_key_reuse.value:
-            key_checks().program(jaxpr)
+            check_key_reuse.call(jaxpr)
         return (jaxpr, _described(jaxpr, out_tree)) if return_shape else jaxpr
 
     jaxpr_fun.__name__ = jaxpr_fun.__qualname__ = f"make_jaxpr({_name(fun)})"

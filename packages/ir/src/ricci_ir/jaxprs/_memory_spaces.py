@@ -4,15 +4,17 @@ Types do not have them: they follow from the memories of the arguments and from 
 move values between memories.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from ricci_ir._hook import Hook
 from ricci_ir.traces._primitive import RuleTable, rule_table
 
-from ._jaxpr import Atom, Jaxpr, Literal, jaxprs_in_params
+from ._jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from ._staged_call import program_rules
 
 __all__ = [
     "carry_on_host",
+    "memory_move",
     "memory_rules",
     "moves_to_host",
     "results_on_host",
@@ -21,6 +23,11 @@ __all__ = [
 # For primitives that move values between memories, and for control flow: ``rule(on_host,
 # **params)`` returns a flag for each result, given one for each operand.
 memory_rules: RuleTable = rule_table("memory", required=False)
+
+# ``(x, result, memory)``: the equation that moves a value to ``"device"`` or the host's memory.
+memory_move: Hook[Callable[[Var, Var, str], JaxprEqn]] = Hook(
+    "moves between memories", provided_by="ricci_parallel"
+)
 
 
 def results_on_host(jaxpr: Jaxpr, on_host: Sequence[bool]) -> tuple[bool, ...]:

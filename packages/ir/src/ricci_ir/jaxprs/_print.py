@@ -23,7 +23,7 @@ from ._document import (
     joined,
     layout,
 )
-from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Literal, Var, printer
+from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Literal, Var, equations_printer, jaxpr_printer
 from ._staged_call import staged_call
 
 __all__ = [
@@ -331,4 +331,5 @@ class Names:
         return layout(self.printed.equation(eqn))
 
 
-printer.register(jaxpr=print_jaxpr, equations=print_equations)
+jaxpr_printer.provide(print_jaxpr)
+equations_printer.provide(print_equations)

@@ -1,23 +1,18 @@
-"""The staged call, which applies a jaxpr as one operation, and jaxprs of one equation."""
+"""The staged call, which applies a jaxpr as one operation."""
 
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ricci_ir._cache import Cache
-from ricci_ir._settings import trace_key
-from ricci_ir._source import no_origin
+from ricci_ir._hook import Hook
 from ricci_ir.traces._primitive import Primitive, RuleTable, rule_table
 
-from ._jaxpr import DebugInfo, Jaxpr
-from ._staging import trace_to_jaxpr
+from ._jaxpr import Jaxpr
 
 __all__ = [
     "donation",
-    "equation_program",
     "host_rules",
     "program_rules",
-    "single_equation",
     "staged_call",
 ]
 
@@ -30,7 +25,7 @@ program_rules: RuleTable = rule_table("program", required=False)
 host_rules: RuleTable = rule_table("host", required=False)
 
 
-class StagedCall:
+class StagedCall(Hook[Primitive]):
     """The primitive that applies a jaxpr as one unit, behind ``jit``; ``lax`` defines it.
 
     Its operands are the jaxpr's arguments, its parameters ``jaxpr`` (without constants), ``name``
@@ -38,17 +33,11 @@ class StagedCall:
     jaxprs in ``inlined`` instead of calling a function.
     """
 
-    __slots__ = ("call", "inlined")
-
-    call: Primitive
+    __slots__ = ("inlined",)
 
     def __init__(self):
+        super().__init__("the staged call", provided_by="ricci_lax", default=Primitive("jit"))
         self.inlined: weakref.WeakSet[Jaxpr] = weakref.WeakSet()
-        self.call = Primitive("jit")  # without rules, until the defined one is registered
-
-    def register(self, call: Primitive) -> None:
-        """Set the primitive."""
-        self.call = call
 
     def bind(
         self, jaxpr: Jaxpr, name: str, args: Iterable[Any], donated: Sequence[bool] = ()
@@ -72,29 +61,3 @@ def donation(flags: Iterable[bool]) -> dict[str, tuple[bool, ...]]:
 
 
 staged_call: StagedCall = StagedCall()
-
-_single_equations: Cache[Any, Jaxpr] = Cache("programs of one equation", 4096)
-
-
-def equation_program(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
-    """Trace a primitive to a jaxpr of one equation."""
-
-    def fun(*args):
-        result = primitive.bind(*args, **params)
-        return result if primitive.multiple_results else [result]
-
-    return trace_to_jaxpr(fun, avals, DebugInfo("eager", primitive.name), no_origin)
-
-
-def single_equation(
-    primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]
-) -> Jaxpr | None:
-    """Return the cached jaxpr of one equation; ``None`` if a parameter is not hashable."""
-    key = (primitive, avals, tuple(params.items()), trace_key())
-    try:
-        jaxpr = _single_equations.entries.get(key)
-    except TypeError:
-        return None
-    if jaxpr is None:
-        jaxpr = _single_equations.make(key, equation_program, primitive, avals, params)
-    return jaxpr

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ricci_ir._config import check_tracer_leaks, enable_checks
+from ricci_ir._hook import Hook
 from ricci_ir._settings import TraceKey, settings_keys, trace_key
 from ricci_ir._source import caller_source
 from ricci_ir.traces._collection import paused_collection
@@ -38,6 +39,7 @@ from ricci_ir.types._aval import AbstractValue, get_aval
 from ricci_ir.types._references import AbstractRef
 from ricci_ir.types._shape_dtype import result_aval
 
+from ._check import check_jaxpr
 from ._effects import no_effects, program_effects
 from ._jaxpr import (
     DebugInfo,
@@ -58,7 +60,7 @@ __all__ = [
     "JaxprTrace",
     "StagedReference",
     "StagedTracer",
-    "staging_switch",
+    "swap_staging_flag",
     "trace_to_jaxpr",
 ]
 
@@ -66,31 +68,11 @@ _no_params: dict[str, Any] = {}
 _python_scalars = frozenset({bool, int, float, complex})
 
 
-class StagingSwitch:
-    """The flag that tells a dispatcher in C++ whether this thread is recording a jaxpr.
-
-    The runtime sets ``swap(value)``, which sets the flag of this thread and returns the old value.
-    """
-
-    __slots__ = ("swap",)
-
-    def __init__(self):
-        self.swap: Callable[[Any], Any] = lambda value: None
-
-
-staging_switch: StagingSwitch = StagingSwitch()
-
-
-class ProgramCheck:
-    """The check of traced jaxprs (``jax_enable_checks``), which the module ``_check`` sets."""
-
-    __slots__ = ("run",)
-
-    def __init__(self):
-        self.run: Callable[[Jaxpr], object] = lambda jaxpr: None
-
-
-program_check = ProgramCheck()
+# Sets the flag that tells a dispatcher in C++ whether this thread is recording a jaxpr, and returns
+# its old value.
+swap_staging_flag: Hook[Callable[[Any], Any]] = Hook(
+    "the staging flag", provided_by="ricci_xla", default=lambda value: None
+)
 
 
 class StagedTracer(Tracer):
@@ -425,7 +407,7 @@ def trace_to_jaxpr(
     trace = kind(context.trace, debug_info)
     tracers = [trace.new_arg(aval) for aval in in_avals]
     previous, names, outer = context.trace, context.name_stack, context.origin
-    switched = staging_switch.swap(True)
+    switched = swap_staging_flag.call(True)
     context.trace = trace
     context.origin = origin
     context.name_stack = ()  # names are relative to the jaxpr, which other callers may share
@@ -439,10 +421,10 @@ def trace_to_jaxpr(
     finally:
         context.trace = previous
         context.name_stack, context.origin = names, outer
-        staging_switch.swap(switched)
+        swap_staging_flag.call(switched)
         trace.alive = False
     if enable_checks.value:
-        program_check.run(jaxpr)
+        check_jaxpr(jaxpr)
     if check_tracer_leaks.value:
         del tracers
         check_leaks(trace)
@@ -480,7 +462,7 @@ class ensure_compile_time_eval(ContextBlock):
     __slots__ = ()
 
     def __enter__(self) -> None:
-        self._enter((context.trace, staging_switch.swap(False), context.put_aside))
+        self._enter((context.trace, swap_staging_flag.call(False), context.put_aside))
         context.put_aside = (*context.put_aside, context.trace)
         context.trace = eval_trace
 
@@ -488,4 +470,4 @@ class ensure_compile_time_eval(ContextBlock):
         previous = self._leave()
         if previous is not None:
             context.trace, switched, context.put_aside = previous
-            staging_switch.swap(switched)
+            swap_staging_flag.call(switched)

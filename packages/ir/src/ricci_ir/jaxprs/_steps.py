@@ -3,14 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ricci_ir._hook import Hook
 from ricci_ir.traces._primitive import RuleTable, rule_table
 from ricci_ir.traces._typing import ArrayLike
 
 from ._jaxpr import Jaxpr, JaxprEqn
 
 __all__ = [
-    "error_checks",
-    "non_finite_reports",
+    "first_error",
+    "non_finite_report",
     "step_rules",
     "Steps",
 ]
@@ -55,40 +56,15 @@ class Steps(Protocol):
 step_rules: RuleTable = rule_table("steps", required=False)
 
 
-class NonFiniteReports:
-    """The function that finds the origin of NaNs or infinities; ``lax`` registers it."""
+# ``(jaxpr, args, inf)``: returns a report to print on the origin of a NaN, which names the
+# ``operation``; ``None`` if no NaN (with ``inf``, no infinity either) appears when the jaxpr is run
+# equation by equation.
+non_finite_report: Hook[Callable[..., Any]] = Hook(
+    "reports on NaNs", provided_by="ricci_lax", default=lambda jaxpr, args, inf: None
+)
 
-    __slots__ = ("explain",)
-
-    def __init__(self):
-        self.explain: Callable[..., Any] = lambda jaxpr, args, inf: None
-
-    def register(self, explain: Callable[..., Any]) -> None:
-        """Set ``explain(jaxpr, args, inf)``.
-
-        It returns a report to print, which names the ``operation``. It returns ``None`` if no NaN
-        (with ``inf``, no infinity either) appears when the jaxpr is run equation by equation.
-        """
-        self.explain = explain
-
-
-non_finite_reports: NonFiniteReports = NonFiniteReports()
-
-
-class ErrorChecks:
-    """The function that finds errors (``jax_error_checking_behavior_*``); ``lax`` registers it."""
-
-    __slots__ = ("find",)
-
-    def __init__(self):
-        self.find: Callable[..., Exception | None] = lambda jaxpr, args, **kinds: None
-
-    def register(self, find: Callable[..., Exception | None]) -> None:
-        """Set ``find(jaxpr, args, nan=, divide=, oob=)``.
-
-        It returns the first error of the kinds that are true, or ``None`` if there is none.
-        """
-        self.find = find
-
-
-error_checks: ErrorChecks = ErrorChecks()
+# ``(jaxpr, args, nan=, divide=, oob=)``: returns the first error of the kinds that are true, or
+# ``None`` if there is none (``jax_error_checking_behavior_*``).
+first_error: Hook[Callable[..., Exception | None]] = Hook(
+    "checks for errors", provided_by="ricci_lax", default=lambda jaxpr, args, **kinds: None
+)

@@ -19,6 +19,7 @@ from typing import Any, NoReturn, Protocol
 from ricci_ir._config import auto_pcast
 from ricci_ir._current_mesh import lenient_sharding
 from ricci_ir._errors import ShardingTypeError
+from ricci_ir._hook import Hook
 from ricci_ir._records import TupleRecord
 from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import AbstractValue, ShapedArray, get_aval
@@ -132,20 +133,8 @@ class VaryingMismatch(Exception):
         ]
 
 
-class VaryingCast:
-    """The primitive that casts a value to vary along more axes; ``parallel`` registers it."""
-
-    __slots__ = ("primitive",)
-
-    def __init__(self):
-        self.primitive: Any = None
-
-    def register(self, primitive: object) -> None:
-        """Set the primitive, whose parameter ``axes`` is a tuple of names."""
-        self.primitive = primitive
-
-
-varying_cast: VaryingCast = VaryingCast()
+# The primitive that casts a value to vary along more axes; its parameter ``axes`` names them.
+varying_cast: Hook[Any] = Hook("varying casts", provided_by="ricci_parallel")
 
 
 def cast_varying(x: ArrayLike, axes: AxisNames) -> Any:
@@ -159,7 +148,7 @@ def vary(trace: Trace, x: ArrayLike, aval: AbstractValue, axes: AxisNames) -> An
     if not missing:
         return x
     ordered = tuple(name for name in axis_sizes.value if name in missing)
-    return trace.process(varying_cast.primitive, (x,), {"axes": ordered})
+    return trace.process(varying_cast.call, (x,), {"axes": ordered})
 
 
 def varying(aval: AbstractValue) -> AxisNames:

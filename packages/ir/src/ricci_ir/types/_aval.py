@@ -9,6 +9,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 
 from ricci_ir._cache import Cache
+from ricci_ir._hook import Hook
 from ricci_ir._invalid_values import described_value, registering
 from ricci_ir._traceback_filtering import without_boundaries
 from ricci_ir.dimensions import SymbolicDimension, to_sizes
@@ -32,9 +33,10 @@ __all__ = [
     "AbstractValue",
     "aval_rules",
     "get_aval",
+    "read_sharding",
     "shaped_like",
     "ShapedArray",
-    "sharding_forms",
+    "show_sharding",
 ]
 
 
@@ -74,33 +76,12 @@ _living: weakref.WeakValueDictionary[Any, "ShapedArray"] = weakref.WeakValueDict
 _lock = threading.RLock()  # reentrant: a destructor that runs inside may make a type
 
 
-class ShardingForms:
-    """Conversion between ``TypeSharding`` and users' shardings; the runtime registers it."""
-
-    __slots__ = ("read", "show")
-
-    def __init__(self):
-        self.show: Callable[[ShapedArray], Any] | None = None
-        self.read: Callable[[int, Any], TypeSharding | None] = _no_reader
-
-    def register(
-        self,
-        *,
-        show: Callable[["ShapedArray"], Any],
-        read: Callable[[int, Any], TypeSharding | None],
-    ) -> None:
-        """Set ``show(aval)``, which returns the sharding of a type as an object of the runtime's
-        class, and ``read(ndim, sharding)``, which returns the ``TypeSharding`` of such an object.
-        """
-        self.show = show
-        self.read = read
-
-
-def _no_reader(ndim: int, sharding: object) -> TypeSharding | None:
-    raise TypeError("a type can have a sharding where ricci_xla is imported")
-
-
-sharding_forms: ShardingForms = ShardingForms()
+# The sharding of a type as an object of the runtime's class, and the ``TypeSharding`` of such an
+# object for arrays of a number of dimensions.
+show_sharding: Hook[Callable[["ShapedArray"], Any]] = Hook("shardings", provided_by="ricci_xla")
+read_sharding: Hook[Callable[[int, Any], TypeSharding | None]] = Hook(
+    "shardings of types", provided_by="ricci_xla"
+)
 
 
 class ShapedArray(AbstractValue):
@@ -141,7 +122,7 @@ class ShapedArray(AbstractValue):
         if sharding is not None:
             shape = tuple(shape)
             if type(sharding) is not TypeSharding:
-                sharding = sharding_forms.read(len(shape), sharding)
+                sharding = read_sharding.call(len(shape), sharding)
             if sharding is not None:
                 return _intern_sharded(shape, dtype, weak_type, sharding)
         try:
@@ -165,9 +146,9 @@ class ShapedArray(AbstractValue):
         Raises:
           AttributeError: if no runtime that has shardings is imported.
         """
-        if sharding_forms.show is None:
+        if show_sharding.provider is None:
             raise AttributeError("a type has a sharding where ricci_xla is imported")
-        return sharding_forms.show(self)
+        return show_sharding.call(self)
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
@@ -176,7 +157,7 @@ class ShapedArray(AbstractValue):
         if sharding is None:
             return ManualAxisType()
         varying, unreduced, reduced = sharding.manual
-        if (unreduced or reduced) and sharding_forms.show is not None:
+        if (unreduced or reduced) and show_sharding.provider is not None:
             explicit = frozenset(self.sharding.mesh.explicit_axes)  # the sharding names these
             unreduced, reduced = unreduced - explicit, reduced - explicit
         return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)

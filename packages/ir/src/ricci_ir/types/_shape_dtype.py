@@ -7,29 +7,24 @@ from typing import Any, final
 import numpy as np
 
 from ricci_ir._current_mesh import current_mesh
+from ricci_ir._hook import Hook
 from ricci_ir._traceback_filtering import boundary, leave
 
-from ._aval import AbstractValue, ShapedArray, get_aval, sharding_forms
+from ._aval import AbstractValue, ShapedArray, get_aval, read_sharding
 from ._dtypes import ExtendedDType, canonicalize_dtype, explicit_dtype
 from ._references import AbstractRef
 
 __all__ = [
     "argument_aval",
     "described_type",
-    "register_format",
+    "format_type",
     "result_aval",
     "ShapeDtypeStruct",
     "typeof",
 ]
 
-# The constructor of formats (a layout and a sharding); ``ricci_xla`` registers it.
-_format_types: list[Callable[[Any, Any], Any]] = []
-
-
-def register_format(make: Callable[[Any, Any], Any]) -> None:
-    """Set the class of formats, which have the attributes ``layout`` and ``sharding``."""
-    _format_types[:] = [make]
-
+# The class of formats, which have the attributes ``layout`` and ``sharding``.
+format_type: Hook[Callable[[Any, Any], Any]] = Hook("layouts", provided_by="ricci_xla")
 
 _fields = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref", "_memory_space")
 
@@ -129,9 +124,9 @@ class ShapeDtypeStruct:
         Raises:
           AttributeError: if no runtime with layouts is imported.
         """
-        if self._format is None and not _format_types:
+        if self._format is None and format_type.provider is None:
             raise AttributeError("ShapeDtypeStruct.format needs the package ricci_xla.")
-        return self._format or _format_types[0](None, self.sharding)
+        return self._format or format_type.call(None, self.sharding)
 
     @property
     def ndim(self) -> int:
@@ -229,8 +224,8 @@ def _struct_aval(x: ShapeDtypeStruct) -> AbstractValue:
     """The type that a ``ShapeDtypeStruct`` describes, with the part of its sharding in types."""
     dtype = explicit_dtype(x.dtype, "ShapeDtypeStruct")
     aval = ShapedArray(x.shape, dtype, x.weak_type)
-    if x.sharding is not None and sharding_forms.show is not None:
-        aval = aval.with_sharding(sharding_forms.read(aval.ndim, x.sharding))
+    if x.sharding is not None and read_sharding.provider is not None:
+        aval = aval.with_sharding(read_sharding.call(aval.ndim, x.sharding))
     return AbstractRef(aval.strip_weak_type(), x._memory_space) if x.is_ref else aval
 
 

@@ -17,7 +17,6 @@ from ricci_autodiff import (
     series_of,
     term_flags,
     transpose_flat,
-    vector_space,
 )
 from ricci_batching import batch_jaxpr, batched_at
 from ricci_ir import (
@@ -45,6 +44,7 @@ from ricci_ir import (
 from ricci_lax.custom._call import bind_once
 from ricci_lax.elementwise._addition import neg
 from ricci_lax.rules._checkify import checks_nan
+from ricci_lax.structure._broadcasting import zeros_of
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
@@ -320,7 +320,7 @@ def _series(push, primals, series, *, const_lengths, jaxprs):
 def _instantiated(tangent: ArrayLike | Zero, x: ArrayLike) -> Array:
     """A tangent as an array that the same jaxpr accepts in place of ``x``."""
     if type(tangent) is Zero and not has_tangent(get_aval(x)):
-        return vector_space.zeros(get_aval(x))
+        return zeros_of(get_aval(x))
     return instantiate(tangent)
 
 

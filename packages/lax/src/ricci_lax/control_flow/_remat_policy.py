@@ -3,8 +3,17 @@
 from collections.abc import Sequence
 from itertools import compress
 
-from ricci_ir import Atom, Jaxpr, JaxprEqn, TupleRecord, Var, live_equations, no_effects
-from ricci_lax.checkpoint_policies import Offloadable, Policy, decision, other_memories
+from ricci_ir import (
+    Atom,
+    Jaxpr,
+    JaxprEqn,
+    TupleRecord,
+    Var,
+    live_equations,
+    memory_move,
+    no_effects,
+)
+from ricci_lax.checkpoint_policies import Offloadable, Policy, decision
 from ricci_lax.rules._saving import saving_rules
 
 
@@ -52,10 +61,10 @@ def remat_plan(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -> 
         if verdict is not False:
             for var in compress(eqn.outvars, live):
                 stored = var
-                if isinstance(verdict, Offloadable) and other_memories.move is not None:
+                if isinstance(verdict, Offloadable) and memory_move.provider is not None:
                     stored = Var(var.aval)
-                    out = other_memories.move(var, stored, verdict.dst)
-                    back = other_memories.move(stored, var, verdict.src)
+                    out = memory_move.call(var, stored, verdict.dst)
+                    back = memory_move.call(stored, var, verdict.src)
                     first.append(out.replace(raw_source=eqn.raw_source))
                     again.append(back.replace(raw_source=eqn.raw_source))
                 saved.append(stored)

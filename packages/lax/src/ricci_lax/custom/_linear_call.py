@@ -10,7 +10,6 @@ from ricci_autodiff import (
     instantiate,
     is_undefined_primal,
     tangent_aval,
-    vector_space,
 )
 from ricci_batching import Axis, batch_jaxpr, batched_at
 from ricci_ir import (
@@ -29,6 +28,7 @@ from ricci_ir import (
     set_trace,
     trace_to_jaxpr,
 )
+from ricci_lax.structure._broadcasting import zeros_of
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
@@ -267,7 +267,7 @@ def _jvp(primals, tangents, **params):
 def _instantiated(tangent: ArrayLike | Zero, x: ArrayLike) -> Array:
     """A tangent as an array that the callee accepts in place of ``x``."""
     if type(tangent) is Zero and not has_tangent(get_aval(x)):
-        return vector_space.zeros(get_aval(x))
+        return zeros_of(get_aval(x))
     return instantiate(tangent)
 
 

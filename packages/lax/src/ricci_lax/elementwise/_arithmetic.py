@@ -5,7 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import Zero, bilinear, composed, quotient, square_rule, vector_space
+from ricci_autodiff import (
+    Zero,
+    bilinear,
+    composed,
+    quotient,
+    scaled_tangent,
+    square_rule,
+    tangent_sum,
+    with_type,
+    zeros_of_type,
+)
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -159,12 +169,10 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     return mul_p.bind(x, y, out_dtype=explicit_dtype(out_dtype, "mul"))
 
 
-vector_space.register(
-    add=add_any,
-    zeros=zeros_of,
-    typed=as_typed,
-    scale=lambda x, factor: mul(x, scalar_like(x, factor)),
-)
+tangent_sum.provide(add_any)
+zeros_of_type.provide(zeros_of)
+with_type.provide(as_typed)
+scaled_tangent.provide(lambda x, factor: mul(x, scalar_like(x, factor)))
 
 
 div_p: Primitive = nary(

@@ -16,10 +16,10 @@ from ricci_ir import (
     debug_nans,
     ensure_compile_time_eval,
     get_aval,
-    non_finite_reports,
+    non_finite_report,
     preserved,
     set_trace,
-    staging_switch,
+    swap_staging_flag,
 )
 from ricci_pytree import argument_paths, tree_flatten, tree_leaves
 
@@ -99,14 +99,14 @@ def find_nan(
             watch.add_argument(leaf, path)
 
     def run() -> list[Any]:
-        switched = staging_switch.swap(True)
+        switched = swap_staging_flag.call(True)
         try:
             with preserved(fun, args, kwargs) as objects, set_trace(WatchTrace(watch)):
                 results = fun(*args, **kwargs)
                 leaves = [*tree_leaves(results), *tree_leaves(objects.changes())]
                 return [x for x in leaves if _is_array(x)]
         finally:
-            staging_switch.swap(switched)
+            swap_staging_flag.call(switched)
 
     return _watched(watch, run, inf)
 
@@ -119,6 +119,7 @@ def _is_array(x: object) -> bool:
     return True
 
 
+@non_finite_report.provide
 def explain(jaxpr: Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
     """Evaluate a jaxpr step by step, and report the operation that caused NaNs in its results.
 
@@ -147,6 +148,3 @@ def explain(jaxpr: Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
             return watch.run(jaxpr, args, place)
 
     return _watched(watch, run, inf)
-
-
-non_finite_reports.register(explain)

@@ -25,7 +25,7 @@ from ricci_lax.shapes._dynamic_slicing import dynamic_update_index_in_dim
 from ricci_lax.shapes._slicing import slice
 from ricci_lax.structure._filling import full
 from ricci_lax.structure._operand_types import as_sizes, check_nonnegative, shape_of
-from ricci_lax.structure._placement import placement
+from ricci_lax.structure._placement import with_out_sharding
 from ricci_lax.structure._reshaping import squeeze
 from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, tensor_type
@@ -187,7 +187,7 @@ def rng_bit_generator(
         algorithm=algorithm,
         out_sharding=None,
     )
-    return new_key, placement.as_asked(bits, out_sharding)
+    return new_key, with_out_sharding(bits, out_sharding)
 
 
 def _algorithm(number: int) -> RandomAlgorithm:

@@ -35,7 +35,7 @@ from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._broadcasting import batched_axes, reduce_sum, reduced_aval
 from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_lax.structure._placement import placement
+from ricci_lax.structure._placement import with_out_sharding
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
@@ -318,7 +318,7 @@ def reduce(
             jaxpr=jaxpr,
             dimensions=axes,
         )
-    return tree_unflatten(tree, [placement.as_asked(r, out_sharding) for r in results])
+    return tree_unflatten(tree, [with_out_sharding(r, out_sharding) for r in results])
 
 
 def strong_scalar(x: ArrayLike) -> ArrayLike:

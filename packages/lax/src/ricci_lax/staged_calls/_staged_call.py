@@ -74,4 +74,4 @@ jit_p: Primitive = define(
     dead_code=live_call,
     discharge=discharge_as_call,
 )
-staged_call.register(jit_p)
+staged_call.provide(jit_p)

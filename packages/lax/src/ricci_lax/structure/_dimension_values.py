@@ -9,7 +9,7 @@ from ricci_ir import (
     ShapedArray,
     SymbolicDimension,
     define,
-    dimension_values,
+    dimension_as_array,
     python_scalar_dtype,
     unsupported,
     without_sharding,
@@ -49,8 +49,6 @@ dim_as_value_p: Primitive = define(
 )
 
 
+@dimension_as_array.provide
 def _as_array(dimension: SymbolicDimension) -> Array:
     return dim_as_value_p.bind(dim=dimension)
-
-
-dimension_values.register(_as_array)

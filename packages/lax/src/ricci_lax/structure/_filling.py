@@ -40,7 +40,7 @@ from ricci_stablehlo import Lowering, Value, write_iota
 from . import _exact_rules as exact
 from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p
 from ._operand_types import array_aval, as_sizes, check_dtype, check_nonnegative, numeric
-from ._placement import bind_placed, bind_sharded, place_of, placement
+from ._placement import bind_placed, bind_sharded, create_at_place, place_of
 
 __all__ = [
     "broadcasted_iota",
@@ -204,7 +204,7 @@ def full(
     params = {"shape": as_sizes(shape), "broadcast_dimensions": ()}
     result = bind_sharded(broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params)
     # An eager scalar does not have a mesh, so that its copies are still to be placed.
-    return placement.create(result, sharding) if context.trace is eval_trace else result
+    return create_at_place.call(result, sharding) if context.trace is eval_trace else result
 
 
 @hands_back

@@ -33,7 +33,7 @@ from . import _exact_rules as exact
 from ._broadcasting import broadcast_in_dim
 from ._filling import full
 from ._operand_types import as_sizes, check_nonnegative, shape_of
-from ._placement import placement
+from ._placement import with_out_sharding
 
 __all__ = [
     "broadcast_like",
@@ -123,7 +123,7 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) ->
     # A scalar type is not converted to a dtype, because printed jaxprs show it.
     param = dtype if isinstance(dtype, type) and np.dtype(dtype) == canonical else canonical
     result = empty_p.bind(shape=as_sizes(shape), dtype=param, out_sharding=None)
-    return placement.as_asked(result, out_sharding)
+    return with_out_sharding(result, out_sharding)
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:

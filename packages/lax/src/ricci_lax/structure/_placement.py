@@ -1,12 +1,13 @@
 """Placement of new arrays: on the device or sharding of a user's argument or another array."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from ricci_ir import (
     Array,
+    Hook,
     Primitive,
     Shape,
     ShapeDtypeStruct,
@@ -15,62 +16,33 @@ from ricci_ir import (
     context,
     eval_trace,
     lenient_sharding,
-    sharding_forms,
+    read_sharding,
 )
 
 from ._operand_types import array_aval
 
-
-class Placement:
-    """The hooks that place arrays on devices, registered by the package that has devices."""
-
-    __slots__ = ("checked", "constrain", "create", "put")
-
-    constrain: Callable[[Any, Any], Array]
-    create: Callable[[Any, Any], Array]
-    put: Callable[[Any, Any], Array]
-    checked: Callable[[Any], Any]
-
-    def __init__(self) -> None:
-        self.constrain = self.create = self.put = lambda x, place: _no_placement(place)
-        self.checked = _no_placement
-
-    def register(
-        self,
-        *,
-        constrain: Callable[[Any, Any], Array],
-        create: Callable[[Any, Any], Array],
-        put: Callable[[Any, Any], Array],
-        checked: Callable[[Any], Any],
-    ) -> None:
-        """Register the hooks, for which a place is a device or a sharding.
-
-        Args:
-          constrain: ``constrain(x, place)`` constrains a value; one that is committed to other
-            devices is refused.
-          create: ``create(x, place)`` puts a new array there, wherever it was computed.
-          put: ``put(x, place)`` is the user's ``device_put``.
-          checked: ``checked(out_sharding)`` is the sharding that a user's argument
-            ``out_sharding`` means; it raises where that is none.
-        """
-        self.constrain = constrain
-        self.create = create
-        self.put = put
-        self.checked = checked
-
-    def as_asked(self, x: Array, out_sharding: object) -> Array:
-        """``x`` with the sharding of a user's ``out_sharding``, if it is not ``None``."""
-        return x if out_sharding is None else self.constrain(x, self.checked(out_sharding))
+# The package that has devices places arrays on them; a place is a device or a sharding.
+# ``(x, place)`` constrains a value; one that is committed to other devices is refused.
+constrain_to_place: Hook[Callable[[Any, Any], Array]] = Hook(
+    "constraints of places", provided_by="ricci_parallel"
+)
+# ``(x, place)`` puts a new array there, wherever it was computed.
+create_at_place: Hook[Callable[[Any, Any], Array]] = Hook(
+    "new arrays at a place", provided_by="ricci_parallel"
+)
+# ``(x, place)`` is the user's ``device_put``.
+put_at_place: Hook[Callable[[Any, Any], Array]] = Hook("device_put", provided_by="ricci_parallel")
+# The sharding that a user's argument ``out_sharding`` means; it raises where that is none.
+checked_out_sharding: Hook[Callable[[Any], Any]] = Hook(
+    "shardings of results", provided_by="ricci_parallel"
+)
 
 
-def _no_placement(sharding: object) -> NoReturn:
-    raise NotImplementedError(
-        f"an array was asked for with sharding {sharding}, but nothing that places arrays on "
-        "devices is installed. Import ricci_xla, or leave the sharding out."
-    )
-
-
-placement: Placement = Placement()
+def with_out_sharding(x: Array, out_sharding: object) -> Array:
+    """``x`` with the sharding of a user's ``out_sharding``, if it is not ``None``."""
+    if out_sharding is None:
+        return x
+    return constrain_to_place.call(x, checked_out_sharding.call(out_sharding))
 
 
 def bind_sharded(
@@ -89,18 +61,18 @@ def bind_sharded(
       sharding: the result's sharding.
       name: the primitive's parameter for it.
     """
-    typed = sharding_forms.read(rank, sharding)
+    typed = read_sharding.call(rank, sharding)
     if typed is not None and typed.unreduced and name == "sharding":
         shardings = [array_aval(x).type_sharding for x in operands]
         if not any(s is not None and s.unreduced for s in shardings):
             # The devices' terms add up to the value, which is not itself a term of all.
             filled = primitive.bind(*operands, **params, **{name: typed.update(unreduced=())})
-            return placement.constrain(filled, sharding)
+            return constrain_to_place.call(filled, sharding)
     if typed is not None:
         return primitive.bind(*operands, **params, **{name: typed})
     with lenient_sharding(True):
         result = primitive.bind(*operands, **params, **{name: None})
-    return placement.constrain(result, sharding)
+    return constrain_to_place.call(result, sharding)
 
 
 def bind_placed(
@@ -112,7 +84,9 @@ def bind_placed(
     name: str = "sharding",
 ) -> Array:
     """``bind_sharded`` for a user's ``out_sharding``."""
-    return bind_sharded(primitive, operands, rank, placement.checked(out_sharding), params, name)
+    return bind_sharded(
+        primitive, operands, rank, checked_out_sharding.call(out_sharding), params, name
+    )
 
 
 def place_of(x: object, shape: Shape) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ricci_autodiff import UndefinedPrimal, linear
-from ricci_batching import Axis, array_ops
+from ricci_batching import Axis, batch_broadcast, batch_of_type, batch_sum, batch_transpose
 from ricci_ir import (
     Array,
     ArrayLike,
@@ -25,7 +25,7 @@ from ricci_lax.rules._law_examples import no_examples
 from ricci_stablehlo import Lowering, Value
 
 from ._broadcasting import broadcast_in_dim, reduce_sum_p
-from ._placement import placement
+from ._placement import checked_out_sharding, constrain_to_place
 from ._transposing import transpose
 
 __all__ = [
@@ -159,10 +159,10 @@ def resolved_by[R](out_sharding: object, apply: Callable[[], R]) -> R:
     """
     if out_sharding is None:
         return apply()
-    target = placement.checked(out_sharding)
+    target = checked_out_sharding.call(out_sharding)
     with lenient_sharding(True):
         result = apply()
-    return placement.constrain(result, target)  # pyright: ignore
+    return constrain_to_place.call(result, target)  # pyright: ignore
 
 
 def as_typed(x: ArrayLike, aval: ShapedArray) -> Any:
@@ -181,9 +181,7 @@ def as_typed(x: ArrayLike, aval: ShapedArray) -> Any:
     return cast_varying(reshard_to(x, target), varying(aval))
 
 
-array_ops.register(
-    broadcast_in_dim=broadcast_in_dim,
-    transpose=transpose,
-    sum_over=lambda x, dim: reduce_sum_p.bind(x, axes=(dim,), out_sharding=None),
-    as_typed=as_typed,
-)
+batch_broadcast.provide(broadcast_in_dim)
+batch_transpose.provide(transpose)
+batch_sum.provide(lambda x, dim: reduce_sum_p.bind(x, axes=(dim,), out_sharding=None))
+batch_of_type.provide(as_typed)

@@ -31,7 +31,7 @@ from ricci_ir import (
     transfer_guard_host_to_device,
     warn_user,
 )
-from ricci_lax.authoring import placement
+from ricci_lax.authoring import constrain_to_place, create_at_place, with_out_sharding
 from ricci_numpy._promotion import as_operand, check_arraylike, convert, operands, scalar_kinds
 
 from ._selection import broadcast
@@ -70,8 +70,8 @@ def chosen_dtype(dtype: DTypeLike | None, name: str) -> np.dtype | None:
 def placed(x: Array, device: object, out_sharding: object = None) -> Array:
     """A new array on a device or with a sharding, if one is given."""
     if out_sharding is not None:
-        return placement.as_asked(x, out_sharding)
-    return x if device is None else placement.create(x, device)
+        return with_out_sharding(x, out_sharding)
+    return x if device is None else create_at_place.call(x, device)
 
 
 def constrained(x: Array, device: object, out_sharding: object = None) -> Array:
@@ -81,8 +81,8 @@ def constrained(x: Array, device: object, out_sharding: object = None) -> Array:
       ValueError: if it is committed to other devices.
     """
     if out_sharding is not None:
-        return placement.as_asked(x, out_sharding)
-    return x if device is None else placement.constrain(x, device)
+        return with_out_sharding(x, out_sharding)
+    return x if device is None else constrain_to_place.call(x, device)
 
 
 def uploads_are_guarded() -> bool:

@@ -24,7 +24,7 @@ from ricci_ir import (
     explicit_dtype,
     itemsize_bits,
 )
-from ricci_lax.authoring import placement
+from ricci_lax.authoring import put_at_place
 from ricci_numpy._promotion import COMPLEX_DTYPES, strong_constant
 from ricci_numpy.arrays._array_api import check_version
 from ricci_numpy.arrays._creation import astype, checked_dtype, uploads_are_guarded
@@ -204,7 +204,7 @@ def _to_device(self, device: object, *, stream: object = None) -> Array:
     """
     if stream is not None:
         raise NotImplementedError("x.to_device: stream= is not supported.")
-    return placement.put(self, device)
+    return put_at_place.call(self, device)
 
 
 def _namespace(self, *, api_version: str | None = None) -> ModuleType:

@@ -91,7 +91,7 @@ def _sum(name: str, old: str, transposed: Primitive) -> Primitive:
 # Casts a replicated value to one that may differ between devices.
 pvary_p: Primitive = _cast("pvary", "invarying", "varying", lambda: psum_invariant_p)
 psum_invariant_p: Primitive = _sum("psum_invariant", "varying", pvary_p)
-varying_cast.register(pvary_p)
+varying_cast.provide(pvary_p)
 
 # Casts a replicated value to one whose cotangents are unreduced.
 preduced_p: Primitive = _cast("preduced", "invarying", "reduced", lambda: unreduced_psum_p)

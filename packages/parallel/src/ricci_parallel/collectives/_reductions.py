@@ -254,4 +254,4 @@ def pmin(
     return tree_map(lambda leaf: over.apply(_extreme(pmin_p), reduce_min, leaf), x)
 
 
-axis_sum.register(psum)
+axis_sum.provide(psum)

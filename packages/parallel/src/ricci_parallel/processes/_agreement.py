@@ -16,8 +16,8 @@ from ricci_parallel._cluster import cluster
 from ricci_pytree import keystr, tree_flatten_with_path
 from ricci_xla import (
     Sharding,
-    across_processes,
     can_be_read,
+    check_equal_across_processes,
     live_arrays,
     process_count,
     process_index,
@@ -224,4 +224,4 @@ def _check_put(value: object, sharding: Sharding) -> None:
 
 
 check_put: Callable[[Any, Sharding], None] = _check_put
-across_processes.check_equal = _check_put
+check_equal_across_processes.provide(_check_put)

@@ -23,10 +23,11 @@ from ricci_ir import (
     Tracer,
     TupleRecord,
     Var,
+    check_key_reuse,
     issubdtype,
     jaxprs_in_params,
+    mark_used_keys,
     prng_key,
-    register_key_checks,
     shown_file,
 )
 from ricci_lax.authoring import KeyRole, key_role_rules
@@ -253,23 +254,17 @@ def consume(key: object, what: str, mask: np.ndarray | None = None) -> None:
     key.consume(what, mask)
 
 
-class _Checks:
-    """The checks that backends call for jaxprs and calls; see ``ricci_ir.KeyChecks``."""
-
-    def program(self, jaxpr: Jaxpr) -> None:
-        """Check a traced jaxpr."""
-        uses_of(jaxpr)
-
-    def call(self, jaxpr: Jaxpr, name: str, args: Sequence[Any], results: Sequence[Any]) -> None:
-        """Mark the keys that a call uses; given results, let forwarded keys share their marks."""
-        uses = uses_of(jaxpr)
-        if not results:
-            for i, (x, mask) in enumerate(zip(args, uses.used, strict=True)):
-                if mask is not None:
-                    consume(x, f"{name}, as its argument {i},", mask)
-        for result, i in zip(results, uses.forwarded, strict=bool(results)):
-            if i is not None and isinstance(result, KeyArray) and isinstance(args[i], KeyArray):
-                result.uses = args[i].uses
+check_key_reuse.provide(uses_of)
 
 
-register_key_checks(_Checks())
+@mark_used_keys.provide
+def _mark_used(jaxpr: Jaxpr, name: str, args: Sequence[Any], results: Sequence[Any]) -> None:
+    """Mark the keys that a call uses; given results, let forwarded keys share their marks."""
+    uses = uses_of(jaxpr)
+    if not results:
+        for i, (x, mask) in enumerate(zip(args, uses.used, strict=True)):
+            if mask is not None:
+                consume(x, f"{name}, as its argument {i},", mask)
+    for result, i in zip(results, uses.forwarded, strict=bool(results)):
+        if i is not None and isinstance(result, KeyArray) and isinstance(args[i], KeyArray):
+            result.uses = args[i].uses

@@ -13,6 +13,7 @@ import numpy as np
 from ricci_ir import (
     Array,
     ExtendedDType,
+    Hook,
     Shape,
     ShapedArray,
     TupleRecord,
@@ -119,28 +120,17 @@ class KeyType(ExtendedDType):
 
     def from_physical(self, array: Array) -> Array:
         """Wrap words as an array of keys, which is traced if they are."""
-        return _key_arrays.make(self._impl, array)
+        return wrapped_words.call(self._impl, array)
 
 
 type GeneratorLike = str | Generator | GeneratorSpec | KeyType
 """A generator, its name, the spec of a user-defined one, or the dtype of its keys."""
 
 
-class _KeyArrays:
-    """Hook that wraps words as keys, set by ``_primitives``, which imports this module."""
-
-    __slots__ = ("make",)
-
-    make: Callable[[Generator, Any], Array]
-
-
-_key_arrays = _KeyArrays()
-
-
-def register_key_array(make: Callable[[Generator, Any], Array]) -> None:
-    """Set the function that wraps words as keys, called as ``make(generator, words)``."""
-    _key_arrays.make = make
-
+# ``(generator, words)``: wraps words as keys. The module ``_primitives`` imports this one.
+wrapped_words: Hook[Callable[[Generator, Any], Array]] = Hook(
+    "arrays of keys", provided_by="ricci_random"
+)
 
 _generators: dict[str, Generator] = {}
 _types: dict[Generator, KeyType] = {}

@@ -37,7 +37,7 @@ from ricci_lax.authoring import KeyRole, padding_stays, shape_of
 from ricci_stablehlo import Lowering, Value, of_function
 
 from ._key_array import KeyArray
-from ._key_type import Generator, key_type, register_key_array
+from ._key_type import Generator, key_type, wrapped_words
 from ._padding_rule import bits_by_position
 
 _UINT32 = np.dtype("uint32")
@@ -54,13 +54,11 @@ def wrap(words: Array, impl: Generator) -> Array:
     return KeyArray(impl, words)
 
 
+@wrapped_words.provide
 def _keys_of_words(impl: Generator, words: Array) -> Array:
     return (
         random_wrap_p.bind(words, impl=impl) if isinstance(words, Tracer) else KeyArray(impl, words)
     )
-
-
-register_key_array(_keys_of_words)
 
 
 def unwrap(keys: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, explicit_dtype, issubdtype
-from ricci_lax.authoring import as_sizes, placement
+from ricci_lax.authoring import as_sizes, with_out_sharding
 from ricci_random.keys._primitives import type_of
 
 type Sharding = Any
@@ -104,4 +104,4 @@ def to_shape(x: Array, shape: Shape) -> Array:
 
 def constrain_sharding(x: Array, out_sharding: Sharding) -> Array:
     """Constrain a sampler's result to ``out_sharding``."""
-    return placement.as_asked(x, out_sharding)
+    return with_out_sharding(x, out_sharding)

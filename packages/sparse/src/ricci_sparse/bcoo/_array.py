@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, ConcretizationTypeError, DTypeLike, Tracer
+from ricci_ir import Array, ArrayLike, ConcretizationTypeError, DTypeLike, Hook, Tracer
 from ricci_pytree import register_pytree_node_class
 from ricci_sparse._base import JAXSparse
 from ricci_sparse.layouts import SparseInfo
@@ -19,15 +19,10 @@ from ._transposing import bcoo_transpose_p, split_permutation
 __all__ = ["BCOO"]
 
 
-class _Relayout:
-    """Hook for ``bcoo_update_layout``, set by its module, which imports this one."""
-
-    __slots__ = ("update",)
-
-    update: Callable[["BCOO", int | None, int | None, str | None], "BCOO"]
-
-
-relayout = _Relayout()
+# ``bcoo_update_layout``, whose module imports this one.
+update_layout: Hook[Callable[["BCOO", int | None, int | None, str | None], "BCOO"]] = Hook(
+    "bcoo_update_layout", provided_by="ricci_sparse"
+)
 
 
 @register_pytree_node_class
@@ -302,7 +297,7 @@ class BCOO(JAXSparse):
         on_inefficient: str | None = "error",
     ) -> "BCOO":
         """The same array with other dimensions as batches or dense: see ``bcoo_update_layout``."""
-        return relayout.update(self, n_batch, n_dense, on_inefficient)
+        return update_layout.call(self, n_batch, n_dense, on_inefficient)
 
     if TYPE_CHECKING:  # set by _methods
 

@@ -10,7 +10,7 @@ import ricci_numpy as jnp
 from ricci_ir import Array, Shape, composite, warn_user
 from ricci_sparse.layouts import SparseEfficiencyError, SparseEfficiencyWarning
 
-from ._array import BCOO, relayout
+from ._array import BCOO, update_layout
 from ._layout import is_inside, linear, properties_of, split_shape, whole_batches
 
 __all__ = [
@@ -81,8 +81,10 @@ def bcoo_update_layout(
     return BCOO((data, indices), shape=mat.shape)
 
 
-relayout.update = lambda mat, n_batch, n_dense, on_inefficient: bcoo_update_layout(
-    mat, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient
+update_layout.provide(
+    lambda mat, n_batch, n_dense, on_inefficient: bcoo_update_layout(
+        mat, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient
+    )
 )
 
 

@@ -5,15 +5,17 @@ processes put the same values on shared devices is in ``ricci_parallel``, since 
 """
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
+from ricci_ir import Hook
 from ricci_xla.meshes._sharding_types import Sharding
 
 from ._array_impl import ArrayImpl
 
 __all__ = [
-    "across_processes",
     "can_be_read",
+    "check_equal_across_processes",
+    "reshard_across_processes",
 ]
 
 
@@ -26,28 +28,15 @@ def can_be_read(array: ArrayImpl) -> bool:
     return bool(sharding.is_fully_replicated and addressable)
 
 
-def _not_registered(*args: object) -> NoReturn:
-    raise RuntimeError("moving arrays between processes is part of ricci_parallel: import it.")
-
-
-class AcrossProcesses:
-    """Registered operations on arrays over several processes.
-
-    Attributes:
-      reshard: ``reshard(array, sharding)`` reshards an array over several processes, over the same
-        devices in the same order.
-      check_equal: ``check_equal(value, sharding)`` raises an error if the processes that a
-        sharding's devices belong to have different values. Each of them must call it.
-    """
-
-    __slots__ = ("check_equal", "reshard")
-
-    reshard: Callable[[Any, Sharding], Any]
-    check_equal: Callable[[Any, Sharding], None]
-
-    def __init__(self) -> None:
-        self.reshard = _not_registered
-        self.check_equal = lambda value, sharding: None
-
-
-across_processes: AcrossProcesses = AcrossProcesses()
+# ``(array, sharding)``: reshards an array over several processes, on the same devices in the same
+# order.
+reshard_across_processes: Hook[Callable[[Any, Sharding], Any]] = Hook(
+    "resharding across processes", provided_by="ricci_xla"
+)
+# ``(value, sharding)``: raises an error if the processes that a sharding's devices belong to have
+# different values. Each of them must call it.
+check_equal_across_processes: Hook[Callable[[Any, Sharding], object]] = Hook(
+    "checks of values across processes",
+    provided_by="ricci_parallel",
+    default=lambda value, sharding: None,
+)

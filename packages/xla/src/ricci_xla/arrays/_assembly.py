@@ -27,7 +27,7 @@ from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.meshes._type_forms import placed_aval
 
 from ._array_impl import ArrayImpl
-from ._layout import Format, relayout, special_layout
+from ._layout import Format, in_format, in_layout, special_layout
 from ._placement import move_array
 
 __all__ = [
@@ -129,7 +129,7 @@ def make_array_from_single_device_arrays(
         parts.append(array)
     sharding.shard_shape(shape)
     if len(set(map(special_layout, parts))) > 1:  # an executable takes all parts in one layout
-        parts = [relayout.buffers(array, None) for array in parts]
+        parts = [in_layout(array, None) for array in parts]
     if dtype is None:
         if not parts:
             raise ValueError("dtype must be given if this process holds no part of the array.")
@@ -186,7 +186,7 @@ def make_array_from_callback(
         _check_sharding(user, format_.sharding)
         assert format_.sharding is not None
         whole = make_array_from_callback(shape, format_.sharding, data_callback, dtype)
-        return relayout.put(whole, format_)
+        return in_format(whole, format_)
     _check_sharding(user, sharding)
     shape = _sizes(user, shape)
     values: dict[Any, Any] = {}

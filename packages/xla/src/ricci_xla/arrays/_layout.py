@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ricci_ir import ExtendedDType, register_format
+from ricci_ir import ExtendedDType, Hook, format_type
 from ricci_xla.meshes._sharding_types import Sharding
 
 from ._array import check_not_deleted
@@ -141,49 +141,39 @@ class Format:
             )
 
 
-register_format(Format)
+format_type.provide(Format)
 
 
-class Relayout:
-    """Conversion of arrays to another layout, by a function that ``ricci_xla.calls`` registers."""
-
-    __slots__ = ("apply",)
-
-    apply: Callable[[Any, Format], Any] | None
-
-    def __init__(self) -> None:
-        self.apply = None
-
-    def put(self, array: Any, where: Format) -> Any:
-        """Convert an array, which has the sharding already, to the layout of a format."""
-        layout = where.layout
-        if layout is None:
-            return array
-        if not isinstance(layout, Layout):
-            raise ValueError(
-                f"device_put: {where} leaves the layout to the compiler, which chooses layouts for "
-                "compiled functions only. Give a Layout, or the format that one reports "
-                "(compiled.input_formats)."
-            )
-        layout.check_compatible_aval(array.shape)
-        words = getattr(array, "physical", array)
-        if physical_layout(layout, array).matches(layout_of(words)):
-            return array
-        return self._applied(array, where)
-
-    def buffers(self, array: ArrayImpl, layout: Layout | None) -> ArrayImpl:
-        """Convert an array to the layout of an argument; ``None`` is the row-major layout."""
-        if has_layout(array, layout):
-            return array
-        order = layout or Layout(tuple(range(array.ndim)))
-        return self._applied(array, Format(order, array._sharding))
-
-    def _applied(self, array: object, where: Format) -> Any:
-        assert self.apply is not None, "ricci_xla.calls registers it"
-        return self.apply(array, where)
+# ``(array, format)``: copies an array into the layout of a format, whose sharding it has.
+copy_to_layout: Hook[Callable[[Any, Format], Any]] = Hook(
+    "copies into layouts", provided_by="ricci_xla"
+)
 
 
-relayout: Relayout = Relayout()
+def in_format(array: Any, where: Format) -> Any:
+    """Convert an array, which has the sharding already, to the layout of a format."""
+    layout = where.layout
+    if layout is None:
+        return array
+    if not isinstance(layout, Layout):
+        raise ValueError(
+            f"device_put: {where} leaves the layout to the compiler, which chooses layouts for "
+            "compiled functions only. Give a Layout, or the format that one reports "
+            "(compiled.input_formats)."
+        )
+    layout.check_compatible_aval(array.shape)
+    words = getattr(array, "physical", array)
+    if physical_layout(layout, array).matches(layout_of(words)):
+        return array
+    return copy_to_layout.call(array, where)
+
+
+def in_layout(array: ArrayImpl, layout: Layout | None) -> ArrayImpl:
+    """Convert an array to the layout of an argument; ``None`` is the row-major layout."""
+    if has_layout(array, layout):
+        return array
+    order = layout or Layout(tuple(range(array.ndim)))
+    return copy_to_layout.call(array, Format(order, array._sharding))
 
 
 def physical_layout(layout: Layout, aval: Any) -> Layout:

@@ -53,10 +53,10 @@ from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.meshes._type_forms import placed_aval
 
-from ._across_processes import across_processes, can_be_read
+from ._across_processes import can_be_read, check_equal_across_processes, reshard_across_processes
 from ._array import check_not_deleted, copy_array
 from ._array_impl import ArrayImpl
-from ._layout import Format, relayout, sharding_of_format
+from ._layout import Format, in_format, sharding_of_format
 from ._memory import MemorySpace, in_memory
 from ._pieces import parts
 
@@ -227,14 +227,14 @@ def _across(array: ArrayImpl, sharding: Sharding) -> ArrayImpl | None:
     """
     old = array._sharding
     if old._device_assignment == sharding._device_assignment:
-        return across_processes.reshard(array, sharding)
+        return reshard_across_processes.call(array, sharding)
     if can_be_read(array):
         return None
     if old.device_set == sharding.device_set:
         # The devices are in another order. An executable has one order, so that the array is
         # replicated in the old order, and sharded in the new one.
         flat = Mesh(np.array(old._device_assignment, dtype=object), ("all",))
-        whole = across_processes.reshard(array, NamedSharding(flat, PartitionSpec()))
+        whole = reshard_across_processes.call(array, NamedSharding(flat, PartitionSpec()))
         return array_from_host(whole._value, array.aval, sharding, may_alias=True)
     alone = sharding.num_devices == 1 or not sharding.is_fully_addressable
     kind = ValueError if alone else NotImplementedError
@@ -303,7 +303,7 @@ def put_leaf(
     copy_semantics(donate, may_alias)
     if isinstance(where, Format) and (where.layout is not None or where.sharding is None):
         moved = put_leaf(x, where.sharding, donate=donate, may_alias=may_alias)
-        return relayout.put(moved, where)
+        return in_format(moved, where)
     if isinstance(where, MemorySpace):
         sharding = in_memory(getattr(x, "sharding", None), where)
     else:
@@ -333,7 +333,7 @@ def _check_equal(value: object, sharding: Sharding) -> None:
     """Raise an error unless all processes put the same values on devices that they share."""
     addressable = sharding._internal_device_list.addressable_device_list
     if addressable and sharding.num_devices > len(addressable):
-        across_processes.check_equal(value, sharding)
+        check_equal_across_processes.call(value, sharding)
 
 
 def _aval_of(x: ArrayLike) -> ShapedArray:

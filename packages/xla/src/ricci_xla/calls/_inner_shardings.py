@@ -7,7 +7,7 @@ and registers the constraint's primitive.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import AbstractValue, Array, Jaxpr, PyTree, ShapedArray, context, eval_trace
+from ricci_ir import AbstractValue, Array, Hook, Jaxpr, PyTree, ShapedArray, context, eval_trace
 from ricci_pytree import PyTreeDef, flatten_axes
 from ricci_xla.arrays._layout import Format
 from ricci_xla.compile._place import Layouts
@@ -22,37 +22,23 @@ from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 
 __all__ = [
-    "inner_shardings",
+    "constrain_inner",
     "ProgramShardings",
 ]
 
 
-class InnerShardings:
-    """Hook that constrains the shardings of traced values."""
-
-    __slots__ = ("constrain",)
-
-    constrain: Callable[[Any, Sharding], Array] | None
-
-    def __init__(self) -> None:
-        self.constrain = None
-
-    def register(self, constrain: Callable[[Any, Sharding], Array]) -> None:
-        """Set ``constrain(x, sharding)``, which returns ``x`` with that sharding."""
-        self.constrain = constrain
-
-    def apply(self, values: Sequence[Any], shardings: Sequence[Sharding | None]) -> list[Any]:
-        """Constrain each value to its sharding, if that is not ``None``."""
-        constrain = self.constrain
-        if constrain is None:
-            return list(values)
-        return [
-            x if sharding is None else constrain(x, sharding)
-            for x, sharding in zip(values, shardings, strict=True)
-        ]
+# ``(x, sharding)``: returns a traced value with that sharding.
+constrain_inner: Hook[Callable[[Any, Sharding], Array]] = Hook(
+    "constraints of shardings", provided_by="ricci_parallel", default=lambda x, sharding: x
+)
 
 
-inner_shardings: InnerShardings = InnerShardings()
+def constrained(values: Sequence[Any], shardings: Sequence[Sharding | None]) -> list[Any]:
+    """Constrain each traced value to its sharding, if that is not ``None``."""
+    return [
+        x if sharding is None else constrain_inner.call(x, sharding)
+        for x, sharding in zip(values, shardings, strict=True)
+    ]
 
 
 class ProgramShardings:

@@ -14,9 +14,9 @@ from ricci_ir import (
     ensure_compile_time_eval,
     register_described,
 )
-from ricci_xla.arrays._across_processes import across_processes
+from ricci_xla.arrays._across_processes import reshard_across_processes
 from ricci_xla.arrays._donation import donating
-from ricci_xla.arrays._layout import Format, relayout
+from ricci_xla.arrays._layout import Format, copy_to_layout
 from ricci_xla.compile._dispatch import FastPath, make_fast_callable
 from ricci_xla.compile._place import Options
 from ricci_xla.devices._jaxlib import runtime
@@ -297,6 +297,7 @@ register_described(runtime.PjitFunction, _eval_shape)
 _layout_copies: Cache[Format, Callable[[Any], Any]] = Cache("layouts", 64)
 
 
+@copy_to_layout.provide
 def _copy_to_layout(array: Array, target: Format) -> Any:
     """Copy an array, which has the format's sharding, into the layout of a format."""
     copy = _layout_copies.make(target, lambda: jit(lambda x: x, out_shardings=target))
@@ -304,17 +305,12 @@ def _copy_to_layout(array: Array, target: Format) -> Any:
         return copy(array)
 
 
-relayout.apply = _copy_to_layout
-
-
 # Jitted functions that reshard an array over several processes, by sharding.
 _resharding: Cache[Sharding, Callable[[Any], Any]] = Cache("divisions", 64)
 
 
+@reshard_across_processes.provide
 def _reshard(array: Array, sharding: Sharding) -> Any:
     """Reshard an array over several processes, on the same devices."""
     make = lambda: jit(lambda x: x, out_shardings=sharding)
     return _resharding.make(sharding, make)(array)
-
-
-across_processes.reshard = _reshard

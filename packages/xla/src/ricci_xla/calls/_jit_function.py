@@ -34,7 +34,7 @@ from ricci_xla.tracing._warm_start_hook import CallEntry, warm_start_hooks
 from ._inner_shardings import (
     ProgramShardings,
     check_leaves,
-    inner_shardings,
+    constrained,
     layout_leaves,
     sharding_leaves,
 )
@@ -232,9 +232,9 @@ class JitFunction:
         leaves = split.leaves
         device = self.options.device
         if self.in_shardings is not None and not isinstance(self.in_shardings, ProgramShardings):
-            leaves = inner_shardings.apply(leaves, self.argument_shardings(program))
+            leaves = constrained(leaves, self.argument_shardings(program))
         elif device is not None:
-            leaves = inner_shardings.apply(leaves, [single_device_sharding(device)] * len(leaves))
+            leaves = constrained(leaves, [single_device_sharding(device)] * len(leaves))
         operands = [*program.consts, *leaves]
         if self.inline is Inline.JAX_EARLY:
             outs = eval_jaxpr(program.jaxpr, (), *operands)
@@ -245,9 +245,9 @@ class JitFunction:
                 donated = (False,) * len(program.consts) + donated
             outs = staged_call.bind(program.jaxpr, program.name, operands, donated)
         if self.out_shardings is not None:
-            outs = inner_shardings.apply(outs, self.result_shardings(program))
+            outs = constrained(outs, self.result_shardings(program))
         elif device is not None:
-            outs = inner_shardings.apply(outs, [single_device_sharding(device)] * len(outs))
+            outs = constrained(outs, [single_device_sharding(device)] * len(outs))
         return tree_unflatten(program.out_tree, outs)
 
 

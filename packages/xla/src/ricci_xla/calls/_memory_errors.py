@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import explained
+from ricci_ir import Hook, explained
 from ricci_xla.compile._call import CompiledProgram
 from ricci_xla.compile._dispatch import FastPath
 from ricci_xla.compile._host_callbacks import without_callers
@@ -12,28 +12,17 @@ from ricci_xla.devices._runtime_types import JaxRuntimeError
 from ricci_xla.tracing._program import Program
 
 __all__ = [
-    "memory_reports",
+    "memory_report",
 ]
 
 
-# Returns the report of a call: its program, its flat arguments, the options of ``jit``.
-type Explain = Callable[[Program, Sequence[Any], Options], str]
-
-
-class MemoryReports:
-    """Hook that reports which arrays fill the memory; ``ricci_parallel`` registers the function."""
-
-    __slots__ = ("explain",)
-
-    def __init__(self):
-        self.explain: Explain = lambda program, leaves, options: ""
-
-    def register(self, explain: Explain) -> None:
-        """Set ``explain(program, leaves, options)``, which returns lines of text, possibly none."""
-        self.explain = explain
-
-
-memory_reports: MemoryReports = MemoryReports()
+# ``(program, leaves, options)``: returns lines of text, possibly none, on the arrays that fill the
+# memory in a call of a program with flat arguments, under the options of ``jit``.
+memory_report: Hook[Callable[[Program, Sequence[Any], Options], str]] = Hook(
+    "reports on memory",
+    provided_by="ricci_parallel",
+    default=lambda program, leaves, options: "",
+)
 
 
 def run(
@@ -61,6 +50,6 @@ def run(
 def _report(program: Program, leaves: Sequence[Any], options: Options) -> str:
     """Return the report on a program, which compiles it again; empty if that fails as well."""
     try:
-        return memory_reports.explain(program, leaves, options)
+        return memory_report.call(program, leaves, options)
     except Exception:  # noqa: BLE001 (the user gets the runtime's error, as without a report)
         return ""

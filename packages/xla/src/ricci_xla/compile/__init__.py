@@ -7,7 +7,6 @@ from ._executable import *
 from ._hlo_computation import *
 from ._inspection import *
 from ._partitioners import *
-from ._passes import *
 from ._place import *
 from ._shared_programs import *
 from ._two_stages import *

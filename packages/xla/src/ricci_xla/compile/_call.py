@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ricci_ir import debug_key_reuse, get_aval, key_checks, no_execution
+from ricci_ir import debug_key_reuse, get_aval, mark_used_keys, no_execution
 from ricci_xla.arrays._donation import name_deleted
 from ricci_xla.arrays._layout import has_layout, layout_of
 from ricci_xla.arrays._placement import block_until_ready
@@ -73,7 +73,7 @@ class CompiledProgram:
         arguments = [*program.consts, *leaves]
         checks_keys = self.has_jaxpr and debug_key_reuse.value
         if checks_keys:
-            key_checks().call(program.jaxpr, program.name, arguments, ())
+            mark_used_keys.call(program.jaxpr, program.name, arguments, ())
         checked = self.has_jaxpr and checks_errors()
         if checked:
             check_errors(program.jaxpr, program.name, arguments)
@@ -81,7 +81,7 @@ class CompiledProgram:
         if executable.fills_memory:
             block_until_ready(results)
         if checks_keys:
-            key_checks().call(program.jaxpr, program.name, arguments, results)
+            mark_used_keys.call(program.jaxpr, program.name, arguments, results)
         if checks_results():
             jaxpr = program.jaxpr if self.has_jaxpr else None
             check_results(jaxpr, program.name, arguments, results)

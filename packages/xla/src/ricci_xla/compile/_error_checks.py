@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ricci_ir import ArrayLike, Jaxpr, config, error_checks
+from ricci_ir import ArrayLike, Jaxpr, config, first_error
 
 _nan = config.state("jax_error_checking_behavior_nan")
 _divide = config.state("jax_error_checking_behavior_divide")
@@ -27,7 +27,7 @@ def check_errors(jaxpr: Jaxpr, name: str, args: Sequence[ArrayLike]) -> None:
     Raises:
       ValueError: if there is such an error, with the operation and its position.
     """
-    error = error_checks.find(
+    error = first_error.call(
         jaxpr,
         args,
         nan=_nan.value == "raise",

@@ -22,7 +22,7 @@ from ricci_ir import (
 from ricci_stablehlo import ordered_among
 from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._layout import Layout, are_row_major, relayout
+from ricci_xla.arrays._layout import Layout, are_row_major, in_layout
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._kernels import prepare_kernels
@@ -145,7 +145,7 @@ class Executable:
             used_arguments = [True] * len(self.in_avals)
         self.used_arguments = list(used_arguments)
         self.committed = committed
-        self.consts = [relayout.buffers(x, None) for x in consts]
+        self.consts = [in_layout(x, None) for x in consts]
         self.effects = effects
         self.ordered_effects = ordered_among(effects)
         self.has_extended_results = any(map(_is_extended, self.out_avals))
@@ -173,7 +173,7 @@ class Executable:
         if not self.in_layouts and are_row_major(arrays):
             return arrays
         layouts = self.in_layouts or repeat(None, len(arrays))
-        moved = list(map(relayout.buffers, arrays, layouts))
+        moved = list(map(in_layout, arrays, layouts))
         return arrays if all(map(is_, moved, arrays)) else moved
 
     def execute(self, arrays: Sequence[ArrayImpl]) -> list[Any]:

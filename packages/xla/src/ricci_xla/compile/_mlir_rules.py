@@ -3,12 +3,10 @@
 from importlib import import_module
 from typing import Any
 
-from ricci_stablehlo import Value, mlir_rules
+from ricci_stablehlo import Value, mlir_rule_runner
 
 
+@mlir_rule_runner.provide
 def run_mlir_rule(*args: Any) -> list[Value]:
     """Run a rule by ``ricci_xla.mlir.run_mlir_rule``."""
     return import_module("ricci_xla.mlir").run_mlir_rule(*args)
-
-
-mlir_rules.register(run_mlir_rule)

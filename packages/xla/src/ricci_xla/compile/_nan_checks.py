@@ -15,7 +15,7 @@ from ricci_ir import (
     debug_nans,
     explained,
     issubdtype,
-    non_finite_reports,
+    non_finite_report,
 )
 from ricci_xla.arrays._pieces import parts
 
@@ -57,7 +57,7 @@ def check_results(
             "the arguments. Call checkify, or the function on one process, to find it."
         )
     if not any(hasattr(x, "is_deleted") and x.is_deleted() for x in args):
-        report = non_finite_reports.explain(jaxpr, args, inf=kind == "inf")
+        report = non_finite_report.call(jaxpr, args, inf=kind == "inf")
         if report is not None:
             raise FloatingPointError(
                 explained(

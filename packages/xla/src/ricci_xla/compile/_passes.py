@@ -19,6 +19,7 @@ from ricci_ir import (
     is_array_dtype,
     live_program,
     may_have_dead_code,
+    memory_move,
     primitives,
     results_on_host,
 )
@@ -29,10 +30,6 @@ from ricci_xla.meshes._sharding_types import NamedSharding
 from ricci_xla.meshes._type_forms import explicit_sharding
 
 from ._place import Placement
-
-__all__ = [
-    "result_moves",
-]
 
 # The largest constant that becomes a literal, in bytes: a few thousand characters of text.
 LITERAL_LIMIT = 4096
@@ -73,28 +70,10 @@ def _is_small(const: Any) -> bool:
     return isinstance(const, np.ndarray | np.generic)
 
 
-class ResultMoves:
-    """The equation that moves a result between memories; ``ricci_parallel`` registers it.
-
-    ``move(x, result, memory)`` returns it; the memory is ``"device"`` or the host's.
-    """
-
-    __slots__ = ("move",)
-
-    move: Callable[[Var, Var, str], JaxprEqn] | None
-
-    def __init__(self) -> None:
-        self.move = None
-
-
-result_moves: ResultMoves = ResultMoves()
-
-
 def move_results(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> Jaxpr:
     """Move results to the memories that their shardings name."""
-    move = result_moves.move
     on_host = results_on_host(jaxpr, [argument.on_host for argument in placement.arguments])
-    if move is None or not any(on_host) and not any(r.on_host for r in placement.results):
+    if not any(on_host) and not any(r.on_host for r in placement.results):
         return jaxpr
     eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
     for i, (requested, is_on_host) in enumerate(zip(placement.results, on_host, strict=True)):
@@ -103,7 +82,9 @@ def move_results(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> J
             continue
         if requested.on_host or is_on_host:
             outvars[i] = result = Var(atom.aval)
-            eqns.append(move(atom, result, HOST_MEMORY if requested.on_host else "device"))
+            eqns.append(
+                memory_move.call(atom, result, HOST_MEMORY if requested.on_host else "device")
+            )
     return jaxpr.replace(eqns=eqns, outvars=outvars)
 
 

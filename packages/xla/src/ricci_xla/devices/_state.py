@@ -9,7 +9,7 @@ from ricci_ir import (
     config,
     follow_trace_key,
     global_trace_key,
-    staging_switch,
+    swap_staging_flag,
     trace_context,
     trace_key,
 )
@@ -74,7 +74,7 @@ def _trace_key_changed(value: object, local: bool) -> None:
         trace_key_state.set_local(_unset if context.settings is everywhere else context.settings)
 
 
-staging_switch.swap = staging_state.swap_local
+swap_staging_flag.provide(staging_state.swap_local)
 mirror(config.state("jax_disable_jit"), disable_jit_state)
 mirror(config.state("jax_enable_x64"), enable_x64_state)
 follow_trace_key(_trace_key_changed)

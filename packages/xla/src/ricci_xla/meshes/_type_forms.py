@@ -9,7 +9,8 @@ from ricci_ir import (
     TypeSharding,
     current_mesh,
     make_type_sharding,
-    sharding_forms,
+    read_sharding,
+    show_sharding,
 )
 
 from ._abstract_mesh import AbstractMesh
@@ -99,4 +100,5 @@ def _read(ndim: int, sharding: object) -> TypeSharding | None:
     return explicit_sharding(ndim, sharding)
 
 
-sharding_forms.register(show=_shown, read=_read)
+show_sharding.provide(_shown)
+read_sharding.provide(_read)

@@ -1,0 +1,67 @@
+"""Functions that a package calls and a package above it provides."""
+
+import sys
+from typing import Any, NoReturn
+
+__all__ = ["Hook"]
+
+
+class Hook[F]:
+    """A function that a package calls, and that a package above it provides when it is imported.
+
+    It is called as ``hook.call(...)``, which costs no more than a method. A primitive can be
+    provided as well. A module that is reloaded provides its function again; a second module is
+    refused.
+
+    Args:
+      name: the function's purpose, as a noun.
+      provided_by: the package that provides it.
+      default: the function until one is provided.
+
+    Raises:
+      NotImplementedError: when the hook is called, if no function is provided and there is no
+        default. It says what to import.
+
+    Attributes:
+      provider: the module that provided the function, or ``None``.
+
+    Example:
+      >>> from collections.abc import Callable
+      >>> from ricci_ir import Hook
+      >>> halve: Hook[Callable[[float], float]] = Hook("division by two", provided_by="numbers")
+      >>> halve.call(3.0)
+      Traceback (most recent call last):
+      NotImplementedError: no package that provides division by two is imported: import numbers
+      >>> _ = halve.provide(lambda x: x / 2)
+      >>> halve.call(3.0)
+      1.5
+    """
+
+    __slots__ = ("call", "name", "provided_by", "provider")
+
+    call: F
+
+    def __init__(self, name: str, *, provided_by: str, default: F | None = None):
+        self.name: str = name
+        self.provided_by: str = provided_by
+        self.provider: str | None = None
+        self.call = self._missing if default is None else default  # pyright: ignore
+
+    def _missing(self, *args: object, **kwargs: object) -> NoReturn:
+        raise NotImplementedError(
+            f"no package that provides {self.name} is imported: import {self.provided_by}"
+        )
+
+    def provide(self, function: F) -> F:
+        """Set the function; also a decorator.
+
+        Raises:
+          RuntimeError: if another module has provided one.
+        """
+        module: Any = sys._getframe(1).f_globals.get("__name__")
+        if self.provider not in (None, module):
+            raise RuntimeError(
+                f"{module} provides {self.name}, which {self.provider} provides already"
+            )
+        self.call, self.provider = function, module
+        return function
