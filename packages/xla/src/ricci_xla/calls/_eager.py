@@ -341,7 +341,9 @@ def _run(
     options: Options = Options(),  # noqa: B008 (it is a tuple)
 ) -> tuple[list[Any], FastPath | None]:
     """Compile a jaxpr, unless its executable is cached on it, and call it."""
-    return compile_program(Program(jaxpr, None, out_tree, name), args, options).call(args)
+    in_tree = tree_structure((tuple(args), {}))
+    program = Program(convert_constvars(jaxpr), tuple(jaxpr.consts), in_tree, out_tree, name)
+    return compile_program(program, args, options).call(args)
 
 
 def _trace_of(args: tuple[Any, ...], primitive: Primitive | None) -> Trace | None:

@@ -37,7 +37,7 @@ def run(
         return compiled.call(leaves)
     except JaxRuntimeError as error:
         report = ""
-        if compiled.has_jaxpr and str(error).startswith("RESOURCE_EXHAUSTED"):
+        if compiled.program.has_equations and str(error).startswith("RESOURCE_EXHAUSTED"):
             report = _report(compiled.program, leaves, options)
         if not report:
             text = without_callers(str(error))

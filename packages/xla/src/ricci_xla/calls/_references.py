@@ -84,19 +84,20 @@ class ReferenceCall:
         values = [*program.consts, *leaves]
         self.refs: list[Any] = [values[i] for i in form.refs]
         self.others: list[Any] = [values[i] for i in form.others]
-        pure = program.copy()
-        pure.jaxpr = form.jaxpr
-        pure.consts = tuple(values[i] for i in form.plain_consts)
-        names = program.arg_names
+        names, result_info = program.arg_names, program.result_info
         if names:
-            positions = (*form.refs, *form.others)
-            pure.arg_names = tuple(
-                names[i - count] if i >= count else "a closed-over reference" for i in positions
+            names = tuple(
+                names[i - count] if i >= count else "a closed-over reference"
+                for i in (*form.refs, *form.others)
             )
-        if program.result_info:
-            written = tuple(f"reference {i}" for i in range(form.written))
-            pure.result_info = (*written, *program.result_info)
-        self.program: Program = pure
+        if result_info:
+            result_info = (*[f"reference {i}" for i in range(form.written)], *result_info)
+        self.program: Program = program._replace(
+            jaxpr=form.jaxpr,
+            consts=tuple(values[i] for i in form.plain_consts),
+            arg_names=names,
+            result_info=result_info,
+        )
         self._freed: list[Any] = [values[i] for i in form.freed]
         self._discharged = form
         self._num_consts = count

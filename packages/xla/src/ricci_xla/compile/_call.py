@@ -21,19 +21,16 @@ class CompiledProgram:
     Args:
       program: the traced function.
       executable: the executable.
-      has_jaxpr: whether the program has a jaxpr; not if its executable came from a file.
     """
 
-    __slots__ = ("executable", "has_jaxpr", "program")
+    __slots__ = ("executable", "program")
 
     executable: Executable
-    has_jaxpr: bool
     program: Program
 
-    def __init__(self, program: Program, executable: Executable, has_jaxpr: bool = True):
+    def __init__(self, program: Program, executable: Executable):
         self.program = program
         self.executable = executable
-        self.has_jaxpr = has_jaxpr
 
     @property
     def is_provisional(self) -> bool:
@@ -71,10 +68,10 @@ class CompiledProgram:
             raise
         arranged = executable.arranged(arrays)
         arguments = [*program.consts, *leaves]
-        checks_keys = self.has_jaxpr and debug_key_reuse.value
+        checks_keys = program.has_equations and debug_key_reuse.value
         if checks_keys:
             mark_used_keys.call(program.jaxpr, program.name, arguments, ())
-        checked = self.has_jaxpr and checks_errors()
+        checked = program.has_equations and checks_errors()
         if checked:
             check_errors(program.jaxpr, program.name, arguments)
         results = executable.execute(arranged)
@@ -83,7 +80,7 @@ class CompiledProgram:
         if checks_keys:
             mark_used_keys.call(program.jaxpr, program.name, arguments, results)
         if checks_results():
-            jaxpr = program.jaxpr if self.has_jaxpr else None
+            jaxpr = program.jaxpr if program.has_equations else None
             check_results(jaxpr, program.name, arguments, results)
             return results, None
         if checked or executable.has_extended_results or executable.effects:

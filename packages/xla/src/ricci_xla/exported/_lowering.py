@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -202,11 +201,10 @@ def _with_host_constants(program: Program) -> Program:
 
     Random keys are not converted.
     """
-    copied = copy(program)
-    copied.consts = tuple(
+    consts = tuple(
         x if isinstance(x.dtype, ExtendedDType) else np.asarray(x) for x in program.consts
     )
-    return copied
+    return program._replace(consts=consts)
 
 
 def _or_own_sharding(sharding: Sharding | None, x: object) -> Sharding | None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ricci_ir import Jaxpr, Var
 from ricci_pytree import PyTreeDef
 from ricci_xla.cache import machine_of
 from ricci_xla.calls._stages import Compiled
@@ -154,9 +153,9 @@ def deserialize_and_load(
             f"out_tree has {out_tree.num_leaves} leaves, but {record.name} has "
             f"{len(executable.out_avals)} results. Pass the structures that serialize returned."
         )
-    # The jaxpr has the types of the arguments only, no equations.
-    jaxpr = Jaxpr((), [Var(aval) for aval in executable.in_avals])
-    program = Program(jaxpr, in_tree, out_tree, record.name, tuple(record.arg_names))
+    program = Program.of_executable(
+        executable.in_avals, in_tree, out_tree, record.name, tuple(record.arg_names)
+    )
     options = Options(donated=tuple(record.donated))
-    compiled = CompiledProgram(program, executable, has_jaxpr=False)
+    compiled = CompiledProgram(program, executable)
     return Compiled(program, (), options, compiled)

@@ -51,7 +51,7 @@ class CacheMiss:
       reasons: the differences to the most similar call that was traced before.
     """
 
-    __slots__ = ("_lines", "_start", "is_first", "name", "reasons")
+    __slots__ = ("_lines", "_reported", "_start", "is_first", "name", "reasons")
 
     def __init__(self, name: str, lines: Sequence[str], reasons: Sequence[str], is_first: bool):
         self.name: str = name
@@ -59,12 +59,16 @@ class CacheMiss:
         self.is_first: bool = is_first
         self._lines = lines
         self._start = perf_counter()
+        self._reported = False
 
     def report(self) -> None:
-        """Log the explanation, with the time that has passed since the miss.
+        """Log the explanation once, with the time that has passed since the miss.
 
         The record has this object as its attribute ``cache_miss``, for handlers.
         """
+        if self._reported:
+            return
+        self._reported = True
         took = perf_counter() - self._start
         text = "\n".join(self._lines)
         _log.warning("%s\n  It cost %.6f sec.", text, took, extra={"cache_miss": self})

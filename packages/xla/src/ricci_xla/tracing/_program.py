@@ -2,7 +2,7 @@
 
 import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import (
+    AbstractValue,
     ByFunction,
     Cache,
     DebugInfo,
     Jaxpr,
+    TupleRecord,
+    Var,
     argument_aval,
     convert_constvars,
     described_value,
@@ -41,80 +44,47 @@ from ._cache_misses import CacheMiss, Key, explain_miss
 from ._compile_log import timed
 
 
-class Program:
+class Program(TupleRecord):
     """A traced function.
 
     Attributes:
       jaxpr: the jaxpr. The constants that the function closes over are its first arguments.
       consts: the values of those constants.
-      in_tree: the structure of ``(args, kwargs)``; ``None`` if ``jit`` did not trace it.
+      in_tree: the structure of ``(args, kwargs)``.
       out_tree: the structure of the result.
       name: the function's name.
       arg_names: the names of the arguments' leaves.
       result_info: the paths of the results' leaves.
-      miss: the explanation of why it was traced, until that is reported.
       origin: the function's module and qualified name; empty if it is not a user's function.
       static: the name and the ``repr`` of each static argument.
+      miss: the explanation of why it was traced.
+      has_equations: whether the jaxpr has its equations; not if the executable came from a file.
     """
 
-    __slots__ = (
-        "arg_names",
-        "consts",
-        "in_tree",
-        "jaxpr",
-        "miss",
-        "name",
-        "origin",
-        "out_tree",
-        "result_info",
-        "static",
-    )
-
-    arg_names: tuple[str, ...]
-    consts: tuple[Any, ...]
-    in_tree: Any
     jaxpr: Jaxpr
-    miss: CacheMiss | None
-    name: str
-    origin: str
+    consts: tuple[Any, ...]
+    in_tree: PyTreeDef
     out_tree: PyTreeDef
-    result_info: tuple[str, ...]
-    static: tuple[tuple[str, str], ...]
-
-    def __init__(
-        self,
-        jaxpr: Jaxpr,
-        in_tree: PyTreeDef | None,
-        out_tree: PyTreeDef,
-        name: str,
-        arg_names: tuple[str, ...] = (),
-        result_info: tuple[str, ...] = (),
-    ):
-        self.consts = tuple(jaxpr.consts)
-        self.jaxpr = convert_constvars(jaxpr)
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-        self.name = name
-        self.arg_names = arg_names
-        self.result_info = result_info
-        self.miss = None
-        self.origin = ""
-        self.static = ()
+    name: str
+    arg_names: tuple[str, ...] = ()
+    result_info: tuple[str, ...] = ()
+    origin: str = ""
+    static: tuple[tuple[str, str], ...] = ()
+    miss: CacheMiss | None = None
+    has_equations: bool = True
 
     @classmethod
-    def without_jaxpr(cls, name: str, arg_names: tuple[str, ...], out_tree: PyTreeDef) -> "Program":
-        """Make a program without a jaxpr, for an executable that another process compiled."""
-        program = cls.__new__(cls)
-        program.name, program.arg_names, program.out_tree = name, arg_names, out_tree
-        program.consts, program.jaxpr = (), None  # pyright: ignore[reportAttributeAccessIssue]
-        return program
-
-    def copy(self) -> "Program":
-        """Return a copy, whose attributes may be changed."""
-        program = Program.__new__(Program)
-        for name in Program.__slots__:
-            setattr(program, name, getattr(self, name))
-        return program
+    def of_executable(
+        cls,
+        in_avals: Sequence[AbstractValue],
+        in_tree: PyTreeDef,
+        out_tree: PyTreeDef,
+        name: str,
+        arg_names: tuple[str, ...],
+    ) -> "Program":
+        """Make the program of an executable that another process compiled."""
+        jaxpr = Jaxpr((), [Var(aval) for aval in in_avals])
+        return cls(jaxpr, (), in_tree, out_tree, name, arg_names, has_equations=False)
 
     def closed_jaxpr(self) -> Jaxpr:
         """Return the jaxpr, closed over its constants."""
@@ -128,7 +98,6 @@ class Program:
         """Log once why the function was traced, if ``explain_cache_misses`` is set."""
         if self.miss is not None:
             self.miss.report()
-            self.miss = None
 
 
 def abstract_leaves(fun: Callable[..., Any], split: Split) -> tuple[Any, ...]:
@@ -279,7 +248,6 @@ def trace_program(
 
     A new program that is equal to one in ``earlier`` shares its executables.
     """
-    by_position, by_name = split.static
     key = program_key(split, avals)
     cached_programs = kept_programs(cache)
     program = cached_programs.recall(key)
@@ -287,23 +255,17 @@ def trace_program(
         miss = None
         if explain_cache_misses.value:
             miss = _explain(fun, split, key, cache if earlier is None else earlier)
-        program = _trace(fun, split, avals)
-        program.miss = miss
-        program.origin = qualified_name(fun)
-        program.static = tuple(
-            (argument_name(fun, position_or_name), _shorten(value))
-            for position_or_name, value in (*by_position, *by_name)
-        )
+        program = _trace(fun, split, avals, miss)
         # A program that closes over tracers is valid only while their trace lasts.
         if not any(map(is_traced, program.consts)):
             if earlier is not None:
-                _share(program, kept_programs(earlier), key)
+                program = _share(program, kept_programs(earlier), key)
             program = cached_programs.add(key, program)
     return program
 
 
-def _share(program: Program, earlier: Cache[Key, Program], key: Key) -> None:
-    """Replace a program's jaxpr by an equal earlier one, with the executables cached on that."""
+def _share(program: Program, earlier: Cache[Key, Program], key: Key) -> Program:
+    """Return a program with an equal earlier jaxpr, if any, and the executables cached on that."""
     before = earlier.recall(key)
     if (
         before is not None
@@ -315,8 +277,9 @@ def _share(program: Program, earlier: Cache[Key, Program], key: Key) -> None:
         )
         and same_program(before.jaxpr, program.jaxpr)
     ):
-        program.jaxpr = before.jaxpr
+        program = program._replace(jaxpr=before.jaxpr)
     earlier.put(key, program)
+    return program
 
 
 def _explain(
@@ -335,7 +298,9 @@ def argument_names(fun: Callable[..., Any], split: Split) -> tuple[str, ...]:
     return tuple(argument_paths(args, kwargs, fun))
 
 
-def _trace(fun: Callable[..., Any], split: Split, avals: tuple[Any, ...]) -> Program:
+def _trace(
+    fun: Callable[..., Any], split: Split, avals: tuple[Any, ...], miss: CacheMiss | None
+) -> Program:
     name = function_name(fun)
     out_tree: Any = None
     result_info: tuple[str, ...] = ()
@@ -359,7 +324,23 @@ def _trace(fun: Callable[..., Any], split: Split, avals: tuple[Any, ...]) -> Pro
     arg_names = argument_names(fun, split)
     with timed("Tracing {} for jit", name, "jaxpr_trace_duration"):
         jaxpr = trace_to_jaxpr(flat_fun, avals, DebugInfo("jit", name, arg_names))
-    return Program(jaxpr, split.tree, out_tree, name, arg_names, result_info)
+    by_position, by_name = split.static
+    static = tuple(
+        (argument_name(fun, position_or_name), _shorten(value))
+        for position_or_name, value in (*by_position, *by_name)
+    )
+    return Program(
+        convert_constvars(jaxpr),
+        tuple(jaxpr.consts),
+        split.tree,
+        out_tree,
+        name,
+        arg_names,
+        result_info,
+        qualified_name(fun),
+        static,
+        miss,
+    )
 
 
 def _check_result(name: str, info: str, leaf: object) -> None:

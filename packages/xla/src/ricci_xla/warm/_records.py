@@ -217,7 +217,9 @@ def decode_program(
         consts=[_decode_array(r, own_devices) for r in record.consts],
         effects=no_effects,
     )
-    program = Program.without_jaxpr(record.name, record.arg_names, out_tree)
+    program = Program.of_executable(
+        executable.in_avals, in_tree, out_tree, record.name, record.arg_names
+    )
     return CompiledProgram(program, executable)
 
 
