@@ -1,5 +1,7 @@
 """Laws of derivatives on toy primitives: forward, reverse and finite differences agree."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -186,3 +188,25 @@ def test_unsupported_derivatives_raise_with_their_reason(toy):
         ir.make_jaxpr(ad.grad(p.bind))(1.0)
     with pytest.raises(NotImplementedError, match="transpose of 'sin'.*not linear"):
         ad.linear_transpose(toy.sin, 1.0)(1.0)
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda f, x: ad.grad(f)(x),
+        lambda f, x: ad.vjp(f, x)[1](np.float32(1))[0],
+        lambda f, x: ad.linearize(f, x)[1](np.float32(1)),
+    ],
+    ids=["grad", "vjp", "linearize"],
+)
+def test_an_override_rewrites_the_functions_that_its_thread_differentiates(toy, derivative):
+    backend = ir.backend()
+
+    def slope():
+        with ir.use_backend(backend):
+            return float(derivative(toy.sin, np.float32(0)))
+
+    with ad.rewrite_differentiated(lambda fun: lambda x: [toy.neg(*fun(x))]):
+        with ThreadPoolExecutor() as pool:
+            assert (slope(), pool.submit(slope).result()) == (-1.0, 1.0)
+    assert slope() == 1.0

@@ -17,7 +17,6 @@ from ._extension import jvp_fun as jvp_fun
 from ._extension import primitive_jvps as primitive_jvps
 from ._extension import primitive_transposes as primitive_transposes
 from ._extension import zeros_like_aval as zeros_like_aval
-from ._function_substitution import rewrite_differentiated as rewrite_differentiated
 from ._grad import axis_sum as axis_sum
 from ._grad import grad as grad
 from ._grad import value_and_grad as value_and_grad
@@ -47,6 +46,7 @@ from ._linearize import Tape as Tape
 from ._linearize import linearize_call as linearize_call
 from ._linearize import linearize_flat as linearize_flat
 from ._linearize import linearize_jaxpr as linearize_jaxpr
+from ._linearize import rewrite_differentiated as rewrite_differentiated
 from ._linearize import split_by_linearizing as split_by_linearizing
 from ._linearize import split_call as split_call
 from ._linearize import tape_to_jaxpr as tape_to_jaxpr

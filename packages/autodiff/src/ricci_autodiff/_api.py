@@ -29,7 +29,6 @@ from ricci_pytree import (
 )
 
 from ._auxiliary import Auxiliary
-from ._function_substitution import substituted
 from ._grad import reduced
 from ._jvp import jvp_flat
 from ._linear_functions import (
@@ -41,7 +40,7 @@ from ._linear_functions import (
     strong,
     with_float0,
 )
-from ._linearize import linearize_flat
+from ._linearize import linearize_function
 from ._tangent import Zero, has_tangent
 from ._transpose import transpose_flat
 
@@ -347,7 +346,7 @@ def _linearized(
     if in_nzs is not None:
         flags = flatten_axes(f"{transform} in_nzs", tree, in_nzs)
         smooth = tuple(s and bool(flag) for s, flag in zip(smooth, flags, strict=True))
-    tape, in_tangents, results, out_tangents = linearize_flat(substituted(flat), leaves, smooth)
+    tape, in_tangents, results, out_tangents = linearize_function(flat, leaves, smooth)
     results, aux = flat.split_aux(results)
     out_vars = tuple(None if type(t) is Zero else t.atom for t in out_tangents[: len(results)])
     eqns = live_equations(tape.eqns, [v for v in out_vars if v is not None])

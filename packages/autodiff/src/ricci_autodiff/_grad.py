@@ -26,8 +26,7 @@ from ricci_ir import (
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
 from ._auxiliary import Auxiliary
-from ._function_substitution import substituted
-from ._linearize import linearize_flat
+from ._linearize import linearize_function
 from ._tangent import Zero, cotangent_aval, instantiate, with_type
 from ._transpose import pull_back_tape
 
@@ -272,9 +271,7 @@ def value_and_grad(
                 )
             return out_leaves if auxiliary is None else [*out_leaves, *auxiliary.take(aux)]
 
-        tape, in_tangents, results, out_tangents = linearize_flat(
-            substituted(flat_fun), leaves, smooth
-        )
+        tape, in_tangents, results, out_tangents = linearize_function(flat_fun, leaves, smooth)
         value, *aux_leaves = results
         seed = _seed(value, fun, holomorphic)
         tangent = out_tangents[0]

@@ -24,6 +24,7 @@ from ricci_ir import (
     Literal,
     Primitive,
     StagedTracer,
+    State,
     Trace,
     Tracer,
     TupleRecord,
@@ -517,6 +518,20 @@ def linearize_flat(
         del args, outs
         check_leaks(trace)
     return tape, in_tangents, results, out_tangents  # pyright: ignore[reportReturnType]
+
+
+# Applied to each user function that is differentiated. Cached jaxprs do not change: functions must
+# be traced again to see an override.
+rewrite_differentiated: State = State("rewrite_differentiated", None, lambda fun: fun)
+
+
+def linearize_function(
+    fun: Callable[..., Sequence[ArrayLike]],
+    primals: Sequence[ArrayLike],
+    nonzeros: Sequence[bool],
+) -> tuple[Tape, list[TangentTracer], list[ArrayLike], list[TangentTracer | Zero]]:
+    """``linearize_flat`` of a user's function, or of what replaces it."""
+    return linearize_flat(rewrite_differentiated.value(fun), primals, nonzeros)
 
 
 def tape_to_jaxpr(
