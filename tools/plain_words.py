@@ -57,6 +57,7 @@ CEILINGS = {
     "batching": Ceiling(0, 0, 0),
     "buckets": Ceiling(0, 0, 0),
     "check": Ceiling(0, 0, 0),
+    "compat": Ceiling(0, 0, 0),
     "examples": Ceiling(0, 0, 0),
     "export": Ceiling(0, 0, 0),
     "ir": Ceiling(0, 0, 0),

@@ -11,10 +11,12 @@ from ricci.extend.core import primitives
 
 STUB = Path(__file__).parents[1] / "packages/ricci/src/ricci/extend/core/primitives.pyi"
 HEAD = """# Written by tools/primitive_names.py.
+from ricci_compat.call_primitives import create_call_primitive as create_call_primitive
+from ricci_compat.call_primitives import eval_jaxpr_transpose as eval_jaxpr_transpose
+from ricci_compat.call_primitives import (
+    register_call_primitive_rules as register_call_primitive_rules,
+)
 from ricci_ir import Primitive
-from ricci_lax import create_call_primitive as create_call_primitive
-from ricci_lax import eval_jaxpr_transpose as eval_jaxpr_transpose
-from ricci_lax import register_call_primitive_rules as register_call_primitive_rules
 
 def __getattr__(name: str) -> Primitive: ...
 """

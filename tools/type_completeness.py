@@ -36,6 +36,7 @@ FLOORS = {
     "ricci_batching": Floor(unknown=0, typed=100.0),
     "ricci_buckets": Floor(unknown=0, typed=100.0),
     "ricci_check": Floor(unknown=0, typed=100.0),
+    "ricci_compat": Floor(unknown=0, typed=100.0),
     "ricci_examples": Floor(unknown=0, typed=100.0),
     "ricci_export": Floor(unknown=0, typed=100.0),
     "ricci_ir": Floor(unknown=0, typed=99.5),

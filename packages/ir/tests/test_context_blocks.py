@@ -10,13 +10,12 @@ from ricci_ir import (
     axis_sizes,
     context,
     ensure_compile_time_eval,
+    eval_context,
     eval_trace,
     extend_axes,
     named_scope,
     observing,
-    set_current_trace,
     set_trace,
-    take_current_trace,
 )
 
 BLOCKS = {
@@ -25,8 +24,7 @@ BLOCKS = {
     "observing": lambda: observing(lambda event: None, anew=True),
     "extend_axes": lambda: extend_axes([("i", 2)]),
     "set_trace": lambda: set_trace(JaxprTrace(eval_trace)),
-    "set_current_trace": lambda: set_current_trace(JaxprTrace(eval_trace)),
-    "take_current_trace": take_current_trace,
+    "eval_context": eval_context,
 }
 
 

@@ -5,18 +5,6 @@ from ._api import jvp as jvp
 from ._api import linear_transpose as linear_transpose
 from ._api import linearize as linearize
 from ._api import vjp as vjp
-from ._extension import add_jaxvals as add_jaxvals
-from ._extension import backward_pass as backward_pass
-from ._extension import defbilinear as defbilinear
-from ._extension import defjvp as defjvp
-from ._extension import defjvp2 as defjvp2
-from ._extension import deflinear as deflinear
-from ._extension import deflinear2 as deflinear2
-from ._extension import get_primitive_transpose as get_primitive_transpose
-from ._extension import jvp_fun as jvp_fun
-from ._extension import primitive_jvps as primitive_jvps
-from ._extension import primitive_transposes as primitive_transposes
-from ._extension import zeros_like_aval as zeros_like_aval
 from ._grad import axis_sum as axis_sum
 from ._grad import grad as grad
 from ._grad import value_and_grad as value_and_grad
@@ -55,17 +43,11 @@ from ._partial_eval import dependent as dependent
 from ._partial_eval import program as program
 from ._partial_eval import split_jaxpr as split_jaxpr
 from ._partial_eval import with_zeros as with_zeros
-from ._partial_eval_extension import PartialVal as PartialVal
-from ._partial_eval_extension import custom_partial_eval_rules as custom_partial_eval_rules
-from ._partial_eval_extension import (
-    partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules,
-)
-from ._partial_eval_extension import partial_eval_jaxpr_nounits as partial_eval_jaxpr_nounits
-from ._partial_eval_extension import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
 from ._references import DidntWant as DidntWant
 from ._references import DontWant as DontWant
 from ._references import GradRef as GradRef
 from ._references import GradValue as GradValue
+from ._rules import TransposeRule as TransposeRule
 from ._rules import UndefinedPrimal as UndefinedPrimal
 from ._rules import bilinear as bilinear
 from ._rules import is_undefined_primal as is_undefined_primal
@@ -79,6 +61,7 @@ from ._rules import split_rules as split_rules
 from ._rules import transpose_rules as transpose_rules
 from ._rules import zero_derivative as zero_derivative
 from ._tangent import SymbolicZero as SymbolicZero
+from ._tangent import Tangent as Tangent
 from ._tangent import Zero as Zero
 from ._tangent import add_tangents as add_tangents
 from ._tangent import has_tangent as has_tangent
@@ -94,9 +77,6 @@ from ._transpose import transpose_flat as transpose_flat
 from ._transpose import transpose_jaxpr as transpose_jaxpr
 
 __all__ = [
-    "custom_partial_eval_rules",
-    "partial_eval_jaxpr_custom_rules",
-    "partial_eval_jaxpr_nounits",
     "DidntWant",
     "DontWant",
     "FlatFunction",
@@ -108,29 +88,22 @@ __all__ = [
     "JetRuleKind",
     "LinearizeTrace",
     "Linearized",
-    "PartialVal",
     "Split",
     "SymbolicZero",
+    "Tangent",
     "Tape",
+    "TransposeRule",
     "UndefinedPrimal",
     "Zero",
-    "add_jaxvals",
     "add_tangents",
     "at_once",
     "axis_sum",
-    "backward_pass",
     "bilinear",
     "by_derivative",
     "call_on_series",
     "composed",
     "constant_series",
-    "defbilinear",
-    "defjvp",
-    "defjvp2",
-    "deflinear",
-    "deflinear2",
     "dependent",
-    "get_primitive_transpose",
     "given_terms",
     "grad",
     "has_tangent",
@@ -140,7 +113,6 @@ __all__ = [
     "join_tangents",
     "jvp",
     "jvp_flat",
-    "jvp_fun",
     "jvp_jaxpr",
     "jvp_rules",
     "linear",
@@ -154,8 +126,6 @@ __all__ = [
     "not_linear",
     "per_operand",
     "per_operand_with_result",
-    "primitive_jvps",
-    "primitive_transposes",
     "program",
     "quotient",
     "ruled_programs",
@@ -171,7 +141,6 @@ __all__ = [
     "tangent_sum",
     "tape_to_jaxpr",
     "term_flags",
-    "trace_to_jaxpr_nounits",
     "transpose_call",
     "transpose_flat",
     "transpose_jaxpr",
@@ -180,6 +149,5 @@ __all__ = [
     "vjp",
     "with_type",
     "zero_derivative",
-    "zeros_like_aval",
     "zeros_of_type",
 ]

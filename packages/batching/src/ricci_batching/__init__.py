@@ -1,20 +1,8 @@
 """Batching: apply a function of one example to a whole batch at once."""
 
-from ._extension import ZeroIfMapped as ZeroIfMapped
-from ._extension import axis_primitive_batchers as axis_primitive_batchers
-from ._extension import batch_jaxpr_axes as batch_jaxpr_axes
-from ._extension import batch_subtrace as batch_subtrace
-from ._extension import bdim_at_front as bdim_at_front
-from ._extension import broadcast as broadcast
-from ._extension import defreducer as defreducer
-from ._extension import defvectorized as defvectorized
-from ._extension import fancy_primitive_batchers as fancy_primitive_batchers
-from ._extension import matchaxis as matchaxis
-from ._extension import primitive_batchers as primitive_batchers
-from ._extension import under_vmap as under_vmap
-from ._extension import zero_if_mapped as zero_if_mapped
 from ._mapped_axes import mapped_dims as mapped_dims
 from ._rules import Axis as Axis
+from ._rules import BatchRule as BatchRule
 from ._rules import add_dim as add_dim
 from ._rules import axis_name_rules as axis_name_rules
 from ._rules import batch_broadcast as batch_broadcast
@@ -39,11 +27,8 @@ from ._vmappable import register_vmappable as register_vmappable
 from ._vmappable import unregister_vmappable as unregister_vmappable
 
 __all__ = [
-    "ZeroIfMapped",
-    "batch_jaxpr_axes",
-    "batch_subtrace",
-    "zero_if_mapped",
     "Axis",
+    "BatchRule",
     "BatchTrace",
     "BatchTracer",
     "add_dim",
@@ -52,28 +37,19 @@ __all__ = [
     "batch_sum",
     "batch_transpose",
     "axis_name_rules",
-    "axis_primitive_batchers",
     "batch_flat",
     "batch_jaxpr",
     "batch_rules",
     "batched_at",
     "closing_primitives",
-    "bdim_at_front",
-    "broadcast",
-    "defreducer",
-    "defvectorized",
     "elementwise",
     "elementwise_primitives",
-    "fancy_primitive_batchers",
     "leading_dims",
     "mapped_dims",
-    "matchaxis",
     "move_dim",
     "moved_to",
     "named_axes",
-    "primitive_batchers",
     "register_vmappable",
-    "under_vmap",
     "unregister_vmappable",
     "vmap",
 ]

@@ -8,7 +8,6 @@ from ._config import *
 from ._current_mesh import *
 from ._error_pages import *
 from ._errors import *
-from ._extension import *
 from ._hook import *
 from ._invalid_values import *
 from ._key_checks import *
@@ -18,12 +17,10 @@ from ._namespaces import *
 from ._namespaces import export_names as _export_names
 from ._options import *
 from ._preserved import *
-from ._program_parts import *
 from ._records import *
 from ._settings import *
 from ._similar_names import *
 from ._source import *
-from ._source_info import *
 from ._traceback_filtering import *
 from ._tracebacks import *
 from ._wrapping import *

@@ -53,6 +53,7 @@ from .rules._reading import key_role_rules as key_role_rules
 from .rules._reading import position_rules as position_rules
 from .rules._singular import Singular as Singular
 from .rules._singular import singular_points as singular_points
+from .staged_calls._call_rules import call_rules as call_rules
 from .structure._operand_types import anything as anything
 from .structure._operand_types import as_sizes as as_sizes
 from .structure._operand_types import canonical_axis as canonical_axis

@@ -123,7 +123,6 @@ from ricci_xla import xla_computation as xla_computation
 from . import _absent
 from . import ad as ad
 from . import ad_checkpoint as ad_checkpoint
-from . import api_util as api_util
 from . import checkpoint_policies as checkpoint_policies
 from . import core as core
 from . import custom_batching as custom_batching
@@ -133,7 +132,6 @@ from . import dlpack as dlpack
 from . import dtypes as dtypes
 from . import errors as errors
 from . import experimental as experimental
-from . import extend as extend
 from . import flatten_util as flatten_util
 from . import lax as lax
 from . import memory as memory
@@ -153,8 +151,10 @@ if _typing.TYPE_CHECKING:
     from ricci_parallel.planning import memory_plan as memory_plan
     from ricci_xla.warm import warm_start as warm_start
 
+    from . import api_util as api_util
     from . import distributed as distributed
     from . import export as export
+    from . import extend as extend
     from . import ffi as ffi
     from . import image as image
     from . import interpreters as interpreters
@@ -177,10 +177,12 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
         globals(),
         {
             "__version__": "._version:__version__",
+            "api_util": ".api_util",
             "bucketed": "ricci_buckets:bucketed",
             "check": "ricci_check:check",
             "distributed": ".distributed",
             "export": ".export",
+            "extend": ".extend",
             "ffi": ".ffi",
             "image": ".image",
             "interpreters": ".interpreters",

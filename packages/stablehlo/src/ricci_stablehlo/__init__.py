@@ -13,10 +13,6 @@ from ._dynamic_shapes import write_iota as write_iota
 from ._dynamic_shapes import write_pad as write_pad
 from ._dynamic_shapes import write_reshape as write_reshape
 from ._dynamic_shapes import write_slice as write_slice
-from ._extension import TracedRule as TracedRule
-from ._extension import lower_fun as lower_fun
-from ._extension import mlir_rule_runner as mlir_rule_runner
-from ._extension import register_lowering as register_lowering
 from ._function_rules import of_function as of_function
 from ._function_rules import traced as traced
 from ._locations import operation_name as operation_name
@@ -46,6 +42,7 @@ from ._types import scalar_literal as scalar_literal
 from ._types import string as string
 from ._types import tensor_type as tensor_type
 from ._values import HostCallback as HostCallback
+from ._values import LoweringRule as LoweringRule
 from ._values import Value as Value
 from ._values import extended_lower_rules as extended_lower_rules
 from ._values import lower_rules as lower_rules
@@ -53,9 +50,9 @@ from ._values import lower_rules as lower_rules
 __all__ = [
     "HostCallback",
     "Lowering",
+    "LoweringRule",
     "Metadata",
     "Module",
-    "TracedRule",
     "Value",
     "annotate_value",
     "attribute",
@@ -71,12 +68,10 @@ __all__ = [
     "int_array",
     "int_list",
     "is_splat",
-    "lower_fun",
     "lower_jaxpr",
     "lower_rules",
     "merged_metadata",
     "mesh_position",
-    "mlir_rule_runner",
     "of_function",
     "parts_text",
     "on_each_device",
@@ -84,7 +79,6 @@ __all__ = [
     "order_rules",
     "operation_name",
     "ordered_among",
-    "register_lowering",
     "scalar_literal",
     "string",
     "tensor_type",

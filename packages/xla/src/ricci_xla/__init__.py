@@ -5,7 +5,6 @@ from ricci_ir import export_names as _export_names
 from .arrays import *
 from .calls import *
 from .compile import *
-from .compile import _mlir_rules as _mlir_rules
 from .devices import *
 from .devices import _logging as _logging
 

@@ -1,7 +1,6 @@
 """Jaxprs: recording, printing, checking, simplifying and evaluating them."""
 
 from ._by_function import *
-from ._call_arguments import *
 from ._check import *
 from ._dead_code import *
 from ._discharge import *
@@ -18,5 +17,3 @@ from ._staged_call import *
 from ._staged_functions import *
 from ._staging import *
 from ._steps import *
-from ._wrapped_cache import *
-from ._wrapped_function import *

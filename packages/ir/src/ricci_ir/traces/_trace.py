@@ -28,6 +28,7 @@ __all__ = [
     "check_derivative",
     "context",
     "enclosing",
+    "eval_context",
     "ContextBlock",
     "eval_trace",
     "EvalTrace",
@@ -376,6 +377,22 @@ class set_trace(ContextBlock):
         previous = self._leave()
         if previous is not None:
             context.trace = previous
+
+
+def eval_context() -> set_trace:
+    """Evaluate operations at once inside a ``with`` block, even while tracing.
+
+    Example:
+      >>> import ricci
+      >>> @ricci.jit
+      ... def f(x):
+      ...     with ricci.core.eval_context():
+      ...         y = ricci.numpy.arange(3).sum()  # computed while tracing
+      ...     return x + int(y)
+      >>> float(f(1.0))
+      4.0
+    """
+    return set_trace(eval_trace)
 
 
 def is_concrete(x: object) -> bool:

@@ -25,7 +25,7 @@ from ._dtypes import (
     to_tangent_dtype,
 )
 from ._manual_axes import ManualAxisType
-from ._type_sharding import TypeSharding, dimensions_text
+from ._type_sharding import TypeSharding, dimensions_text, make_type_sharding
 
 __all__ = [
     "abstract_token",
@@ -33,6 +33,7 @@ __all__ = [
     "AbstractValue",
     "aval_rules",
     "get_aval",
+    "physical_aval",
     "read_sharding",
     "shaped_like",
     "ShapedArray",
@@ -326,6 +327,19 @@ aval_rules: dict[type, Callable[[Any], AbstractValue]] = {
     complex: lambda x: ShapedArray((), python_scalar_dtype(complex), True),
     SymbolicDimension: lambda x: ShapedArray((), python_scalar_dtype(int), True),
 }
+
+
+def physical_aval(aval: Any) -> Any:
+    """Return the type of the numeric array that holds an extended dtype's array; else ``aval``."""
+    dtype = aval.dtype
+    if not isinstance(dtype, ExtendedDType):
+        return aval
+    physical = dtype.physical_aval(aval)
+    sharding = aval.type_sharding
+    if sharding is None:
+        return physical
+    parts = (*sharding.parts, *((),) * (physical.ndim - aval.ndim))
+    return physical.with_sharding(make_type_sharding(sharding.mesh, parts, *sharding.manual))
 
 
 class Typed(Protocol):

@@ -3,4 +3,3 @@
 from ._breakpoint import *
 from ._callback import *
 from ._debug import *
-from ._mlir_callback import *

@@ -8,7 +8,7 @@ from ricci_ir import lazy_names as _lazy_names
 _guard_public(globals())
 
 if _typing.TYPE_CHECKING:
-    from ricci_xla.mlir import LoweringRuleContext as LoweringRuleContext
+    from ricci_compat.mlir import LoweringRuleContext as LoweringRuleContext
 
     JaxIrContext: _typing.Any
     upstream_dialects: _typing.Any
@@ -17,7 +17,7 @@ else:  # MLIR is loaded when something asks for it
         globals(),
         {
             "JaxIrContext": "jaxlib.mlir.ir:Context",
-            "LoweringRuleContext": "ricci_xla.mlir:LoweringRuleContext",
-            "upstream_dialects": "ricci_xla.mlir:upstream_dialects",
+            "LoweringRuleContext": "ricci_compat.mlir:LoweringRuleContext",
+            "upstream_dialects": "ricci_compat.mlir:upstream_dialects",
         },
     )

@@ -2,19 +2,19 @@
 
 import typing as _typing
 
+from ricci_compat.lowering import emit_python_callback as emit_python_callback
+from ricci_compat.lowering import lower_fun as lower_fun
+from ricci_compat.lowering import register_lowering as register_lowering
 from ricci_ir import guard_public as _guard_public
 from ricci_ir import lazy_names as _lazy_names
 from ricci_ir import lowerable_effects as lowerable_effects
-from ricci_lax import emit_python_callback as emit_python_callback
-from ricci_stablehlo import lower_fun as lower_fun
-from ricci_stablehlo import register_lowering as register_lowering
 from ricci_xla import Mesh as Mesh
 
 if _typing.TYPE_CHECKING:
-    from ricci_xla.mlir import *
-    from ricci_xla.mlir import Token as Token
-    from ricci_xla.mlir import Value as Value
-    from ricci_xla.mlir import ir as ir
+    from ricci_compat.mlir import *
+    from ricci_compat.mlir import Token as Token
+    from ricci_compat.mlir import Value as Value
+    from ricci_compat.mlir import ir as ir
 
 MeshAxisName = _typing.Any
 # How a channel connects a program with another device, or with the host.
@@ -36,4 +36,4 @@ _guard_public(globals(), classes=False)
 
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
     # Most libraries register rules that need no MLIR objects.
-    __getattr__, __dir__ = _lazy_names(globals(), {n: f"ricci_xla.mlir:{n}" for n in _BUILDING})
+    __getattr__, __dir__ = _lazy_names(globals(), {n: f"ricci_compat.mlir:{n}" for n in _BUILDING})

@@ -2,24 +2,26 @@
 
 import typing as _typing
 
-from ricci_autodiff import PartialVal as PartialVal
-from ricci_autodiff import custom_partial_eval_rules as custom_partial_eval_rules
-from ricci_autodiff import partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules
-from ricci_autodiff import partial_eval_jaxpr_nounits as partial_eval_jaxpr_nounits
-from ricci_autodiff import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
+from ricci_compat.partial_eval import PartialVal as PartialVal
+from ricci_compat.partial_eval import abstract_eval_fun as abstract_eval_fun
+from ricci_compat.partial_eval import close_jaxpr as close_jaxpr
+from ricci_compat.partial_eval import custom_partial_eval_rules as custom_partial_eval_rules
+from ricci_compat.partial_eval import dce_called_jaxpr as _dce_called_jaxpr
+from ricci_compat.partial_eval import dce_jaxpr as dce_jaxpr
+from ricci_compat.partial_eval import dce_jaxpr_consts as dce_jaxpr_consts
+from ricci_compat.partial_eval import lower_jaxpr_types as _lower_jaxpr_types
+from ricci_compat.partial_eval import move_binders_to_back as move_binders_to_back
+from ricci_compat.partial_eval import (
+    partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules,
+)
+from ricci_compat.partial_eval import partial_eval_jaxpr_nounits as partial_eval_jaxpr_nounits
+from ricci_compat.partial_eval import prune_outputs as _prune_outputs
+from ricci_compat.partial_eval import trace_to_jaxpr_dynamic as trace_to_jaxpr_dynamic
+from ricci_compat.partial_eval import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
 from ricci_ir import StagedTracer as _StagedTracer
-from ricci_ir import abstract_eval_fun as abstract_eval_fun
-from ricci_ir import close_jaxpr as close_jaxpr
 from ricci_ir import convert_constvars as _convert_constvars
-from ricci_ir import dce_called_jaxpr as _dce_called_jaxpr
-from ricci_ir import dce_jaxpr as dce_jaxpr
-from ricci_ir import dce_jaxpr_consts as dce_jaxpr_consts
 from ricci_ir import dce_rules as dce_rules
 from ricci_ir import guard_public as _guard_public
-from ricci_ir import lower_jaxpr_types as _lower_jaxpr_types
-from ricci_ir import move_binders_to_back as move_binders_to_back
-from ricci_ir import prune_outputs as _prune_outputs
-from ricci_ir import trace_to_jaxpr_dynamic as trace_to_jaxpr_dynamic
 
 DynamicJaxprTracer = _StagedTracer
 Val = _typing.Any

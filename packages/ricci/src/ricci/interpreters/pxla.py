@@ -1,11 +1,11 @@
 """Programs over several devices: the mesh that is entered, and making arrays of results."""
 
-from ricci_ir import guard_public as _guard_public
-from ricci_xla import Lowered as _Lowered
-from ricci_xla.extension import (
+from ricci_compat.pxla import (
     global_avals_to_results_handler as global_avals_to_results_handler,
 )
-from ricci_xla.extension import thread_resources as thread_resources
+from ricci_compat.pxla import thread_resources as thread_resources
+from ricci_ir import guard_public as _guard_public
+from ricci_xla import Lowered as _Lowered
 
 MeshComputation = _Lowered  # a program that is lowered and can be compiled
 

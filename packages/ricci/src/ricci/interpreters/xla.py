@@ -1,7 +1,7 @@
 """Application of primitives to values, and conversion of other libraries' values to arrays."""
 
-from ricci_ir import apply_primitive as apply_primitive
-from ricci_ir import canonicalize_dtype_handlers as canonicalize_dtype_handlers
+from ricci_compat.xla import apply_primitive as apply_primitive
+from ricci_compat.xla import canonicalize_dtype_handlers as canonicalize_dtype_handlers
 from ricci_ir import guard_public as _guard_public
 from ricci_xla import Client as _Client
 

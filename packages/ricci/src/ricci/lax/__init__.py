@@ -40,17 +40,16 @@ _ELSEWHERE = frozenset(
     (
         "CustomVJPPrimal DebugEffect Differentiated NonFinite OrderedDebugEffect Saving add_any_p "
         "annotated_call as_typed call_annotated check_rules checkpoint checkpoint_name "
-        "closure_convert create_call_primitive custom_gradient custom_jvp custom_jvp_call_p "
-        "custom_remat custom_vjp custom_vjp_call_p custom_vjp_primal_tree_values "
-        "custom_vjp_tangent_p custom_vmap custom_vmap_p debug_breakpoint debug_callback "
-        "debug_callback_p debug_log debug_print debug_print_p dim_as_value_p emit_python_callback "
-        "eval_jaxpr_transpose find_nan fuse_limit fwd_and_bwd hessian io_callback io_callback_p "
-        "jacfwd jacobian jacrev jit_p linear_call linear_call_p must_fuse_call name_p "
-        "platform_index_p print_saved_residuals pure_callback pure_callback_p random_gamma_grad_p "
-        "recomputed recomputed_in_scans register_call_primitive_rules remat_p reshard_p "
-        "saved_residuals saving_rules sequential_vmap set_xla_metadata tangent_map_p "
-        "threefry2x32_p xla_metadata_call xla_metadata_call2 xla_metadata_call_p "
-        "xla_metadata_value_p zero_from_primal"
+        "closure_convert custom_gradient custom_jvp custom_jvp_call_p custom_remat custom_vjp "
+        "custom_vjp_call_p custom_vjp_primal_tree_values custom_vjp_tangent_p custom_vmap "
+        "custom_vmap_p debug_breakpoint debug_callback debug_callback_p debug_log debug_print "
+        "debug_print_p dim_as_value_p find_nan fuse_limit fwd_and_bwd hessian io_callback "
+        "io_callback_p jacfwd jacobian jacrev jit_p linear_call linear_call_p must_fuse_call "
+        "name_p platform_index_p print_saved_residuals pure_callback pure_callback_p "
+        "random_gamma_grad_p recomputed recomputed_in_scans remat_p reshard_p saved_residuals "
+        "saving_rules sequential_vmap set_xla_metadata tangent_map_p threefry2x32_p "
+        "xla_metadata_call xla_metadata_call2 xla_metadata_call_p xla_metadata_value_p "
+        "zero_from_primal"
     ).split()
 )
 globals()["__all__"] = [name for name in globals()["__all__"] if name not in _ELSEWHERE]

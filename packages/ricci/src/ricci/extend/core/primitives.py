@@ -8,10 +8,12 @@ run. For editors, ``primitives.pyi`` lists their names; ``tools/primitive_names.
 import ricci_lax.linalg
 import ricci_parallel
 import ricci_random
+from ricci_compat.call_primitives import create_call_primitive as create_call_primitive
+from ricci_compat.call_primitives import eval_jaxpr_transpose as eval_jaxpr_transpose
+from ricci_compat.call_primitives import (
+    register_call_primitive_rules as register_call_primitive_rules,
+)
 from ricci_ir import Primitive, eval_jaxpr_p, primitives
-from ricci_lax import create_call_primitive as create_call_primitive
-from ricci_lax import eval_jaxpr_transpose as eval_jaxpr_transpose
-from ricci_lax import register_call_primitive_rules as register_call_primitive_rules
 
 _FUNCTIONS = ["create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules"]
 

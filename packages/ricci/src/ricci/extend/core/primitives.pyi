@@ -1,8 +1,10 @@
 # Written by tools/primitive_names.py.
+from ricci_compat.call_primitives import create_call_primitive as create_call_primitive
+from ricci_compat.call_primitives import eval_jaxpr_transpose as eval_jaxpr_transpose
+from ricci_compat.call_primitives import (
+    register_call_primitive_rules as register_call_primitive_rules,
+)
 from ricci_ir import Primitive
-from ricci_lax import create_call_primitive as create_call_primitive
-from ricci_lax import eval_jaxpr_transpose as eval_jaxpr_transpose
-from ricci_lax import register_call_primitive_rules as register_call_primitive_rules
 
 def __getattr__(name: str) -> Primitive: ...
 
@@ -12,6 +14,7 @@ acosh_p: Primitive
 add_any_p: Primitive
 add_jaxvals_p: Primitive
 add_p: Primitive
+addupdate_p: Primitive
 after_all_p: Primitive
 all_gather_invariant_p: Primitive
 all_gather_p: Primitive
@@ -76,6 +79,7 @@ dynamic_update_slice_p: Primitive
 eig_p: Primitive
 eigh_p: Primitive
 empty_p: Primitive
+empty_ref_p: Primitive
 eq_p: Primitive
 eq_to_p: Primitive
 erf_inv_p: Primitive
@@ -86,10 +90,13 @@ exp_p: Primitive
 expm1_p: Primitive
 fft_p: Primitive
 floor_p: Primitive
+free_ref_p: Primitive
+freeze_p: Primitive
 gather_p: Primitive
 ge_p: Primitive
 geqp3_p: Primitive
 geqrf_p: Primitive
+get_p: Primitive
 global_array_to_host_local_array_p: Primitive
 gt_p: Primitive
 hessenberg_p: Primitive
@@ -126,6 +133,7 @@ mulhi_p: Primitive
 name_p: Primitive
 ne_p: Primitive
 neg_p: Primitive
+new_ref_p: Primitive
 nextafter_p: Primitive
 not_p: Primitive
 one_minus_square_p: Primitive
@@ -219,6 +227,7 @@ stage_p: Primitive
 stop_gradient_p: Primitive
 sub_p: Primitive
 svd_p: Primitive
+swap_p: Primitive
 symmetric_product_p: Primitive
 tan_p: Primitive
 tangent_map_p: Primitive

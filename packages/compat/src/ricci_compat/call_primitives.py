@@ -1,4 +1,4 @@
-"""Rules of libraries' primitives that call a jaxpr, derived from that jaxpr."""
+"""Rules of libraries' primitives that call a jaxpr, derived from it: ``jax.extend.core``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,29 +9,16 @@ from ricci_ir import (
     Jaxpr,
     Primitive,
     by_program,
-    dce_called_jaxpr,
     dce_rules,
     eager_rules,
     eval_jaxpr,
     program_rules,
     sharding_rules,
 )
-from ricci_stablehlo import (
-    Lowering,
-    Value,
-    lower_rules,
-    order_rules,
-    thread_tokens,
-    tokens_at,
-)
+from ricci_lax.authoring import call_rules
+from ricci_stablehlo import Lowering, Value, lower_rules, order_rules, thread_tokens, tokens_at
 
-from ._call_rules import call_rules
-
-__all__ = [
-    "create_call_primitive",
-    "eval_jaxpr_transpose",
-    "register_call_primitive_rules",
-]
+from .partial_eval import dce_called_jaxpr
 
 _TABLES = {
     "jvp": jvp_rules,
@@ -77,7 +64,8 @@ def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
     Example:
       >>> import ricci
       >>> from ricci import lax
-      >>> call = lax.create_call_primitive("block")
+      >>> from ricci.extend.core import create_call_primitive
+      >>> call = create_call_primitive("block")
       >>> inner = ricci.make_jaxpr(lax.sin)(1.0)
       >>> ricci.make_jaxpr(lambda x: call.bind(x, call_jaxpr=inner))(2.0).eqns[0].primitive
       block

@@ -1,4 +1,4 @@
-"""JAX's API of batching rules, for libraries written for JAX.
+"""Batching rules, and batched functions and jaxprs: ``jax.interpreters.batching``.
 
 Three mappings are views of one table, ``batch_rules``. A rule set in one form can be read in all.
 
@@ -10,20 +10,22 @@ Three mappings are views of one table, ``batch_rules``. A rule set in one form c
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, final
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Jaxpr,
-    Primitive,
-    RulesInForm,
-    Store,
-    WrappedFun,
-    is_under,
-    transformation_with_aux2,
+from ricci_batching import (
+    Axis,
+    BatchRule,
+    BatchTrace,
+    batch_flat,
+    batch_jaxpr,
+    batch_rules,
+    batch_sum,
+    batched_at,
+    elementwise,
 )
+from ricci_ir import Array, ArrayLike, Jaxpr, Primitive, is_under
+from ricci_lax.authoring import shape_of
 
-from ._rules import Axis, BatchRule, batch_rules, batch_sum, batched_at, elementwise, shape_of
-from ._vmap import BatchTrace, batch_flat, batch_jaxpr
+from ._rules_in_form import RulesInForm
+from .linear_util import Store, WrappedFun, transformation_with_aux2
 
 
 def _size(args: Sequence[ArrayLike], dims: Sequence[int | None]) -> int:

@@ -1,4 +1,4 @@
-"""The place in the user's code and the names around it, for interpreters written outside of Ricci.
+"""The user's line and the name scopes of operations: ``jax.extend.source_info_util``.
 
 An interpreter that evaluates equations enters the place and the names of each, so that the
 operations it binds have them as well:
@@ -9,23 +9,7 @@ operations it binds have them as well:
 
 from typing import Any
 
-from ._source import Source, caller_source
-from .traces._name_stack import NameStack, Transformation
-from .traces._trace import ContextBlock, context
-
-__all__ = [
-    "SourceInfo",
-    "current_name_stack",
-    "current_source_info",
-    "extend_name_stack",
-    "new_name_stack",
-    "new_source_info",
-    "reset_name_stack",
-    "set_name_stack",
-    "summarize_source",
-    "transform_name_stack",
-    "user_context",
-]
+from ricci_ir import ContextBlock, NameStack, Source, Transformation, caller_source, context
 
 
 class SourceInfo(Source):
@@ -43,7 +27,7 @@ class SourceInfo(Source):
         return Source.__new__(cls, code, offset, NameStack(name_stack))
 
 
-def current_source_info() -> SourceInfo:
+def current() -> SourceInfo:
     """The innermost line of the user's code, and the current name stack."""
     code, offset, *_ = caller_source(1)
     return SourceInfo(Source(code, offset), context.name_stack)
@@ -76,7 +60,7 @@ def new_name_stack(name: str = "") -> NameStack:
     return NameStack((name,) if name else ())
 
 
-def summarize_source(source_info: Source, num_frames: int = 1) -> str:
+def summarize(source_info: Source, num_frames: int = 1) -> str:
     """A place in the user's code as text: file, line, column and function.
 
     Args:

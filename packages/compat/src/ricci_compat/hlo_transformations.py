@@ -1,20 +1,12 @@
-"""User-defined transformations of HLO modules while XLA compiles them."""
+"""User-defined transformations of HLO modules while XLA compiles them: ``jax.extend.xla``."""
 
 import importlib
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
-from ricci_xla.devices._client import backends, get_backend
-from ricci_xla.devices._jaxlib import runtime
-
-from ._compiler import module_transformations
-
-__all__ = [
-    "PipelineStage",
-    "clear_hlo_module_transformation",
-    "register_hlo_module_transformation",
-]
+from ricci_xla import backends, get_backend
+from ricci_xla.authoring import module_transformations, runtime
 
 
 class PipelineStage(IntEnum):

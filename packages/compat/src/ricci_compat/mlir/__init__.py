@@ -1,4 +1,4 @@
-"""MLIR objects for lowering rules that are written outside of Ricci.
+"""MLIR objects for lowering rules: the building functions of ``jax.interpreters.mlir``.
 
 A rule of a library builds operations with jaxlib's bindings of MLIR. This room has the types,
 constants, functions and contexts for it. MLIR itself is loaded at the first use.

@@ -1,16 +1,11 @@
-"""Lowering rules that call registered functions, for libraries whose rules build MLIR objects."""
+"""Lowering rules that build calls of registered functions: two functions of ``jax.ffi``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ricci_ir import AbstractValue, ShapedArray, api_boundary, physical_aval
 from ricci_stablehlo import attribute, custom_call_attributes, tensor_type
-from ricci_xla.devices._jaxlib import load_mlir
-
-__all__ = [
-    "build_ffi_lowering_function",
-    "ffi_lowering",
-]
+from ricci_xla.authoring import load_mlir
 
 _TYPED = 4
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricci_ir import AbstractValue, Jaxpr
 from ricci_stablehlo import lower_jaxpr, tensor_type
-from ricci_xla.devices._jaxlib import load_mlir
+from ricci_xla.authoring import load_mlir
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir

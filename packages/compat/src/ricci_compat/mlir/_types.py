@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ricci_ir import AbstractToken, AbstractValue, ShapedArray
 from ricci_stablehlo import element_type, tensor_type
-from ricci_xla.devices._jaxlib import load_mlir
+from ricci_xla.authoring import load_mlir
 
 from ._contexts import ModuleContext
 
@@ -74,7 +74,7 @@ def aval_to_ir_type(ctx: ModuleContext | None, aval: AbstractValue) -> "ir.Type"
     Example:
       >>> import numpy as np
       >>> from ricci.core import ShapedArray
-      >>> from ricci_xla.mlir import aval_to_ir_type, make_ir_context
+      >>> from ricci_compat.mlir import aval_to_ir_type, make_ir_context
       >>> with make_ir_context():
       ...     print(aval_to_ir_type(None, ShapedArray((2, 3), np.float32)))
       tensor<2x3xf32>

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricci_ir import AbstractValue, Effect, Jaxpr, NameStack, convert_constvars
-from ricci_xla.devices._jaxlib import load_mlir
+from ricci_xla.authoring import load_mlir
 
 from ._contexts import (
     AxisContext,

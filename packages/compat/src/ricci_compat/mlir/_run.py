@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricci_ir import Effect, NameStack, Primitive, current_mesh
 from ricci_stablehlo import Lowering, Value, tensor_type
-from ricci_xla.devices._jaxlib import load_mlir
+from ricci_xla.authoring import load_mlir
 
 from ._contexts import (
     AxisContext,

@@ -1,8 +1,25 @@
-"""JAX's API of derivative rules and interpreters, for libraries written for JAX."""
+"""Derivative rules, jvp of functions and backward passes of jaxprs: ``jax.interpreters.ad``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ricci_autodiff import (
+    Tangent,
+    TransposeRule,
+    UndefinedPrimal,
+    Zero,
+    instantiate,
+    is_undefined_primal,
+    jvp_flat,
+    jvp_rules,
+    linear,
+    per_operand,
+    per_operand_with_result,
+    tangent_sum,
+    transpose_flat,
+    transpose_rules,
+    zeros_of_type,
+)
 from ricci_ir import (
     AbstractValue,
     Array,
@@ -10,28 +27,14 @@ from ricci_ir import (
     Jaxpr,
     JaxprTrace,
     Primitive,
-    RulesInForm,
-    WrappedFun,
     as_array,
     enclosing,
     eval_trace,
     set_trace,
-    transformation2,
 )
 
-from ._jvp import jvp_flat
-from ._rules import (
-    TransposeRule,
-    UndefinedPrimal,
-    is_undefined_primal,
-    jvp_rules,
-    linear,
-    per_operand,
-    per_operand_with_result,
-    transpose_rules,
-)
-from ._tangent import Tangent, Zero, instantiate, tangent_sum, zeros_of_type
-from ._transpose import transpose_flat
+from ._rules_in_form import RulesInForm
+from .linear_util import WrappedFun, transformation2
 
 
 def _adapted_transpose(rule: TransposeRule) -> TransposeRule:

@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from ricci_xla.devices._jaxlib import load_mlir
+from ricci_xla.authoring import load_mlir
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir

@@ -1,22 +1,13 @@
-"""Static, donated and named arguments of calls, for interpreters written for JAX."""
+"""Static, donated and named arguments of calls: ``jax.api_util``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Signature
 from typing import Any
 
+from ricci_ir import DebugInfo
 from ricci_pytree import PyTreeDef, argument_paths
 
-from ._jaxpr import DebugInfo
-from ._wrapped_function import WrappedFun
-
-__all__ = [
-    "argnums_partial",
-    "debug_info",
-    "donation_vector",
-    "rebase_donate_argnums",
-    "safe_map",
-    "safe_zip",
-]
+from .linear_util import WrappedFun
 
 
 def argnums_partial(

@@ -7,7 +7,7 @@ import numpy as np
 
 from ricci_ir import AbstractValue, ShapedArray, get_aval, physical_aval
 from ricci_stablehlo import dense, element_type, scalar_literal, tensor_type
-from ricci_xla.devices._jaxlib import load_mlir
+from ricci_xla.authoring import load_mlir
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
@@ -101,7 +101,7 @@ def ir_constant(
 
     Example:
       >>> import numpy as np
-      >>> from ricci_xla.mlir import ir, ir_constant, make_ir_context
+      >>> from ricci_compat.mlir import ir, ir_constant, make_ir_context
       >>> with make_ir_context(), ir.Location.unknown():
       ...     module = ir.Module.create()
       ...     with ir.InsertionPoint(module.body):
@@ -122,7 +122,7 @@ def ir_attribute(val: Any) -> "ir.Attribute":
       TypeError: if it is none of these.
 
     Example:
-      >>> from ricci_xla.mlir import ir_attribute, make_ir_context
+      >>> from ricci_compat.mlir import ir_attribute, make_ir_context
       >>> with make_ir_context():
       ...     print(ir_attribute({"axes": [0, 1], "name": "sum"}))
       {axes = [0, 1], name = "sum"}

@@ -1,17 +1,11 @@
-"""Make arrays of the buffers that an executable returns on several devices."""
+"""Arrays of an executable's buffers, and the entered mesh: ``jax.interpreters.pxla``."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ricci_ir import Array, ShapedArray
-from ricci_xla.meshes._sharding_types import Sharding
-
-from ._executable import result_handler
-
-__all__ = [
-    "ResultsHandler",
-    "global_avals_to_results_handler",
-]
+from ricci_xla import Mesh, Sharding, empty_mesh, entered_mesh
+from ricci_xla.authoring import result_handler
 
 
 class ResultsHandler:
@@ -50,3 +44,40 @@ def global_avals_to_results_handler(
     pairs = zip(avals, shardings, strict=True)
     handlers = [result_handler(aval, sharding, committed) for aval, sharding in pairs]
     return ResultsHandler(handlers, avals, list(shardings))
+
+
+class ResourceEnv(NamedTuple):
+    """The mesh of the innermost ``with mesh:`` block.
+
+    Attributes:
+      physical_mesh: the mesh; an empty one outside of such blocks.
+    """
+
+    physical_mesh: Mesh
+
+    @property
+    def shape(self) -> Any:
+        """The sizes of the mesh's axes, by name."""
+        return self.physical_mesh.shape
+
+    @property
+    def resource_axes(self) -> set[Any]:
+        """The names of the mesh's axes."""
+        return set(self.physical_mesh.axis_names)
+
+    physical_resource_axes = resource_axes
+
+
+class ThreadResources:
+    """The mesh that the calling thread has entered, as ``env``."""
+
+    __slots__ = ()
+
+    @property
+    def env(self) -> ResourceEnv:
+        """The mesh of the calling thread."""
+        mesh = entered_mesh()
+        return ResourceEnv(empty_mesh if mesh is None else mesh)
+
+
+thread_resources: ThreadResources = ThreadResources()

@@ -1,53 +1,34 @@
-"""JAX's API of lowering rules, for libraries written for JAX.
+"""Lowering rules: the registering functions of ``jax.interpreters.mlir``.
 
 Such a rule is called as ``rule(ctx, *operands, **params)`` and returns a list of values. A rule
-made by ``lower_fun`` writes StableHLO text, like Ricci's rules. Any other rule builds MLIR objects.
-A runtime that has MLIR calls it (``mlir_rule_runner``), and the operations that it built become a
-function of the module.
+made by ``lower_fun`` writes StableHLO text, like Ricci's rules. Any other rule builds MLIR objects:
+``mlir`` runs it, and the operations that it built become a function of the module.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any
 
 from ricci_ir import (
     AbstractValue,
     Effect,
-    Hook,
     Jaxpr,
     JaxprEqn,
     Primitive,
+    ShapedArray,
     Var,
     program_rules,
     trace_to_jaxpr,
 )
-
-from ._lowering import Lowering
-from ._ordering import order_rules, thread_tokens, with_tokens
-from ._values import LoweringRule, Value, lower_rules
-
-
-class RunMlirRule(Protocol):
-    """The signature of a runtime's function that calls rules that build MLIR objects."""
-
-    def __call__(
-        self,
-        rule: Callable[..., Any],
-        primitive: Primitive,
-        ctx: Lowering,
-        operands: Sequence[Value],
-        params: dict[str, Any],
-        effects: Sequence[Effect],
-        /,
-    ) -> list[Value]:
-        """Return the results of the rule, as values of the module under construction.
-
-        Operands and results begin with a token for each of the ordered effects.
-        """
-        ...
-
-
-mlir_rule_runner: Hook[RunMlirRule] = Hook(
-    "the MLIR that a lowering rule builds", provided_by="ricci_xla"
+from ricci_lax import pure_callback
+from ricci_stablehlo import (
+    Lowering,
+    LoweringRule,
+    Value,
+    lower_rules,
+    order_rules,
+    thread_tokens,
+    with_tokens,
 )
 
 
@@ -171,6 +152,11 @@ def _ordered(
     return with_tokens(eqn, _ordered_operation, params, tokens, 0)
 
 
+def _run_mlir_rule(*args: Any) -> list[Value]:
+    # Most libraries register rules that build no MLIR objects.
+    return import_module("ricci_compat.mlir").run_mlir_rule(*args)
+
+
 def _lower_ordered(
     ctx: Lowering,
     *operands: Value,
@@ -182,7 +168,7 @@ def _lower_ordered(
     if isinstance(rule, TracedRule):
         jaxpr = rule.jaxpr([x.aval for x in operands[len(effects) :]], params)
         return ctx.inline(thread_tokens(jaxpr, effects), operands)
-    return mlir_rule_runner.call(rule, primitive, ctx, operands, params, effects)
+    return _run_mlir_rule(rule, primitive, ctx, operands, params, effects)
 
 
 lower_rules[_ordered_operation] = _lower_ordered
@@ -214,5 +200,54 @@ def _lower(
     if isinstance(rule, TracedRule):
         results = rule(ctx, *operands, **params)
     else:
-        results = mlir_rule_runner.call(rule, primitive, ctx, operands, params, ())
+        results = _run_mlir_rule(rule, primitive, ctx, operands, params, ())
     return results if primitive.multiple_results else results[0]
+
+
+def emit_python_callback(
+    ctx: object,
+    callback: Callable[..., Sequence[Any]],
+    token: object,
+    operands: Sequence[Any],
+    operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+    sharding: object = None,
+) -> tuple[list[Any], None, None]:
+    """Emit a call of a Python function in a lowering rule.
+
+    Args:
+      ctx: the rule's lowering context.
+      callback: called with NumPy arrays; returns a sequence of arrays.
+      token, has_side_effect: must be ``None`` and false.
+      operands: MLIR values.
+      operand_avals, result_avals: the types of operands and results.
+      returns_token, partitioned, sharding: not needed.
+
+    Returns:
+      The results, ``None`` for the token, and ``None`` for objects to keep alive: the executable
+      references the function.
+
+    Raises:
+      NotImplementedError: for a function with side effects.
+
+    Example:
+      >>> from ricci.interpreters.mlir import emit_python_callback
+      >>> def rule(ctx, x):
+      ...     call = lambda x: (x + 1,)
+      ...     options = {"has_side_effect": False}
+      ...     return emit_python_callback(
+      ...         ctx, call, None, [x], ctx.avals_in, ctx.avals_out, **options
+      ...     )[0]
+    """
+    if token is not None or has_side_effect:
+        raise NotImplementedError(
+            "emit_python_callback calls functions without side effects only. Define the primitive "
+            "by io_callback in mlir.lower_fun: that orders its effects, too."
+        )
+    tupled = lambda *xs: tuple(callback(*xs))
+    call = lambda *xs: list(pure_callback(tupled, tuple(result_avals), *xs))
+    return lower_fun(call)(ctx, *operands), None, None

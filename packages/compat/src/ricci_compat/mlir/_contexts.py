@@ -5,8 +5,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ricci_ir import AbstractValue, Effect, Jaxpr, NameStack, Primitive
+from ricci_xla.authoring import load_mlir
 from ricci_xla.devices import Client, Device, get_backend
-from ricci_xla.devices._jaxlib import load_mlir
 
 from ._modules import create_function, merge_mlir_modules, module_of_jaxpr, symbol_of
 

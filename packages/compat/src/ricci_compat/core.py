@@ -1,0 +1,262 @@
+"""Traces, types and equations: the internal functions of ``jax.core`` and ``jax.extend.core``."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricci_ir import (
+    AbstractValue,
+    ConcretizationTypeError,
+    JaxprEqn,
+    Primitive,
+    Trace,
+    Tracer,
+    Var,
+    array_dtypes,
+    axis_sizes,
+    context,
+    eval_trace,
+    get_aval,
+    set_trace,
+    unknown_source,
+)
+
+array_types: frozenset[type] = frozenset(
+    {np.ndarray, np.longlong, *(dtype.type for dtype in array_dtypes)}
+)
+
+
+class TraceTag:
+    """A token that identifies the traces of one interpreter."""
+
+    __slots__ = ("__weakref__",)
+
+
+class OpaqueTraceState:
+    """A snapshot of the current trace; equal to another of the same trace."""
+
+    __slots__ = ("_trace",)
+
+    def __init__(self, trace: Trace):
+        self._trace = trace
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpaqueTraceState) and self._trace is other._trace
+
+    __hash__: None = None  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+
+
+def get_opaque_trace_state(convention: object = None) -> OpaqueTraceState:
+    """Return a snapshot of the current trace, to be compared with a later one.
+
+    Args:
+      convention: accepted for compatibility; not used.
+
+    Returns:
+      The state.
+
+    Example:
+      >>> from ricci.extend.core import get_opaque_trace_state
+      >>> get_opaque_trace_state() == get_opaque_trace_state()
+      True
+    """
+    return OpaqueTraceState(context.trace.main)
+
+
+def trace_state_clean() -> bool:
+    """Whether nothing is being traced."""
+    return context.trace.main is eval_trace
+
+
+def find_top_trace(_: object) -> Trace:
+    """Return the current trace, which processes all operations whatever their operands.
+
+    Example:
+      >>> from ricci.extend.core import find_top_trace
+      >>> trace = find_top_trace(())
+    """
+    return context.trace
+
+
+class set_current_trace(set_trace):
+    """Make a trace current inside a ``with`` block.
+
+    Args:
+      trace: one of Ricci's, or of another class that has ``process_primitive``.
+      check_leaks: not used: a leaked tracer raises an error where it is used.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, trace: Trace, check_leaks: bool = False):
+        super().__init__(trace)
+
+    def __enter__(self) -> Trace:
+        trace: Any = self.trace
+        if getattr(trace, "parent", None) is None:
+            # A trace written for JAX may have its parent in ``parent_trace``.
+            trace.parent = None if trace is eval_trace else getattr(trace, "parent_trace", None)
+        return super().__enter__()
+
+
+class take_current_trace(set_trace):
+    """Yield the current trace, and evaluate operations at once inside the ``with`` block."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(eval_trace)
+
+    def __enter__(self) -> Trace:
+        current = context.trace
+        super().__enter__()
+        return current
+
+
+def nonempty_axis_env() -> bool:
+    """Whether an enclosing ``vmap`` or ``pmap`` names an axis."""
+    return bool(axis_sizes.value)
+
+
+def axis_names() -> list[Any]:
+    """The named axes in scope."""
+    return list(axis_sizes.value)
+
+
+def valid_jaxtype(x: object) -> bool:
+    """Whether a value is an array, or can be an operand as one, as Python scalars can.
+
+    Args:
+      x: the value.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> from ricci.extend.core import valid_jaxtype
+      >>> valid_jaxtype(3.0), valid_jaxtype("text")
+      (True, False)
+    """
+    try:
+        get_aval(x)
+    except TypeError:
+        return False
+    return True
+
+
+def concrete_or_error(force: Callable[[Any], Any] | None, val: object, context: str = "") -> Any:
+    """A concrete value, converted by ``force`` if that is given.
+
+    Args:
+      force: converts the value, as ``int`` does; ``None`` for an array as it is.
+      val: the value.
+      context: a sentence for the message on the use of the value.
+
+    Returns:
+      The result of ``force``, or the value.
+
+    Raises:
+      ConcretizationTypeError: if it is traced.
+
+    Example:
+      >>> from ricci.extend.core import concrete_or_error
+      >>> concrete_or_error(int, 3.0, "the number of steps")
+      3
+    """
+    if isinstance(val, Tracer):
+        concrete = val.concrete()
+        if concrete is None:
+            raise ConcretizationTypeError(val, context)
+        val = concrete
+    return val if force is None else force(val)
+
+
+def mapped_aval(size: int, axis: int | None, aval: Any) -> AbstractValue:
+    """The type of a slice of an array along an axis; ``aval`` itself for the axis ``None``.
+
+    Args:
+      size: the size of the axis.
+      axis: the axis, or ``None``.
+      aval: the type of the array.
+
+    Returns:
+      The type.
+
+    Raises:
+      ValueError: if the axis is of another size.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.extend.core import mapped_aval
+      >>> mapped_aval(3, 0, ShapedArray((3, 2), "float32"))
+      ShapedArray(float32[2])
+    """
+    if axis is None:
+        return aval
+    if aval.shape[axis] != size:
+        raise ValueError(f"axis {axis} of {aval.str_short()} is of another size than {size}")
+    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :])
+
+
+def unmapped_aval(
+    size: int, axis: int | None, aval: Any, explicit_mesh_axis: object = None
+) -> AbstractValue:
+    """The type of ``size`` slices stacked along a new axis; ``aval`` itself for ``None``.
+
+    Args:
+      size: the size of the new axis.
+      axis: its position, or ``None``.
+      aval: the type of a slice.
+      explicit_mesh_axis: accepted for compatibility; not used.
+
+    Returns:
+      The type.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.extend.core import unmapped_aval
+      >>> unmapped_aval(3, 0, ShapedArray((2,), "float32"))
+      ShapedArray(float32[3,2])
+    """
+    if axis is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+def new_jaxpr_eqn(
+    invars: Sequence[Any],
+    outvars: Sequence[Var],
+    primitive: Primitive,
+    params: dict[str, Any],
+    effects: Iterable[Any] = (),
+    source_info: Any = None,
+    ctx: object = None,
+) -> JaxprEqn:
+    """A new equation.
+
+    Args:
+      invars: the operands, variables or literals.
+      outvars: the variables of the results.
+      primitive: the operation.
+      params: its parameters.
+      effects: its effects.
+      source_info, ctx: accepted for compatibility.
+
+    Returns:
+      The equation.
+    """
+    source = unknown_source if source_info is None else tuple(source_info)
+    return JaxprEqn(list(invars), list(outvars), primitive, params, frozenset(effects), source)
+
+
+def gensym() -> Callable[[Any], Var]:
+    """A function that makes a new variable of a type.
+
+    Example:
+      >>> from ricci.core import ShapedArray
+      >>> from ricci.extend.core import gensym
+      >>> gensym()(ShapedArray((2,), "float32")).aval
+      ShapedArray(float32[2])
+    """
+    return Var
