@@ -1,6 +1,7 @@
 """Blocks and functions for the current trace, and types of slices."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_take_current_trace_yields_the_trace_outside():
 
 
 def test_set_current_trace_takes_the_parent_from_parent_trace():
-    trace = OwnTrace(eval_trace)
+    trace: Any = OwnTrace(eval_trace)
     with set_current_trace(trace):
         assert trace.parent is eval_trace
 

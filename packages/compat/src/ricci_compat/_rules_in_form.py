@@ -1,6 +1,7 @@
 """Tables of rules in the form in which libraries written for JAX register them."""
 
 from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
 
 from ricci_ir import Primitive, RuleTable
 
@@ -16,12 +17,12 @@ class RulesInForm[R](MutableMapping[Primitive, R]):
 
     __slots__ = ("_adapt", "_expose", "_originals", "_table")
 
-    def __init__(self, table: RuleTable, adapt: Callable[[R], R], expose: Callable[[R], R]):
+    def __init__(self, table: RuleTable, adapt: Callable[[R], Any], expose: Callable[[Any], R]):
         self._table = table
         self._adapt = adapt
         self._expose = expose
         # The rules that were set by this view, in both forms, so that reading returns the original.
-        self._originals: dict[Primitive, tuple[R, R]] = {}
+        self._originals: dict[Primitive, tuple[R, Any]] = {}
 
     def __getitem__(self, primitive: Primitive) -> R:
         if primitive not in self._table:

@@ -9,7 +9,6 @@ from ricci_ir import (
     Jaxpr,
     Primitive,
     by_program,
-    dce_rules,
     eager_rules,
     eval_jaxpr,
     program_rules,
@@ -18,7 +17,7 @@ from ricci_ir import (
 from ricci_lax.authoring import call_rules
 from ricci_stablehlo import Lowering, Value, lower_rules, order_rules, thread_tokens, tokens_at
 
-from .partial_eval import dce_called_jaxpr
+from .partial_eval import dce_called_jaxpr, dce_rules
 
 _TABLES = {
     "jvp": jvp_rules,

@@ -10,17 +10,21 @@ from ricci_ir import (
     Array,
     ArrayLike,
     DebugInfo,
+    EquationRule,
     Jaxpr,
     JaxprEqn,
     Primitive,
     convert_constvars,
+    dead_code_rules,
     eval_jaxpr,
     get_aval,
+    live_equation,
     live_program,
     trace_to_jaxpr,
     unknown_debug_info,
 )
 
+from ._rules_in_form import RulesInForm
 from .linear_util import WrappedFun
 
 # Rules by which libraries split an operation. Ricci stores them, so that a library can read them,
@@ -61,6 +65,37 @@ def trace_to_jaxpr_dynamic(
     if auto_dce:
         jaxpr, _ = dce_jaxpr(jaxpr, True, instantiate=True)
     return jaxpr, jaxpr.out_avals, list(closed.consts)
+
+
+def dce_equation(used_outputs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+    """Eliminate the dead code inside of an equation.
+
+    Args:
+      used_outputs: for each result, whether it is used.
+      eqn: the equation, of a primitive that holds jaxprs.
+
+    Returns:
+      For each operand, whether it is still read; and the equation, or ``None`` if it is dead.
+    """
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    smaller = live_equation(eqn, tuple(used_outputs), False)
+    if smaller is None:
+        return [False] * len(eqn.invars), None
+    # The remaining operands are in the same order; a variable may occur among them several times.
+    left = list(reversed(smaller.invars))
+    used = []
+    for atom in eqn.invars:
+        used.append(bool(left) and left[-1] is atom)
+        if used[-1]:
+            left.pop()
+    return used, smaller
+
+
+# Dead-code rules ``rule(used_outputs, eqn)``, which return what ``dce_equation`` returns.
+dce_rules: RulesInForm[Callable[..., Any]] = RulesInForm(
+    dead_code_rules, EquationRule, lambda rule: dce_equation
+)
 
 
 def dce_jaxpr(

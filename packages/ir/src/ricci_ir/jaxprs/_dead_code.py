@@ -5,21 +5,22 @@ jaxprs (a loop, a branch, a call) may be dead in part: its primitive's ``dead_co
 returns the operation of the used results.
 """
 
-from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import compress
 from typing import Any
 
 from ricci_ir._records import TupleRecord
-from ricci_ir.traces._primitive import Primitive, RuleTable, rule_table
+from ricci_ir.traces._primitive import RuleTable, rule_table
 
 from ._effects import no_effects, only_droppable, program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
 from ._staged_call import donation, program_rules, staged_call
 
 __all__ = [
-    "dce_equation",
-    "dce_rules",
+    "dead_code_rules",
+    "EquationRule",
     "live_call",
+    "live_equation",
     "live_equations",
     "live_loop",
     "live_program",
@@ -51,7 +52,7 @@ dead_code_rules: RuleTable = rule_table("dead_code", required=False)
 
 
 class EquationRule:
-    """A rule in the form of libraries written for JAX.
+    """A rule that takes the whole equation.
 
     Attributes:
       rule: ``rule(needed, eqn)`` returns for each operand whether it is still read, and the
@@ -198,7 +199,7 @@ def _live(
                 continue
         if eqn.primitive in holding:
             flags = tuple([v in needed and v not in known_vars for v in eqn.outvars])
-            smaller = _live_equation(eqn, flags, final)
+            smaller = live_equation(eqn, flags, final)
             if smaller is None:
                 continue
             eqn = smaller
@@ -208,7 +209,7 @@ def _live(
     return live
 
 
-def _live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> JaxprEqn | None:
+def live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> JaxprEqn | None:
     """Eliminate the dead code inside of an equation; ``None`` if the equation is dead."""
     primitive, params = eqn.primitive, eqn.params
     rule, program = dead_code_rules.get(primitive), program_rules.get(primitive)
@@ -234,58 +235,6 @@ def _live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> Jaxp
     invars = list(compress(eqn.invars, call.operands))
     live = JaxprEqn(invars, outvars, primitive, call.params, effects, eqn.raw_source)
     return live.under(eqn.settings)
-
-
-class DeadCodeRules(MutableMapping[Primitive, Any]):
-    """A view of ``dead_code_rules`` with rules in the form of ``EquationRule.rule``."""
-
-    __slots__ = ()
-
-    def __getitem__(self, primitive: Primitive) -> Any:
-        if primitive not in dead_code_rules:
-            raise KeyError(primitive)
-        rule = dead_code_rules[primitive]
-        return rule.rule if isinstance(rule, EquationRule) else dce_equation
-
-    def __setitem__(self, primitive: Primitive, rule: Any) -> None:
-        dead_code_rules[primitive] = EquationRule(rule)
-
-    def __delitem__(self, primitive: Primitive) -> None:
-        del dead_code_rules[primitive]
-
-    def __iter__(self) -> Iterator[Primitive]:
-        return iter(dead_code_rules)
-
-    def __len__(self) -> int:
-        return len(dead_code_rules)
-
-
-dce_rules: DeadCodeRules = DeadCodeRules()
-
-
-def dce_equation(used_outputs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-    """Eliminate the dead code inside of an equation.
-
-    Args:
-      used_outputs: for each result, whether it is used.
-      eqn: the equation, of a primitive that holds jaxprs.
-
-    Returns:
-      For each operand, whether it is still read; and the equation, or ``None`` if it is dead.
-    """
-    if not any(used_outputs) and not eqn.effects:
-        return [False] * len(eqn.invars), None
-    smaller = _live_equation(eqn, tuple(used_outputs), False)
-    if smaller is None:
-        return [False] * len(eqn.invars), None
-    # The remaining operands are in the same order; a variable may occur among them several times.
-    left = list(reversed(smaller.invars))
-    used = []
-    for atom in eqn.invars:
-        used.append(bool(left) and left[-1] is atom)
-        if used[-1]:
-            left.pop()
-    return used, smaller
 
 
 def live_call(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:

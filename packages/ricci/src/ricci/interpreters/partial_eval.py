@@ -9,6 +9,7 @@ from ricci_compat.partial_eval import custom_partial_eval_rules as custom_partia
 from ricci_compat.partial_eval import dce_called_jaxpr as _dce_called_jaxpr
 from ricci_compat.partial_eval import dce_jaxpr as dce_jaxpr
 from ricci_compat.partial_eval import dce_jaxpr_consts as dce_jaxpr_consts
+from ricci_compat.partial_eval import dce_rules as dce_rules
 from ricci_compat.partial_eval import lower_jaxpr_types as _lower_jaxpr_types
 from ricci_compat.partial_eval import move_binders_to_back as move_binders_to_back
 from ricci_compat.partial_eval import (
@@ -20,7 +21,6 @@ from ricci_compat.partial_eval import trace_to_jaxpr_dynamic as trace_to_jaxpr_d
 from ricci_compat.partial_eval import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
 from ricci_ir import StagedTracer as _StagedTracer
 from ricci_ir import convert_constvars as _convert_constvars
-from ricci_ir import dce_rules as dce_rules
 from ricci_ir import guard_public as _guard_public
 
 DynamicJaxprTracer = _StagedTracer
