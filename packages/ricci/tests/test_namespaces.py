@@ -63,6 +63,7 @@ def test_unknown_attribute():
         "scipy",
         "ricci_buckets",
         "ricci_check",
+        "ricci_compat",
         "ricci_examples",
         "ricci_export",
         "ricci_parallel.reports",
