@@ -161,6 +161,16 @@ def test_invalid_mapped_values_are_refused(case, asked):
     np.testing.assert_array_equal(through(jnp.asarray(DATA)), 2 * DATA)
 
 
+def test_messages_name_arguments_and_results_beside_user_classes(asked):
+    batch = Batch(jnp.asarray(DATA))
+    with pytest.raises(ValueError, match=r"  scale\['k'\] has size 2 along axis 0"):
+        jax.vmap(lambda x, scale: x, (Spec(0), 0), axis_size=3)(batch, {"k": jnp.ones(2)})
+    with pytest.raises(ValueError, match=r"out_axes=None for output\['k'\]"):
+        jax.vmap(lambda x: {"k": x}, Spec(0), None, axis_size=3)(batch)
+    with pytest.raises(ValueError, match=r"in_axes\[0\] does not match argument x"):
+        jax.vmap(lambda x: x, ({"a": 0},), axis_size=3)({"b": batch})
+
+
 def test_a_class_that_is_no_longer_registered():
     batching.unregister_vmappable(Batch)
     with pytest.raises(TypeError, match="in_axes"):

@@ -18,10 +18,10 @@ from ._rules import leading_dims as leading_dims
 from ._rules import move_dim as move_dim
 from ._rules import moved_to as moved_to
 from ._rules import named_axes as named_axes
-from ._vmap import BatchTrace as BatchTrace
-from ._vmap import BatchTracer as BatchTracer
-from ._vmap import batch_flat as batch_flat
-from ._vmap import batch_jaxpr as batch_jaxpr
+from ._trace import BatchTrace as BatchTrace
+from ._trace import BatchTracer as BatchTracer
+from ._trace import batch_flat as batch_flat
+from ._trace import batch_jaxpr as batch_jaxpr
 from ._vmap import vmap as vmap
 from ._vmappable import register_vmappable as register_vmappable
 from ._vmappable import unregister_vmappable as unregister_vmappable

@@ -1,43 +1,26 @@
-"""The batching trace, and ``vmap``."""
+"""``vmap``."""
 
 import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ricci_ir import (
-    AbstractValue,
-    Array,
     ArrayLike,
-    Cache,
-    Jaxpr,
-    Primitive,
     PyTree,
-    ShapedArray,
-    Trace,
-    Tracer,
     TypeSharding,
     api_boundary,
     as_array,
     check_callable,
     check_distinct,
-    check_leaks,
-    check_returned,
-    check_tracer_leaks,
-    context,
     error_link,
-    eval_jaxpr,
-    extend_axes,
     get_aval,
-    is_reference,
     looks_like,
     make_type_sharding,
-    trace_to_jaxpr,
-    vmap_stack,
 )
 from ricci_pytree import (
     PyTreeDef,
     argument_paths,
-    flatten_axes,
+    flatten_prefix,
     keystr,
     read_signature,
     tree_flatten,
@@ -46,296 +29,18 @@ from ricci_pytree import (
 )
 
 from ._mapped_axes import check_axis, mapped_dims
-from ._references import MappedReference
-from ._rules import (
-    Axis,
-    batch_rules,
-    batch_sum,
-    batched_at,
-    closing_primitives,
-    named_axes,
-    sharded,
-)
+from ._rules import Axis, batch_sum, batched_at
+from ._trace import batch_flat
 from ._vmappable import (
-    Arguments,
     Mapping,
+    array_axes,
+    as_size,
     has_vmappable,
+    is_axis,
     is_spec,
-    read_arguments,
+    is_vmappable,
     vmappable_classes,
 )
-
-_unbatched: Cache[tuple[ShapedArray, int], ShapedArray] = Cache("types of examples", 4096)
-
-
-def unbatched_aval(aval: ShapedArray, dim: int) -> ShapedArray:
-    """Return the type of one example of a batch."""
-    key = (aval, dim)
-    cached = _unbatched.entries.get(key)
-    if cached is None:
-        cached = _unbatched.add(key, aval.remove_dimension(dim))
-    return cached
-
-
-class BatchTracer(Tracer):
-    """A tracer that represents one example of a batch.
-
-    Args:
-      trace: its trace.
-      value: the whole batch.
-      dim: its batch dimension.
-
-    Attributes:
-      value: the whole batch.
-      dim: its batch dimension.
-    """
-
-    __slots__ = ("dim", "value")
-
-    aval: ShapedArray
-    value: ArrayLike
-    dim: int
-
-    def __init__(self, trace: "BatchTrace", value: ArrayLike, dim: int):
-        self._trace = trace
-        self.aval = unbatched_aval(get_aval(value), dim)  # pyright: ignore[reportArgumentType]
-        self.value = value
-        self.dim = dim
-
-    def _origin_message(self) -> str:
-        return self.value._origin_message() if isinstance(self.value, Tracer) else ""
-
-    def __repr__(self) -> str:
-        return f"VmapTracer(aval={self.aval}, batched={get_aval(self.value)})"
-
-
-class BatchTrace(Trace):
-    """A trace that applies operations to whole batches, in the parent trace.
-
-    Args:
-      parent: the trace in which operations on batches are applied.
-      axis: the mapped axis.
-    """
-
-    is_mapping: bool = True
-
-    __slots__ = ("axis",)
-
-    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
-    axis: Axis
-
-    def __init__(self, parent: Trace, axis: Axis):
-        super().__init__(parent)
-        self.axis = axis
-
-    def process(
-        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
-    ) -> Any:
-        """Apply the batching rule of a primitive, unless no operand is batched."""
-        values, dims, batched = self.split(args)
-        if not batched and not self._requires_rule(primitive, params):
-            return self.parent.process(primitive, args, params)
-        previous = context.trace
-        context.trace = self.parent
-        try:
-            result, dim = batch_rules[primitive](self.axis, values, dims, **params)
-        finally:
-            context.trace = previous
-        if primitive.multiple_results:
-            return [self.join(r, d) for r, d in zip(result, dim, strict=True)]
-        return self.join(result, dim)
-
-    def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
-        """Return the whole batches, their batch dimensions, and whether any operand is batched."""
-        values: list[ArrayLike] = []
-        dims: list[int | None] = []
-        batched = False
-        for arg in args:
-            if type(arg) is BatchTracer and arg._trace is self:
-                values.append(arg.value)
-                dims.append(arg.dim)
-                batched = True
-            else:
-                values.append(arg)
-                dims.append(None)
-        return values, dims, batched
-
-    def join(self, value: ArrayLike, dim: int | None) -> ArrayLike:
-        """Return a tracer for one example of a batch; return an unbatched value unchanged."""
-        return value if dim is None else BatchTracer(self, value, dim)
-
-    def _requires_rule(self, primitive: Primitive, params: dict[str, Any]) -> bool:
-        """Whether the batching rule applies to an operation even without batched operands."""
-        if primitive in closing_primitives:
-            return True
-        name = self.axis.name
-        return name is not None and name in named_axes(primitive, params)
-
-
-class ResumedBatchTrace(BatchTrace):
-    """A batching trace on another parent that accepts the tracers of an earlier batching trace.
-
-    It runs functions that close over such tracers and that an outer trace calls later.
-    """
-
-    __slots__ = ("earlier",)
-
-    def __init__(self, parent: Trace, earlier: BatchTrace):
-        super().__init__(parent, earlier.axis)
-        before = earlier.earlier if isinstance(earlier, ResumedBatchTrace) else ()
-        self.earlier: tuple[Trace, ...] = (*before, earlier)
-
-    def is_same_as(self, other: Trace) -> bool:
-        """Whether a trace is this one or one that it resumes."""
-        return other is self or other in self.earlier
-
-    def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
-        """Return the whole batches, their batch dimensions, and whether any operand is batched."""
-        mine = [type(x) is BatchTracer and self.is_same_as(x._trace) for x in args]
-        values = [x.value if m else x for x, m in zip(args, mine, strict=True)]  # pyright: ignore
-        dims = [x.dim if m else None for x, m in zip(args, mine, strict=True)]  # pyright: ignore
-        return values, dims, any(mine)
-
-
-class _Sharded(BatchTrace):
-    """A batching trace of an axis that is sharded in the types of the mapped arguments.
-
-    It reshards all batches accordingly, as the types of batched jaxprs require.
-    """
-
-    __slots__ = ()
-
-    def join(self, value: ArrayLike, dim: int | None) -> ArrayLike:
-        """See ``BatchTrace``."""
-        if dim is None:
-            return value
-        previous, context.trace = context.trace, self.parent
-        try:
-            return BatchTracer(self, sharded(value, self.axis, dim), dim)
-        finally:
-            context.trace = previous
-
-
-class _ResumedSharded(ResumedBatchTrace, _Sharded):
-    """A resumed batching trace of a sharded axis."""
-
-    __slots__ = ()
-
-
-def batch_flat(
-    fun: Callable[..., Sequence[ArrayLike]],
-    axis: Axis,
-    args: Sequence[ArrayLike],
-    dims: Sequence[int | None],
-    earlier: BatchTrace | None = None,
-) -> tuple[list[ArrayLike], list[int | None]]:
-    """Apply a flat function of one example to a batch.
-
-    Args:
-      fun: takes and returns flat sequences of arrays.
-      axis: the mapped axis.
-      args: the arguments.
-      dims: the batch dimension of each argument, or ``None``.
-      earlier: a trace of the same axis, over whose tracers the function may close.
-
-    Returns:
-      The results and their batch dimensions; ``None`` for a result that is not batched.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> from ricci_batching import Axis, batch_flat
-      >>> axis = Axis(3, None, None)
-      >>> (sums,), dims = batch_flat(lambda x, y: [x + y], axis, [jnp.arange(3.0), 1.0], [0, None])
-      >>> sums.tolist(), dims
-      ([1.0, 2.0, 3.0], [0])
-    """
-    parent = context.trace
-    trace = _trace_of(parent, axis, earlier)
-    inputs = [
-        MappedReference(trace, x, d) if d is not None and is_reference(x) else trace.join(x, d)  # pyright: ignore[reportArgumentType]
-        for x, d in zip(args, dims, strict=True)
-    ]
-    names = context.name_stack
-    context.trace, context.name_stack = trace, vmap_stack(names, axis.size)
-    try:
-        if axis.name is None:
-            outs = fun(*inputs)
-        else:
-            with extend_axes([(axis.name, axis.size)]):
-                outs = fun(*inputs)
-        check_returned(outs, trace)
-        values, out_dims, _ = trace.split(outs)
-    finally:
-        context.trace, context.name_stack = parent, names
-        trace.alive = False
-    if check_tracer_leaks.value:
-        del inputs, outs
-        check_leaks(trace)
-    return values, out_dims
-
-
-def _trace_of(parent: Trace, axis: Axis, earlier: BatchTrace | None) -> BatchTrace:
-    if axis.sharding is None:
-        return BatchTrace(parent, axis) if earlier is None else ResumedBatchTrace(parent, earlier)
-    return _Sharded(parent, axis) if earlier is None else _ResumedSharded(parent, earlier)
-
-
-def batch_jaxpr(
-    jaxpr: Jaxpr,
-    axis: Axis,
-    dims: Sequence[int | None],
-    out_dims: Sequence[int | None] | None = None,
-) -> tuple[Jaxpr, list[int | None]]:
-    """Return the jaxpr that applies a jaxpr to batches; cached on the jaxpr.
-
-    Args:
-      jaxpr: the jaxpr for one example.
-      axis: the mapped axis.
-      dims: the batch dimension of each argument, or ``None``.
-      out_dims: the batch dimension that each result must have. ``None`` leaves it to the batching
-        rules, and is the default for all results.
-
-    Returns:
-      The jaxpr, and the batch dimension of each result; ``None`` if it is not batched.
-
-    Example:
-      >>> import ricci
-      >>> from ricci_batching import Axis, batch_jaxpr
-      >>> jaxpr = ricci.make_jaxpr(lambda x: x + 1.0)(0.0)
-      >>> batched, dims = batch_jaxpr(jaxpr, Axis(3, None, None), [0])
-      >>> batched.in_avals[0].shape, dims
-      ((3,), [0])
-    """
-    dims = tuple(dims)
-    targets = tuple(out_dims) if out_dims is not None else (None,) * len(jaxpr.outvars)
-    key = ("batch", axis, dims, targets)
-    return jaxpr.derived(key, lambda: _batch_jaxpr(jaxpr, axis, dims, targets))
-
-
-def _batch_jaxpr(
-    jaxpr: Jaxpr,
-    axis: Axis,
-    dims: tuple[int | None, ...],
-    targets: tuple[int | None, ...],
-) -> tuple[Jaxpr, list[int | None]]:
-    out_dims: list[int | None] = []
-
-    def fun(*args: Array) -> list[ArrayLike]:
-        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
-        values, value_dims = batch_flat(run, axis, args, dims)
-        results: list[ArrayLike] = []
-        for value, dim, target in zip(values, value_dims, targets, strict=True):
-            if target is not None:
-                value, dim = batched_at(value, dim, axis, target), target
-            results.append(value)
-            out_dims.append(dim)
-        return results
-
-    avals: list[AbstractValue] = [
-        v.aval if dim is None else axis.batched_aval(v.aval, dim)
-        for v, dim in zip(jaxpr.invars, dims, strict=True)
-    ]
-    return trace_to_jaxpr(fun, avals, jaxpr.debug_info), out_dims
 
 
 def vmap[**P, R](
@@ -415,7 +120,7 @@ def vmap[**P, R](
             "vmap: in_axes must be an int, None, or a tuple with one entry for each positional "
             f"argument, got {in_axes!r}."
         )
-    has_vmappable_size = not isinstance(axis_size, int | None)
+    plain_size = as_size(axis_size)
 
     @looks_like(fun)
     @api_boundary
@@ -425,54 +130,55 @@ def vmap[**P, R](
                 f"vmap: in_axes has {len(in_axes)} entries, but {len(args)} positional arguments "
                 "were passed. Give one entry for each, or an int for all."
             )
-        if has_vmappable_size or (vmappable_classes and has_vmappable((args, kwargs))):
-            options = axis_name, axis_size, spmd_axis_name, sum_match
-            return _call_vmappable(fun, args, kwargs, in_axes, out_axes, *options)
-        leaves, tree = tree_flatten((args, kwargs))
+        is_leaf = is_vmappable if vmappable_classes else None
+        leaves, tree = tree_flatten((args, kwargs), is_leaf)
         if kwargs or isinstance(in_axes, tuple):
             try:
-                dims = flatten_axes("vmap in_axes", tree, (in_axes, 0))
+                specs = flatten_prefix("vmap in_axes", tree, (in_axes, 0), is_axis)
             except ValueError as error:
                 raise _with_names(error, fun) from None
         else:
-            dims = [in_axes] * len(leaves)
-        names = lambda: argument_paths(args, kwargs, fun)
-        dims, size = mapped_dims("vmap", leaves, dims, axis_size, names)
+            specs = [in_axes] * len(leaves)
+        dims, size = specs, plain_size
+        if is_leaf and has_vmappable(leaves):
+            dims, size = array_axes(leaves, specs, size)
+        names = lambda: argument_paths(args, kwargs, fun, is_leaf)
+        dims, size = mapped_dims("vmap", leaves, dims, size, names)
         check_distinct("vmap", leaves, names)
         axis = Axis(size, axis_name, spmd_axis_name, _sharding_of(leaves, dims, spmd_axis_name))
         out_tree: Any = None  # flat_fun sets it
-        mapping: Mapping | None = None  # set by flat_fun for results of registered classes
+        targets: list[Any] = []  # flat_fun sets it
+        outputs = lambda: _output_paths(out_tree)
 
-        def flat_fun(*flat: ArrayLike) -> list[ArrayLike]:
-            nonlocal out_tree, mapping
+        def mapping() -> Mapping:
+            place = lambda i, x, dim, target: _place(i, x, dim, target, axis, sum_match, outputs)
+            return Mapping(size, size if axis_size is None else axis_size, place)
+
+        def flat_fun(*flat: Any) -> list[Any]:
+            nonlocal out_tree, targets
+            if is_leaf and has_vmappable(leaves):
+                flat = mapping().elements(flat, specs)
             flat_args, flat_kwargs = tree_unflatten(tree, flat)
             try:
                 result = fun(*flat_args, **flat_kwargs)  # pyright: ignore[reportCallIssue]
             except (TypeError, ValueError) as error:
                 _note_vmap(error, fun)
                 raise
-            if vmappable_classes and has_vmappable(result):
-                arguments = Arguments(leaves, tree, dims, leaves, dims, size)
-                mapping = Mapping(arguments, axis_size, _placement(axis, sum_match))
-                mapping.collect(result, out_axes)
-                return []
-            out_leaves, out_tree = tree_flatten(result)
-            for leaf in out_leaves:
-                get_aval(leaf)
-            return out_leaves
+            results, out_tree = tree_flatten(result, is_vmappable if vmappable_classes else None)
+            if isinstance(out_axes, int):
+                targets = [out_axes] * len(results)
+            else:
+                targets = flatten_prefix("vmap out_axes", out_tree, out_axes, is_axis)
+            if vmappable_classes and has_vmappable(results):
+                results, targets = mapping().batches(results, targets)
+            else:
+                for x in results:
+                    get_aval(x)  # raises an error unless it is an array
+            return results
 
         values, out_dims = batch_flat(flat_fun, axis, leaves, dims)
-        if mapping is not None:
-            return mapping.result
-        if isinstance(out_axes, int):
-            targets = [out_axes] * len(values)
-        else:
-            targets = flatten_axes("vmap out_axes", out_tree, out_axes)
-        outputs = lambda: _output_paths(out_tree)
         results = [
-            batch_sum.call(value, dim)
-            if sum_match and target is None and dim is not None
-            else _place(value, dim, axis, target, i, outputs)
+            _place(i, value, dim, target, axis, sum_match, outputs)
             for i, (value, dim, target) in enumerate(zip(values, out_dims, targets, strict=True))
         ]
         return tree_unflatten(out_tree, results)
@@ -499,44 +205,6 @@ def _note_vmap(error: Exception, fun: Callable[..., Any]) -> None:
     if not noted and str(error).endswith(error_link("shapes")):
         name = getattr(fun, "__name__", type(fun).__name__)
         error.add_note(f"In {name}, under vmap: the shapes are those of one example.")
-
-
-def _call_vmappable(
-    fun: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    in_axes: Any,
-    out_axes: Any,
-    axis_name: Any,
-    axis_size: Any,
-    spmd_axis_name: Any,
-    sum_match: bool,
-) -> Any:
-    """Call a mapped function on arguments that may be of registered classes."""
-    arguments = read_arguments(args, kwargs, in_axes, axis_size)
-    sharding = _sharding_of(arguments.arrays, arguments.dims, spmd_axis_name)
-    axis = Axis(arguments.size, axis_name, spmd_axis_name, sharding)
-    mapping = Mapping(arguments, axis_size, _placement(axis, sum_match))
-
-    def flat_fun(*arrays: ArrayLike) -> list[ArrayLike]:
-        mapping.run(fun, arrays, out_axes)
-        return []
-
-    batch_flat(flat_fun, axis, arguments.arrays, arguments.dims)
-    return mapping.result
-
-
-def _placement(
-    axis: Axis, sum_match: bool
-) -> Callable[[ArrayLike, int | None, int | None], ArrayLike]:
-    """Return a function that moves the batch dimension of arrays in registered classes."""
-
-    def place(value: ArrayLike, dim: int | None, target: int | None) -> ArrayLike:
-        if sum_match and target is None and dim is not None:
-            return batch_sum.call(value, dim)
-        return _place(value, dim, axis, target, 0, lambda: ["an array of the output"])
-
-    return place
 
 
 def _sharding_of(
@@ -584,21 +252,29 @@ def _output_paths(tree: PyTreeDef) -> list[str]:
 
 
 def _place(
+    i: int,
     value: ArrayLike,
     dim: int | None,
+    target: Any,
     axis: Axis,
-    target: int | None,
-    i: int,
+    sum_match: bool,
     outputs: Callable[[], list[str]],
 ) -> ArrayLike:
-    """Move the batch dimension of result ``i`` to ``target``."""
+    """Move the batch dimension of an array in result ``i`` to ``target``."""
     if target is None:
         if dim is None:
             return value
+        if sum_match:
+            return batch_sum.call(value, dim)
         raise ValueError(
             f"vmap has out_axes=None for {outputs()[i]}, but it depends on the mapped arguments: "
             f"its batch dimension is {dim}. Give the axis of the batch in out_axes, or pass "
             "sum_match=True for the sum over the batch."
+        )
+    if type(target) is not int and is_spec(target):
+        raise ValueError(
+            f"vmap: out_axes has {target!r} for an array. That is for values of a registered "
+            "class: pass an axis, or return such a value."
         )
     check_axis("vmap: out_axes", target)
     ndim = len(get_aval(value).shape) + (dim is None)

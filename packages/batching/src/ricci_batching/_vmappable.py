@@ -12,17 +12,9 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import ArrayLike, context, get_aval, set_trace
-from ricci_pytree import (
-    PyTreeDef,
-    flatten_prefix,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-    tree_unflatten,
-)
+from ricci_pytree import tree_leaves
 
-from ._mapped_axes import check_axis, mapped_dims
+from ._mapped_axes import check_axis
 
 
 class VmappableClass:
@@ -46,6 +38,7 @@ class VmappableClass:
 
 
 vmappable_classes: dict[type, VmappableClass] = {}
+_spec_types: tuple[type, ...] = ()  # theirs
 
 
 def register_vmappable(
@@ -89,9 +82,9 @@ def register_vmappable(
       (2, 3)
       >>> unregister_vmappable(Pair)
     """
-    vmappable_classes[data_type] = VmappableClass(
-        spec_type, axis_size_type, to_elt, from_elt, make_iota
-    )
+    entry = VmappableClass(spec_type, axis_size_type, to_elt, from_elt, make_iota)
+    vmappable_classes[data_type] = entry
+    _update_spec_types()
 
 
 def unregister_vmappable(data_type: type) -> None:
@@ -108,6 +101,12 @@ def unregister_vmappable(data_type: type) -> None:
       >>> unregister_vmappable(Pair)
     """
     vmappable_classes.pop(data_type, None)
+    _update_spec_types()
+
+
+def _update_spec_types() -> None:
+    global _spec_types
+    _spec_types = tuple(entry.spec_type for entry in vmappable_classes.values())
 
 
 def is_vmappable(x: object) -> bool:
@@ -115,9 +114,9 @@ def is_vmappable(x: object) -> bool:
     return type(x) in vmappable_classes
 
 
-def has_vmappable(tree: object) -> bool:
-    """Whether a pytree contains values of registered classes."""
-    return bool(vmappable_classes) and any(map(is_vmappable, tree_leaves(tree, is_vmappable)))
+def has_vmappable(leaves: Sequence[Any]) -> bool:
+    """Whether some leaves are of registered classes."""
+    return not vmappable_classes.keys().isdisjoint(map(type, leaves))
 
 
 def is_spec(x: object) -> bool:
@@ -125,16 +124,15 @@ def is_spec(x: object) -> bool:
 
     An integer is an axis of arrays as well, also for a class that takes integers.
     """
-    return not isinstance(x, int) and any(
-        isinstance(x, entry.spec_type) for entry in vmappable_classes.values()
-    )
+    return not isinstance(x, int) and isinstance(x, _spec_types)
 
 
-def _is_axis(x: object) -> bool:
+def is_axis(x: object) -> bool:
+    """Whether a node of ``in_axes`` or ``out_axes`` is ``None`` or a spec: a leaf."""
     return x is None or is_spec(x)
 
 
-def plain_size(axis_size: Any) -> Any:
+def as_size(axis_size: Any) -> Any:
     """Return the size of the mapped axis as an integer, or ``None`` if it was not passed.
 
     Raises:
@@ -153,66 +151,24 @@ def plain_size(axis_size: Any) -> Any:
     return axis_size
 
 
-class Arguments:
-    """The arguments of a call, some of which are of registered classes.
+def array_axes(
+    leaves: Sequence[Any], specs: Sequence[Any], size: int | None
+) -> tuple[list[Any], int | None]:
+    """Return the axes entries of the arguments that are arrays, and the size of the mapped axis.
 
-    Attributes:
-      leaves, tree: all of them.
-      specs: for each leaf, its entry of ``in_axes``.
-      arrays: the leaves that are arrays.
-      dims: the mapped dimension of each of these.
-      size: the size of the mapped axis.
+    Args:
+      leaves: the arguments, some of which may be of registered classes.
+      specs: the axes entry of each.
+      size: the size from the user, or ``None``.
+
+    Returns:
+      For each argument its entry, ``None`` if it is of a registered class; and ``size``. If it is
+      ``None`` and no array is mapped, it is the size in registered classes that are pytrees, of
+      which an array of size 1 may be shared by all examples.
     """
-
-    __slots__ = ("arrays", "dims", "leaves", "size", "specs", "tree")
-
-    def __init__(
-        self,
-        leaves: list[Any],
-        tree: PyTreeDef,
-        specs: list[Any],
-        arrays: list[Any],
-        dims: list[int | None],
-        size: int,
-    ):
-        self.leaves: list[Any] = leaves
-        self.tree: PyTreeDef = tree
-        self.specs: list[Any] = specs
-        self.arrays: list[Any] = arrays
-        self.dims: list[int | None] = dims
-        self.size: int = size
-
-
-def read_arguments(
-    args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any, axis_size: Any
-) -> Arguments:
-    """Flatten the arguments of a call of a mapped function.
-
-    Raises:
-      ValueError, TypeError: see ``mapped_dims``.
-    """
-    leaves, tree = tree_flatten((args, kwargs), is_vmappable)
-    axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
-    specs = flatten_prefix("vmap in_axes", tree, (axes, 0), _is_axis)
-    plain = [i for i, leaf in enumerate(leaves) if not is_vmappable(leaf)]
-
-    def names() -> list[str]:
-        paths = tree_flatten_with_path((args, kwargs), is_vmappable)[0]
-        return [keystr(paths[i][0]) for i in plain]
-
-    arrays, axes = [leaves[i] for i in plain], [specs[i] for i in plain]
-    size = plain_size(axis_size)
-    if size is None and all(axis is None for axis in axes):
-        size = _size_inside(leaves, specs)
-    dims, size = mapped_dims("vmap", arrays, axes, size, names)
-    return Arguments(leaves, tree, specs, arrays, dims, size)
-
-
-def _size_inside(leaves: Sequence[Any], specs: Sequence[Any]) -> int | None:
-    """Return the size of the mapped axis in values of registered classes that are pytrees.
-
-    An array of size 1 along it may be shared by all examples.
-    """
+    axes = [None if is_vmappable(x) else spec for x, spec in zip(leaves, specs, strict=True)]
+    if size is not None or any(axis is not None for axis in axes):
+        return axes, size
     sizes = [
         shape[spec]
         for leaf, spec in zip(leaves, specs, strict=True)
@@ -220,65 +176,66 @@ def _size_inside(leaves: Sequence[Any], specs: Sequence[Any]) -> int | None:
         for shape in (getattr(x, "shape", ()) for x in tree_leaves(leaf) if x is not leaf)
         if -len(shape) <= spec < len(shape)
     ]
-    return max(sizes, default=None)
+    return axes, max(sizes, default=None)
 
 
 class Mapping:
-    """A call of a mapped function: takes examples out of batches, and makes batches of results.
+    """Takes examples out of batches of registered classes, and makes batches of results.
+
+    Its methods run in the batching trace.
 
     Args:
-      arguments: the arguments.
-      axis_size: the size of the mapped axis as the user passed it.
-      place: ``place(value, dim, axis)`` moves the batch dimension of an array.
-
-    Attributes:
-      result: the result of the mapped function, set by ``run``.
+      size: the size of the mapped axis.
+      axis_size: this size as the user passed it.
+      place: ``place(i, value, dim, axis)`` moves the batch dimension of an array in result ``i``.
     """
 
-    __slots__ = ("arguments", "axis_size", "place", "result", "trace")
+    __slots__ = ("_axis_size", "_place", "_position", "_size", "_trace")
 
     def __init__(
         self,
-        arguments: Arguments,
+        size: int,
         axis_size: Any,
-        place: Callable[[ArrayLike, int | None, int | None], ArrayLike],
+        place: Callable[[int, ArrayLike, int | None, Any], ArrayLike],
     ):
-        self.arguments = arguments
-        self.axis_size: Any = arguments.size if axis_size is None else axis_size
-        self.place = place
-        self.trace: Any = None  # the batching trace, set when the function runs
-        self.result: Any = None
+        self._size: int = size
+        self._axis_size: Any = axis_size
+        self._place = place
+        self._position: int = 0  # of the result that is being batched
+        self._trace: Any = None
 
-    def run(self, fun: Callable[..., Any], arrays: Sequence[ArrayLike], out_axes: Any) -> None:
-        """Call the function on an example, in the batching trace, and store its result.
+    def elements(self, leaves: Sequence[Any], specs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return an example of each argument of a registered class, and arrays unchanged."""
+        self._trace = context.trace
+        pairs = zip(leaves, specs, strict=True)
+        return tuple(self._element(x, spec) if is_vmappable(x) else x for x, spec in pairs)
+
+    def batches(self, leaves: Sequence[Any], targets: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return a batch of each result of a registered class, and arrays unchanged.
 
         Args:
-          fun: the function.
-          arrays: an example of the arrays among the arguments.
-          out_axes: see ``vmap``.
+          leaves: the results.
+          targets: the entry of ``out_axes`` of each.
+
+        Returns:
+          The results, and the axes at which those that are arrays have to be batched; ``None`` for
+          the others.
+
+        Raises:
+          TypeError: if a result is neither an array nor of a registered class.
         """
-        self.trace = context.trace
-        batch, remaining = self.arguments, iter(arrays)
-        elements = [
-            self.element(leaf, spec) if is_vmappable(leaf) else next(remaining)
-            for leaf, spec in zip(batch.leaves, batch.specs, strict=True)
-        ]
-        args, kwargs = tree_unflatten(batch.tree, elements)
-        self.collect(fun(*args, **kwargs), out_axes)
+        self._trace = context.trace
+        results, axes = list(leaves), list(targets)
+        for self._position, (x, target) in enumerate(zip(leaves, targets, strict=True)):
+            if is_vmappable(x):
+                with set_trace(self._trace.parent):
+                    results[self._position] = self._batch(self._axis_size, x, target)
+                axes[self._position] = None
+            else:
+                get_aval(x)
+        return results, axes
 
-    def collect(self, result: object, out_axes: object) -> None:
-        """Make batches of the function's result, in the batching trace."""
-        self.trace = context.trace
-        leaves, tree = tree_flatten(result, is_vmappable)
-        targets = flatten_prefix("vmap out_axes", tree, out_axes, _is_axis)
-        with set_trace(self.trace.parent):
-            batches = [
-                self.batch(self.axis_size, leaf, target)
-                for leaf, target in zip(leaves, targets, strict=True)
-            ]
-        self.result = tree_unflatten(tree, batches)
-
-    def element(self, x: Any, spec: Any) -> Any:
+    def _element(self, x: Any, spec: Any) -> Any:
         """Return one example of a batch.
 
         Raises:
@@ -286,27 +243,27 @@ class Mapping:
         """
         entry = vmappable_classes.get(type(x))
         if entry is not None:
-            return entry.to_elt(self.element, self.example_index, x, spec)
+            return entry.to_elt(self._element, self._example_index, x, spec)
         if spec is None:
             return x
         check_axis("vmap: in_axes", spec)
         shape = get_aval(x).shape  # pyright: ignore[reportAttributeAccessIssue]
-        if not -len(shape) <= spec < len(shape) or shape[spec] != self.arguments.size:
+        if not -len(shape) <= spec < len(shape) or shape[spec] != self._size:
             raise ValueError(
-                f"vmap: the mapped axis has the size {self.arguments.size}, but a batch of shape "
+                f"vmap: the mapped axis has the size {self._size}, but a batch of shape "
                 f"{shape} is mapped over its axis {spec}. Make the sizes equal, or map another "
                 "axis."
             )
-        return self.trace.join(x, spec % len(shape))
+        return self._trace.join(x, spec % len(shape))
 
-    def example_index(self) -> Any:
+    def _example_index(self) -> Any:
         """Return the index of the example."""
         for entry in vmappable_classes.values():
-            if entry.make_iota is not None and isinstance(self.axis_size, entry.axis_size_type):
-                return self.element(entry.make_iota(self.axis_size), 0)
-        return self.element(np.arange(self.arguments.size, dtype=np.int32), 0)
+            if entry.make_iota is not None and isinstance(self._axis_size, entry.axis_size_type):
+                return self._element(entry.make_iota(self._axis_size), 0)
+        return self._element(np.arange(self._size, dtype=np.int32), 0)
 
-    def batch(self, axis_size: Any, x: Any, spec: Any) -> Any:
+    def _batch(self, axis_size: Any, x: Any, spec: Any) -> Any:
         """Make a batch of the function's result for an example.
 
         Raises:
@@ -314,12 +271,7 @@ class Mapping:
         """
         entry = vmappable_classes.get(type(x))
         if entry is not None:
-            return entry.from_elt(self.batch, axis_size, x, spec)
+            return entry.from_elt(self._batch, axis_size, x, spec)
         get_aval(x)  # raises an error unless it is an array
-        if is_spec(spec):
-            raise ValueError(
-                f"vmap: out_axes has {spec!r} for an array. That is for values of a registered "
-                "class: pass an axis, or return such a value."
-            )
-        (value,), (dim,), _ = self.trace.split([x])
-        return self.place(value, dim, spec)
+        (value,), (dim,), _ = self._trace.split([x])
+        return self._place(self._position, value, dim, spec)

@@ -6,14 +6,15 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
+from ._flattening import IsLeaf, tree_flatten_with_path
 from ._keys import keystr
-from ._registry import default_registry
 
 
 def argument_paths(
     args: tuple[Any, ...],
     kwargs: dict[str, Any] | None = None,
     signature: inspect.Signature | Callable[..., Any] | None = None,
+    is_leaf: IsLeaf = None,
 ) -> list[str]:
     """Names such as ``x['w'][0]`` for the leaves of the arguments of a call.
 
@@ -22,6 +23,7 @@ def argument_paths(
       kwargs: keyword arguments.
       signature: the called function, or its signature. If it is missing, cannot be read or does
         not accept the arguments, the names begin with ``args[0]`` and ``kwargs['k']``.
+      is_leaf: whether a node is a leaf, also if it is a container.
 
     Returns:
       One name for each leaf, in the order of ``tree_leaves((args, kwargs))``.
@@ -33,15 +35,15 @@ def argument_paths(
     ['args[0]', 'args[1][0]', "kwargs['k']"]
     """
     positional, keyword = _argument_names(len(args), kwargs or {}, _names_of(signature))
-    names = list(_leaf_names(positional, args))
+    names = list(_leaf_names(positional, args, is_leaf))
     for key in sorted(kwargs or {}):
-        names.extend(_leaf_names([keyword[key]], [(kwargs or {})[key]]))
+        names.extend(_leaf_names([keyword[key]], [(kwargs or {})[key]], is_leaf))
     return names
 
 
-def _leaf_names(names: Iterable[str], values: Iterable[Any]) -> Iterable[str]:
+def _leaf_names(names: Iterable[str], values: Iterable[Any], is_leaf: IsLeaf) -> Iterable[str]:
     for name, value in zip(names, values, strict=True):
-        for path, _ in default_registry.flatten_with_path(value)[0]:
+        for path, _ in tree_flatten_with_path(value, is_leaf)[0]:
             yield name + keystr(path)
 
 

@@ -1,0 +1,301 @@
+"""The batching trace, and the batching of flat functions and jaxprs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ricci_ir import (
+    AbstractValue,
+    Array,
+    ArrayLike,
+    Cache,
+    Jaxpr,
+    Primitive,
+    ShapedArray,
+    Trace,
+    Tracer,
+    check_leaks,
+    check_returned,
+    check_tracer_leaks,
+    context,
+    eval_jaxpr,
+    extend_axes,
+    get_aval,
+    is_reference,
+    trace_to_jaxpr,
+    vmap_stack,
+)
+
+from ._references import MappedReference
+from ._rules import Axis, batch_rules, batched_at, closing_primitives, named_axes, sharded
+
+_unbatched: Cache[tuple[ShapedArray, int], ShapedArray] = Cache("types of examples", 4096)
+
+
+def unbatched_aval(aval: ShapedArray, dim: int) -> ShapedArray:
+    """Return the type of one example of a batch."""
+    key = (aval, dim)
+    cached = _unbatched.entries.get(key)
+    if cached is None:
+        cached = _unbatched.add(key, aval.remove_dimension(dim))
+    return cached
+
+
+class BatchTracer(Tracer):
+    """A tracer that represents one example of a batch.
+
+    Args:
+      trace: its trace.
+      value: the whole batch.
+      dim: its batch dimension.
+
+    Attributes:
+      value: the whole batch.
+      dim: its batch dimension.
+    """
+
+    __slots__ = ("dim", "value")
+
+    aval: ShapedArray
+    value: ArrayLike
+    dim: int
+
+    def __init__(self, trace: "BatchTrace", value: ArrayLike, dim: int):
+        self._trace = trace
+        self.aval = unbatched_aval(get_aval(value), dim)  # pyright: ignore[reportArgumentType]
+        self.value = value
+        self.dim = dim
+
+    def _origin_message(self) -> str:
+        return self.value._origin_message() if isinstance(self.value, Tracer) else ""
+
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval}, batched={get_aval(self.value)})"
+
+
+class BatchTrace(Trace):
+    """A trace that applies operations to whole batches, in the parent trace.
+
+    Args:
+      parent: the trace in which operations on batches are applied.
+      axis: the mapped axis.
+    """
+
+    is_mapping: bool = True
+
+    __slots__ = ("axis",)
+
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
+    axis: Axis
+
+    def __init__(self, parent: Trace, axis: Axis):
+        super().__init__(parent)
+        self.axis = axis
+
+    def process(
+        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+    ) -> Any:
+        """Apply the batching rule of a primitive, unless no operand is batched."""
+        values, dims, batched = self.split(args)
+        if not batched and not self._requires_rule(primitive, params):
+            return self.parent.process(primitive, args, params)
+        previous = context.trace
+        context.trace = self.parent
+        try:
+            result, dim = batch_rules[primitive](self.axis, values, dims, **params)
+        finally:
+            context.trace = previous
+        if primitive.multiple_results:
+            return [self.join(r, d) for r, d in zip(result, dim, strict=True)]
+        return self.join(result, dim)
+
+    def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
+        """Return the whole batches, their batch dimensions, and whether any operand is batched."""
+        values: list[ArrayLike] = []
+        dims: list[int | None] = []
+        batched = False
+        for arg in args:
+            if type(arg) is BatchTracer and arg._trace is self:
+                values.append(arg.value)
+                dims.append(arg.dim)
+                batched = True
+            else:
+                values.append(arg)
+                dims.append(None)
+        return values, dims, batched
+
+    def join(self, value: ArrayLike, dim: int | None) -> ArrayLike:
+        """Return a tracer for one example of a batch; return an unbatched value unchanged."""
+        return value if dim is None else BatchTracer(self, value, dim)
+
+    def _requires_rule(self, primitive: Primitive, params: dict[str, Any]) -> bool:
+        """Whether the batching rule applies to an operation even without batched operands."""
+        if primitive in closing_primitives:
+            return True
+        name = self.axis.name
+        return name is not None and name in named_axes(primitive, params)
+
+
+class ResumedBatchTrace(BatchTrace):
+    """A batching trace on another parent that accepts the tracers of an earlier batching trace.
+
+    It runs functions that close over such tracers and that an outer trace calls later.
+    """
+
+    __slots__ = ("earlier",)
+
+    def __init__(self, parent: Trace, earlier: BatchTrace):
+        super().__init__(parent, earlier.axis)
+        before = earlier.earlier if isinstance(earlier, ResumedBatchTrace) else ()
+        self.earlier: tuple[Trace, ...] = (*before, earlier)
+
+    def is_same_as(self, other: Trace) -> bool:
+        """Whether a trace is this one or one that it resumes."""
+        return other is self or other in self.earlier
+
+    def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
+        """Return the whole batches, their batch dimensions, and whether any operand is batched."""
+        mine = [type(x) is BatchTracer and self.is_same_as(x._trace) for x in args]
+        values = [x.value if m else x for x, m in zip(args, mine, strict=True)]  # pyright: ignore
+        dims = [x.dim if m else None for x, m in zip(args, mine, strict=True)]  # pyright: ignore
+        return values, dims, any(mine)
+
+
+class _Sharded(BatchTrace):
+    """A batching trace of an axis that is sharded in the types of the mapped arguments.
+
+    It reshards all batches accordingly, as the types of batched jaxprs require.
+    """
+
+    __slots__ = ()
+
+    def join(self, value: ArrayLike, dim: int | None) -> ArrayLike:
+        """See ``BatchTrace``."""
+        if dim is None:
+            return value
+        previous, context.trace = context.trace, self.parent
+        try:
+            return BatchTracer(self, sharded(value, self.axis, dim), dim)
+        finally:
+            context.trace = previous
+
+
+class _ResumedSharded(ResumedBatchTrace, _Sharded):
+    """A resumed batching trace of a sharded axis."""
+
+    __slots__ = ()
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[ArrayLike]],
+    axis: Axis,
+    args: Sequence[ArrayLike],
+    dims: Sequence[int | None],
+    earlier: BatchTrace | None = None,
+) -> tuple[list[ArrayLike], list[int | None]]:
+    """Apply a flat function of one example to a batch.
+
+    Args:
+      fun: takes and returns flat sequences of arrays.
+      axis: the mapped axis.
+      args: the arguments.
+      dims: the batch dimension of each argument, or ``None``.
+      earlier: a trace of the same axis, over whose tracers the function may close.
+
+    Returns:
+      The results and their batch dimensions; ``None`` for a result that is not batched.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci_batching import Axis, batch_flat
+      >>> axis = Axis(3, None, None)
+      >>> (sums,), dims = batch_flat(lambda x, y: [x + y], axis, [jnp.arange(3.0), 1.0], [0, None])
+      >>> sums.tolist(), dims
+      ([1.0, 2.0, 3.0], [0])
+    """
+    parent = context.trace
+    trace = _trace_of(parent, axis, earlier)
+    inputs = [
+        MappedReference(trace, x, d) if d is not None and is_reference(x) else trace.join(x, d)  # pyright: ignore[reportArgumentType]
+        for x, d in zip(args, dims, strict=True)
+    ]
+    names = context.name_stack
+    context.trace, context.name_stack = trace, vmap_stack(names, axis.size)
+    try:
+        if axis.name is None:
+            outs = fun(*inputs)
+        else:
+            with extend_axes([(axis.name, axis.size)]):
+                outs = fun(*inputs)
+        check_returned(outs, trace)
+        values, out_dims, _ = trace.split(outs)
+    finally:
+        context.trace, context.name_stack = parent, names
+        trace.alive = False
+    if check_tracer_leaks.value:
+        del inputs, outs
+        check_leaks(trace)
+    return values, out_dims
+
+
+def _trace_of(parent: Trace, axis: Axis, earlier: BatchTrace | None) -> BatchTrace:
+    if axis.sharding is None:
+        return BatchTrace(parent, axis) if earlier is None else ResumedBatchTrace(parent, earlier)
+    return _Sharded(parent, axis) if earlier is None else _ResumedSharded(parent, earlier)
+
+
+def batch_jaxpr(
+    jaxpr: Jaxpr,
+    axis: Axis,
+    dims: Sequence[int | None],
+    out_dims: Sequence[int | None] | None = None,
+) -> tuple[Jaxpr, list[int | None]]:
+    """Return the jaxpr that applies a jaxpr to batches; cached on the jaxpr.
+
+    Args:
+      jaxpr: the jaxpr for one example.
+      axis: the mapped axis.
+      dims: the batch dimension of each argument, or ``None``.
+      out_dims: the batch dimension that each result must have. ``None`` leaves it to the batching
+        rules, and is the default for all results.
+
+    Returns:
+      The jaxpr, and the batch dimension of each result; ``None`` if it is not batched.
+
+    Example:
+      >>> import ricci
+      >>> from ricci_batching import Axis, batch_jaxpr
+      >>> jaxpr = ricci.make_jaxpr(lambda x: x + 1.0)(0.0)
+      >>> batched, dims = batch_jaxpr(jaxpr, Axis(3, None, None), [0])
+      >>> batched.in_avals[0].shape, dims
+      ((3,), [0])
+    """
+    dims = tuple(dims)
+    targets = tuple(out_dims) if out_dims is not None else (None,) * len(jaxpr.outvars)
+    key = ("batch", axis, dims, targets)
+    return jaxpr.derived(key, lambda: _batch_jaxpr(jaxpr, axis, dims, targets))
+
+
+def _batch_jaxpr(
+    jaxpr: Jaxpr,
+    axis: Axis,
+    dims: tuple[int | None, ...],
+    targets: tuple[int | None, ...],
+) -> tuple[Jaxpr, list[int | None]]:
+    out_dims: list[int | None] = []
+
+    def fun(*args: Array) -> list[ArrayLike]:
+        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+        values, value_dims = batch_flat(run, axis, args, dims)
+        results: list[ArrayLike] = []
+        for value, dim, target in zip(values, value_dims, targets, strict=True):
+            if target is not None:
+                value, dim = batched_at(value, dim, axis, target), target
+            results.append(value)
+            out_dims.append(dim)
+        return results
+
+    avals: list[AbstractValue] = [
+        v.aval if dim is None else axis.batched_aval(v.aval, dim)
+        for v, dim in zip(jaxpr.invars, dims, strict=True)
+    ]
+    return trace_to_jaxpr(fun, avals, jaxpr.debug_info), out_dims
