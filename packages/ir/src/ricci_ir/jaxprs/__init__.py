@@ -6,6 +6,7 @@ from ._dead_code import *
 from ._discharge import *
 from ._effects import *
 from ._evaluate import *
+from ._fixpoint import *
 from ._implicit_resharding import *
 from ._jaxpr import *
 from ._jaxpr_equality import *

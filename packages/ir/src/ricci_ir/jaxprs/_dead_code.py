@@ -13,6 +13,7 @@ from ricci_ir._records import TupleRecord
 from ricci_ir.traces._primitive import RuleTable, rule_table
 
 from ._effects import no_effects, only_droppable, program_effects
+from ._fixpoint import fixpoint
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
 from ._staged_call import donation, program_rules, staged_call
 
@@ -261,10 +262,10 @@ def live_loop(jaxpr: Jaxpr, carry: slice, needed: Sequence[bool], final: bool) -
       carry: the slice of the carry among its arguments.
       needed: for each result, whether it is used after the loop.
     """
-    needed = tuple(needed)
-    while True:
+
+    def step(needed: tuple[bool, ...]) -> tuple[None, tuple[bool, ...]]:
         read = needed_by(jaxpr, needed, final)[carry]
-        grown = (*(a or b for a, b in zip(needed, read, strict=False)), *needed[len(read) :])
-        if grown == needed:
-            return needed
-        needed = grown
+        grown = (a or b for a, b in zip(needed, read, strict=False))
+        return None, (*grown, *needed[len(read) :])
+
+    return fixpoint(step, tuple(needed))[1]

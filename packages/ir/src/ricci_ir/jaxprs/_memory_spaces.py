@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from ricci_ir._hook import Hook
 from ricci_ir.traces._primitive import RuleTable, rule_table
 
+from ._fixpoint import fixpoint
 from ._jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from ._staged_call import program_rules
 
@@ -47,13 +48,13 @@ def carry_on_host(
     body: Jaxpr, consts: Sequence[bool], carry: Sequence[bool], xs: Sequence[bool] = ()
 ) -> tuple[bool, ...]:
     """Flag the results of a loop's body in the host's memory, at a fixpoint of the carry."""
-    count = len(carry)
-    while True:
+
+    def step(carry: tuple[bool, ...]) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
         results = results_on_host(body, (*consts, *carry, *xs))
-        joined = [a or b for a, b in zip(carry, results[:count], strict=True)]
-        if joined == list(carry):
-            return (*joined, *results[count:])
-        carry = joined
+        joined = tuple(a or b for a, b in zip(carry, results, strict=False))
+        return (*joined, *results[len(carry) :]), joined
+
+    return fixpoint(step, tuple(carry))[0]
 
 
 def moves_to_host(jaxpr: Jaxpr) -> bool:

@@ -23,6 +23,7 @@ from ricci_ir import (
     current_source,
     eval_jaxpr,
     explained,
+    fixpoint,
     get_aval,
     is_observed,
     is_traced,
@@ -43,8 +44,6 @@ from ricci_pytree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
-
-from ._fixpoint import fixpoint
 
 # Returns the names of an operation's leaves; called only for error messages.
 type Names = Callable[[], Sequence[str]]

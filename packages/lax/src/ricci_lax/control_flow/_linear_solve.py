@@ -35,6 +35,7 @@ from ricci_ir import (
     convert_constvars,
     define,
     eval_jaxpr,
+    fixpoint,
     get_aval,
     join_effects,
     live_program,
@@ -47,8 +48,6 @@ from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
-
-from ._fixpoint import fixpoint
 
 __all__ = [
     "custom_linear_solve",

@@ -30,6 +30,7 @@ from ricci_ir import (
     carry_on_host,
     define,
     discharged,
+    fixpoint,
     free_references,
     hides,
     is_static_shape,
@@ -63,7 +64,6 @@ from ricci_stablehlo import (
     write_slice,
 )
 
-from ._fixpoint import fixpoint
 from ._remat_policy import RematPlan, remat_plan
 from ._scalar_packing import pack, packing_of, unpack
 from ._scan_programs import (

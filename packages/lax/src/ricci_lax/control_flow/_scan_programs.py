@@ -31,14 +31,13 @@ from ricci_ir import (
     ShapedArray,
     TupleRecord,
     Var,
+    fixpoint,
     live_equations,
     live_program,
     primitives,
     trace_to_jaxpr,
 )
 from ricci_lax.structure._operand_types import array_aval
-
-from ._fixpoint import fixpoint
 
 Flags = tuple[bool, ...]
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_autodiff import Zero, given_terms, instantiate, series_of, term_flags
-from ricci_ir import Jaxpr, Var
+from ricci_ir import Jaxpr, Var, fixpoint
 
 from ._cond_programs import per_branch
-from ._fixpoint import fixpoint
 from ._scan_programs import sections
 
 type _Push = Callable[..., tuple[Jaxpr, list[tuple[bool, ...]]]]

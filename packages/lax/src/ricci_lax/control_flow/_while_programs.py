@@ -17,13 +17,12 @@ from ricci_ir import (
     LiveCall,
     Var,
     abstract_token,
+    fixpoint,
     live_loop,
     narrowed,
     needed_by,
 )
 from ricci_stablehlo import thread_tokens, with_tokens
-
-from ._fixpoint import fixpoint
 
 
 def sections(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tuple:
@@ -131,20 +130,18 @@ def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
     predicate is. Otherwise the batch stands behind the dimensions of the predicate, if it has any.
     """
     rank = len(cond_jaxpr.out_avals[0].shape)  # pyright: ignore[reportAttributeAccessIssue]
-    dim = rank
-    # Not a ``fixpoint``: when the predicate turns out to be batched, the body is not traced. The
-    # flags only grow, and ``dim`` becomes 0 once.
-    while True:
+
+    def batch(state):
+        dim, carry = state
         dims = tuple(dim if batched else None for batched in carry)
         _, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims))
         if pred_dim is not None and (dim or not all(carry)):
-            dim, carry = 0, (True,) * len(carry)
-            continue
+            return (None, dims, pred_dim), (0, (True,) * len(carry))
         body, out_dims = batch_jaxpr(body_jaxpr, axis, (*const_dims, *dims), dims)
         grown = tuple(b or d is not None for b, d in zip(carry, out_dims, strict=True))
-        if grown == carry:
-            break
-        carry = grown
+        return (body, dims, pred_dim), (dim, grown)
+
+    (body, dims, pred_dim), _ = fixpoint(batch, (rank, carry))
     pred_dims = None if pred_dim is None else (0,)
     condition, _ = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims), pred_dims)
     return condition, body, dims
