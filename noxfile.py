@@ -87,13 +87,14 @@ def run_pytest(
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check the style with ruff, docstrings, wording, and that the changelog can be drafted."""
+    """Check style, docstrings, wording, names of builtins, and the changelog's draft."""
     environment = workspace()
     ruff = environment.program("ruff")
     session.run(ruff, "check", ".", external=True)
     session.run(ruff, "format", "--check", ".", external=True)
     session.run(environment.python, "tools/docstrings.py", external=True)
     session.run(environment.python, "tools/plain_words.py", external=True)
+    session.run(environment.python, "tools/builtin_names.py", external=True)
     draft = ["build", "--draft", "--version", version()]
     session.run(environment.program("towncrier"), *draft, external=True, silent=True)
     session.run(environment.python, "tools/project_forms.py", external=True)

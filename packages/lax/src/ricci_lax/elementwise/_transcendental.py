@@ -441,7 +441,7 @@ def _chlo(name: str, derivative: Callable[..., Array], **rules: Any) -> Primitiv
 
 def _at_one(harmless: str, spelling: str) -> Singular:
     """The rule of a function whose derivative is infinite at -1 and 1."""
-    return Singular(lambda x: abs(x) == 1, harmless=harmless, spellings=(spelling,))
+    return Singular(lambda x: np.abs(x) == 1, harmless=harmless, spellings=(spelling,))
 
 
 asin_p: Primitive = _chlo(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import cbrt, sqrt
+from math import cbrt, fabs, sqrt
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def _weights(smallest: float, tolerance: float) -> Iterator[_Weights]:
     """The weights that raise a lower bound of the singular values to 1 in the fewest steps."""
     # The least bound whose fourth power is not zero.
     bound = max(smallest, 1e-75)
-    while abs(1 - bound) > tolerance and bound < 1:
+    while fabs(1 - bound) > tolerance and bound < 1:
         square = bound * bound
         d = cbrt(4 * (1 - square) / (square * square))
         root = sqrt(1 + d)

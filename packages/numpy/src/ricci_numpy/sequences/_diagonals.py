@@ -1,5 +1,6 @@
 """Diagonals of arrays, and matrices made from them."""
 
+import builtins
 from operator import index
 
 import numpy as np
@@ -74,7 +75,7 @@ def near_offset(k: int, shape: Shape) -> int:
 
     Offsets beyond the matrix are equivalent: no element is on such a diagonal.
     """
-    return k if abs(k) < _FAR else shape[1] if k > 0 else -shape[0]
+    return k if builtins.abs(k) < _FAR else shape[1] if k > 0 else -shape[0]
 
 
 @composite("diagonal")
@@ -207,7 +208,7 @@ def _diag(v: Array, *, k: int) -> Array:
     zero = constant_like(v, 0)
     # Row ``i`` of the result holds element ``i`` of ``rows``.
     rows = lax.pad(v, zero, ((max(0, -k), max(0, k), 0),))
-    size = np.shape(v)[0] + abs(k)
+    size = np.shape(v)[0] + builtins.abs(k)
     mask = _on_diagonal((size, size), k)
     return where_step(mask, lax.expand_dims(rows, (1,)), zero)
 
@@ -235,7 +236,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     (v,) = operands("diagflat", v)
     values = ravel(v)
     count = np.shape(values)[0]
-    size = count + abs(k)
+    size = count + builtins.abs(k)
     aval = get_aval(v)
     matrix = lax.full((size * size,), exact_scalar(0, aval.dtype), aval.dtype)
     i = lax.iota(_INT32, count)

@@ -1,5 +1,6 @@
 """Grids and joined arrays, written as indices: ``mgrid``, ``ogrid``, ``r_`` and ``c_``."""
 
+import builtins
 from typing import Any, final, overload
 
 import numpy as np
@@ -28,7 +29,7 @@ def _points(entry: slice) -> Array:
     """The numbers of a slice; an imaginary step is their count, the end then included."""
     start, step = entry.start or 0, entry.step or 1
     if isinstance(step, complex):
-        return linspace(start, entry.stop, int(abs(step)))
+        return linspace(start, entry.stop, int(builtins.abs(step)))
     return arange(start, entry.stop, step)
 
 
