@@ -258,7 +258,7 @@ def test_mpi_is_read_only_if_it_is_named(monkeypatch):
             return self
 
     mpi = types.SimpleNamespace(COMM_WORLD=World(), COMM_TYPE_SHARED=0)
-    monkeypatch.setitem(sys.modules, "mpi4py.MPI", mpi)
+    monkeypatch.setitem(sys.modules, "mpi4py", types.SimpleNamespace(MPI=mpi))
     found = detect(Membership(), "mpi4py", {})
     host, _, port = (found.coordinator_address or "").rpartition(":")
     assert host == socket.gethostname() and port.isdigit()
@@ -266,6 +266,6 @@ def test_mpi_is_read_only_if_it_is_named(monkeypatch):
 
 
 def test_mpi_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(ValueError, match="MPI: mpi4py cannot be imported"):
         detect(Membership(), "mpi4py", {})

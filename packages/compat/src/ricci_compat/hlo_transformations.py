@@ -1,6 +1,5 @@
 """User-defined transformations of HLO modules while XLA compiles them: ``jax.extend.xla``."""
 
-import importlib
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
@@ -87,4 +86,6 @@ def _platforms(platforms: Sequence[str] | str | None) -> list[str]:
 
 
 def _transforms() -> Any:
-    return importlib.import_module("jaxlib._xla")  # rarely used
+    from jaxlib import _xla  # noqa: PLC0415  # pyright: ignore - lazy: rarely used
+
+    return _xla

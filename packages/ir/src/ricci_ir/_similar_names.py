@@ -1,7 +1,6 @@
 """Suggest known names for a misspelt one, in error messages."""
 
 from collections.abc import Iterable
-from importlib import import_module
 
 __all__ = ["similar_names"]
 
@@ -19,5 +18,6 @@ def similar_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
       >>> similar_names("axes", ["axis", "keepdims"])
       ['axis']
     """
-    difflib = import_module("difflib")  # only messages need it
+    import difflib  # noqa: PLC0415 - lazy: only messages need it
+
     return difflib.get_close_matches(name, known, count)

@@ -1,7 +1,6 @@
 """Report to ``ricci_ir`` the arrays that the compiler gathers without a request of the program."""
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from ricci_ir import ArrayMove, Jaxpr, array_moves
@@ -13,9 +12,10 @@ def find_moves(
     jaxpr: Jaxpr, fun: Callable[..., Any], arrays: Sequence[Any], traced: Traced | None
 ) -> Sequence[ArrayMove]:
     """Return the involuntary collectives of a call. One device has none."""
+    from .reports import communication_of  # noqa: PLC0415 - lazy: few programs need it
+
     if traced is None and is_spread(jaxpr, arrays):
         traced = jit(fun).trace(*arrays)
     if traced is None or len(devices_of(traced)) == 1:
         return ()
-    reports = import_module("ricci_parallel.reports")  # few programs need it
-    return reports.communication_of(traced).involuntary
+    return communication_of(traced).involuntary

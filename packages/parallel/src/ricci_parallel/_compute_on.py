@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
 
 from ricci_ir import Jaxpr, Primitive, PyTree, looks_like, operation_metadata
@@ -104,7 +103,9 @@ def compute_on(
         )
     options = None
     if compiler_options is not None:
-        options = import_module("json").dumps(dict(compiler_options))  # few programs need it
+        import json  # noqa: PLC0415 - lazy: few programs need it
+
+        options = json.dumps(dict(compiler_options))
     call = call_annotated(compute_on_p, f, compute_type=compute_type, compiler_options_json=options)
 
     @looks_like(f)

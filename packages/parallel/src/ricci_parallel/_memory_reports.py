@@ -1,7 +1,6 @@
 """Report to ``ricci_xla`` the arrays that fill a device's memory, for out-of-memory errors."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from ricci_xla import Traced, memory_report
@@ -12,8 +11,9 @@ _ROWS = 6
 @memory_report.provide
 def explain(program: Any, leaves: Sequence[Any], options: Any) -> str:
     """Return the first lines of an executable's memory plan."""
-    planning = import_module("ricci_parallel.planning")  # few programs need it
-    lines = planning.plan_of(Traced(program, leaves, options)).head(_ROWS)
+    from .planning import plan_of  # noqa: PLC0415 - lazy: few programs need it
+
+    lines = plan_of(Traced(program, leaves, options)).head(_ROWS)
     return "\n".join([*lines, _ADVICE])
 
 

@@ -1,7 +1,6 @@
 """Drawings of the devices that hold each part of an array, in a terminal or a notebook."""
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from math import gcd
 from types import SimpleNamespace
 from typing import Any
@@ -21,17 +20,17 @@ _PALETTE = ("#1f77b4", "#ffbb78", "#2ca02c", "#ff9896", "#9467bd", "#c49c94", "#
 
 def _rich() -> SimpleNamespace:
     """Import the parts of rich that draw, on the first drawing."""
-    names = {"align": "Align", "box": "SQUARE", "console": "Console", "table": "Table"}
     try:
-        parts = {
-            name: getattr(import_module(f"rich.{module}"), name) for module, name in names.items()
-        }
+        from rich.align import Align  # noqa: PLC0415 - lazy: an optional dependency
+        from rich.box import SQUARE  # noqa: PLC0415 - lazy
+        from rich.console import Console  # noqa: PLC0415 - lazy
+        from rich.table import Table  # noqa: PLC0415 - lazy
     except ModuleNotFoundError as error:
         raise ValueError(
             "debug.visualize_sharding draws with the package rich, which is not installed. Run "
             "pip install 'ricci-parallel[rich]', or read sharding.devices_indices_map(shape)."
         ) from error
-    return SimpleNamespace(**parts)
+    return SimpleNamespace(Align=Align, SQUARE=SQUARE, Console=Console, Table=Table)
 
 
 def _parts(

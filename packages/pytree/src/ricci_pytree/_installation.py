@@ -1,7 +1,6 @@
 """Errors for a jaxlib that is missing, broken or of an unsupported version."""
 
 import re
-from importlib import import_module
 from importlib.util import find_spec
 
 # The versions that this release works with; `pyproject.toml` of ricci-xla has the same bounds.
@@ -59,7 +58,7 @@ def _explain_numpy() -> ImportError | None:
     """The error for a broken or old NumPy, without which jaxlib does not load, or None."""
     command = 'pip install --force-reinstall "numpy>=2.0"'
     try:
-        version = import_module("numpy").__version__
+        from numpy import __version__ as version  # noqa: PLC0415 - lazy: only errors need it
     except Exception as error:  # noqa: BLE001 - however broken it is
         return ImportError(f"NumPy is broken ({_summary(error)}); run: {command}", name="numpy")
     if _numbers(version) < (2, 0):
@@ -83,9 +82,10 @@ def _is_installed() -> bool:
 
 def _version() -> str | None:
     try:
-        return str(import_module("jaxlib.version").__version__)
+        from jaxlib.version import __version__ as version  # noqa: PLC0415 - lazy: it may be absent
     except Exception:  # noqa: BLE001 - however broken it is, this only words another error
         return None
+    return str(version)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

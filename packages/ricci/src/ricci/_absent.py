@@ -117,7 +117,8 @@ def _import_error(name: str, inside: str) -> ImportError | None:
         home = home.replace("ricci", name.partition(".")[0], 1)
         text = f"{parent} has no {last}; there is {home}."
         return ModuleNotFoundError(explained(text, "modules"))
-    pkgutil = import_module("pkgutil")  # only messages need it
+    import pkgutil  # noqa: PLC0415 - lazy: only messages need it
+
     modules = [info.name for info in pkgutil.iter_modules(package.__path__)]
     near = similar_names(last, [n for n in modules if not n.startswith("_")])
     if not near:

@@ -1,7 +1,6 @@
 """TensorStore, imported on first use, and the context that all files share."""
 
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 _CACHED_BYTES = 10_000_000_000
@@ -17,12 +16,13 @@ def tensorstore() -> Any:
       ImportError: if it is not installed.
     """
     try:
-        return import_module("tensorstore")
+        import tensorstore as ts  # noqa: PLC0415 - lazy: an optional dependency
     except ImportError as error:
         raise ImportError(
             "arrays are written to files by the package tensorstore, which is not installed. Run "
             "pip install 'ricci-storage[tensorstore]'."
         ) from error
+    return ts
 
 
 @cache

@@ -1,7 +1,8 @@
 """The registry of MLIR's upstream dialects, for contexts that a library creates."""
 
-import importlib
 from typing import TYPE_CHECKING
+
+from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 
 from ricci_xla.authoring import load_mlir
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 def _registry() -> "ir.DialectRegistry":
     ir, _ = load_mlir()
     registry = ir.DialectRegistry()
-    importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+    _jax_mlir_ext.register_dialects(registry)
     return registry
 
 

@@ -12,7 +12,6 @@ Polynomials are mappings from monomials to coefficients, which may be fractions.
 """
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from math import ceil, inf
 from threading import RLock
 from typing import Any
@@ -113,8 +112,9 @@ class Bounds:
         return best
 
     def _search(self, terms: Polynomial) -> float:
+        from fractions import Fraction  # noqa: PLC0415 - lazy: few programs have such sizes
+
         best, steps = -inf, 0
-        fraction = import_module("fractions").Fraction  # few programs have such sizes
         level: list[dict[Monomial, Any]] = [dict(terms)]
         seen = {frozenset(terms.items())}
         for depth in range(_DEPTH + 1):
@@ -128,7 +128,7 @@ class Bounds:
                         steps += 1
                         if steps > _STEPS:
                             break
-                        ratio = fraction(c) / fact[monomial]
+                        ratio = Fraction(c) / fact[monomial]
                         remainder = _combined(polynomial, fact, -ratio)
                         key = frozenset(remainder.items())
                         if key not in seen:

@@ -7,7 +7,6 @@ depend on shapes only and are cached. With more than two operands opt_einsum fin
 import string
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -295,15 +294,14 @@ def _description(
     expression: Expression, shapes: tuple[Shape, ...], optimize: Optimize
 ) -> tuple[list[tuple[int, ...]], PathInfo]:
     """The order of contractions, and opt_einsum's description of it."""
+    from opt_einsum import contract_path  # noqa: PLC0415 - lazy: an optional dependency
+
     text = f"{','.join(expression.inputs)}->{expression.output}"
     strategy: Any = "optimal" if optimize is True else optimize
     if optimize is False:
         strategy = [(0, 1)] * (len(shapes) - 1) or [(0,)]
     elif isinstance(optimize, tuple):
         strategy = list(optimize)
-    contract_path = import_module(
-        "opt_einsum"
-    ).contract_path  # an optional dependency, imported when used
     typical_shapes = [tuple(map(typical_size, shape)) for shape in shapes]
     order, description = contract_path(text, *typical_shapes, shapes=True, optimize=strategy)
     return list(order), description

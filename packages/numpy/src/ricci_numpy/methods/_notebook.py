@@ -1,6 +1,5 @@
 """HTML of arrays for notebooks: a caption of type, size and device, and a table of elements."""
 
-from importlib import import_module
 from itertools import batched
 
 import numpy as np
@@ -13,7 +12,9 @@ _CELL = "text-align: right; padding: 0 0.6em"
 
 
 def _escaped(text: str) -> str:
-    return import_module("html").escape(text)  # loaded when an array is shown first
+    from html import escape  # noqa: PLC0415 - lazy: only notebooks need it
+
+    return escape(text)
 
 
 def _size(count: float) -> str:

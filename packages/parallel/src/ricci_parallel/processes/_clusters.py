@@ -7,13 +7,12 @@ field of a `Membership`. `detect` fills in the fields that the caller left out, 
 2. the first row of `CLUSTERS` whose variables are set, or the row that the caller names.
 """
 
-import importlib
 import os
 import re
+import socket
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from types import ModuleType
 from typing import Any, final
 
 Environment = Mapping[str, str]
@@ -172,11 +171,6 @@ def _reads_own_gpu(*names: str) -> Callable[[Environment], tuple[int, ...] | Non
     return lambda environment: _own_gpu(environment, *names)
 
 
-def _module(name: str) -> ModuleType:
-    """Import a module that few programs need."""
-    return importlib.import_module(name)
-
-
 def _port(number: int) -> int:
     return _FIRST_PORT + number % _PORTS
 
@@ -332,12 +326,13 @@ def _gke_workers(environment: Environment) -> int:
 
 def _metadata(environment: Environment, key: str) -> str:
     """Read an attribute of this machine from the metadata server of Google Compute Engine."""
+    from urllib import request  # noqa: PLC0415 - lazy: it takes long
+
     server = environment.get("GCE_METADATA_HOST") or "metadata.google.internal"
     url = f"http://{server}/computeMetadata/v1/instance/attributes/{key}"
-    requests = _module("urllib.request")
-    request = requests.Request(url, headers={"Metadata-Flavor": "Google"})
+    query = request.Request(url, headers={"Metadata-Flavor": "Google"})
     try:
-        with requests.urlopen(request, timeout=_METADATA_SECONDS) as response:
+        with request.urlopen(query, timeout=_METADATA_SECONDS) as response:
             return response.read().decode()
     except OSError as error:
         raise ValueError(
@@ -395,7 +390,7 @@ def _kubernetes_coordinator(environment: Environment) -> str:
 
 def _domain(pod: str) -> str:
     """Return the domain of a host; empty if there is none."""
-    full = _module("socket").getfqdn(pod)
+    full = socket.getfqdn(pod)
     return full.removeprefix(f"{pod}.") if full.startswith(f"{pod}.") else ""
 
 
@@ -409,26 +404,27 @@ def _kubernetes_processes(environment: Environment) -> int:
 # MPI, through mpi4py
 
 
-def _communicator() -> Any:
+def _mpi() -> Any:
     try:
-        return _module("mpi4py.MPI").COMM_WORLD
+        from mpi4py import MPI  # noqa: PLC0415  # pyright: ignore - lazy: an optional dependency
     except ImportError as error:
         raise ValueError(f"mpi4py cannot be imported ({error})") from None
+    return MPI
 
 
 def _mpi_coordinator(environment: Environment) -> str:
     """Return the machine of rank 0, at a free port there. All processes call this together."""
-    world = _communicator()
+    world = _mpi().COMM_WORLD
     address = None
     if world.Get_rank() == 0:
-        socket = _module("socket")
         with socket.create_server(("", 0)) as server:
             address = f"{socket.gethostname()}:{server.getsockname()[1]}"
     return world.bcast(address, root=0)
 
 
 def _mpi_gpu(environment: Environment) -> tuple[int, ...] | None:
-    machine = _communicator().Split_type(_module("mpi4py.MPI").COMM_TYPE_SHARED)
+    mpi = _mpi()
+    machine = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED)
     return _own_gpu({**environment, "local rank": str(machine.Get_rank())}, "local rank")
 
 
@@ -494,8 +490,8 @@ CLUSTERS: dict[str, Cluster] = {
         marks=(),
         advice="Install mpi4py, and start the processes with mpirun",
         coordinator_address=_mpi_coordinator,
-        num_processes=lambda _: _communicator().Get_size(),
-        process_id=lambda _: _communicator().Get_rank(),
+        num_processes=lambda _: _mpi().COMM_WORLD.Get_size(),
+        process_id=lambda _: _mpi().COMM_WORLD.Get_rank(),
         local_device_ids=_mpi_gpu,
     ),
     "torchrun": Cluster(

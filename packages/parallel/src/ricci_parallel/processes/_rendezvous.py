@@ -7,7 +7,6 @@ without a reason. The connections stay open: they carry the heartbeats (`_heartb
 JSON each, and the end of one reports at once that a process has died.
 """
 
-import importlib
 import json
 import os
 import selectors
@@ -91,8 +90,9 @@ def _encrypted(sock: socket.socket, security: Security, *, as_server: bool) -> s
     """Encrypt a connected socket if there are certificates for that."""
     if security.mtls_cert_file is None:
         return sock
-    secure = importlib.import_module("ricci_parallel.processes._secure")
-    return secure.secured(sock, security, as_server=as_server)
+    from ._secure import secured  # noqa: PLC0415 - lazy: few programs need it
+
+    return secured(sock, security, as_server=as_server)
 
 
 def this_member(rank: int) -> Member:

@@ -1,6 +1,5 @@
 """Linear systems with sparse matrices, solved directly."""
 
-import importlib
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -23,13 +22,13 @@ _DTYPES = ("float32", "float64", "complex64", "complex128")
 def _solve_on_host(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.ndarray, transpose: bool
 ) -> np.ndarray:
-    """Solve by SciPy's SuperLU, which is imported on first use."""
-    sparse = importlib.import_module("scipy.sparse")
-    solver = importlib.import_module("scipy.sparse.linalg")
+    """Solve by SciPy's SuperLU."""
+    from scipy.sparse import csr_matrix, linalg  # noqa: PLC0415 - lazy: few programs need it
+
     parts = tuple(map(np.array, (data, indices, indptr)))  # copies: SciPy sorts them in place
-    matrix = sparse.csr_matrix(parts, shape=(b.size, b.size))
+    matrix = csr_matrix(parts, shape=(b.size, b.size))
     matrix = (matrix.T if transpose else matrix).tocsc()
-    return np.asarray(solver.spsolve(matrix, np.asarray(b)), dtype=b.dtype)
+    return np.asarray(linalg.spsolve(matrix, np.asarray(b)), dtype=b.dtype)
 
 
 def _call(

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -242,8 +241,9 @@ def compile_text(
     if not cached or module_transformations:
         return compile(options)
     if _cache_folder.value and _cache_enabled.value:
-        cache = import_module("ricci_xla.cache")  # imported only if a folder is set
-        compile = partial(cache.cached_compile, text, devices, compile=compile)
+        from ricci_xla.cache import cached_compile  # noqa: PLC0415 - lazy: only if a folder is set
+
+        compile = partial(cached_compile, text, devices, compile=compile)
     if warm_start_hooks.compile is not None:
         return warm_start_hooks.compile.load_or_compile(text, devices, options, compile)
     return compile(options)
@@ -255,5 +255,7 @@ def is_compiled(
     """Whether the persistent cache has the executable of a module on one device."""
     if not (_cache_folder.value and _cache_enabled.value):
         return False
+    from ricci_xla.cache import is_cached  # noqa: PLC0415 - lazy: only if a folder is set
+
     options = compile_options(devices, options=compiler_options)
-    return import_module("ricci_xla.cache").is_cached(text, devices, options)
+    return is_cached(text, devices, options)

@@ -6,7 +6,6 @@ second is done, its executable replaces the first.
 
 import os
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ricci_ir import State
@@ -43,9 +42,10 @@ class _Background:
 
     def submit(self, function: Callable[[], LoadedExecutable]) -> "Future[LoadedExecutable]":
         """Run a function on the thread."""
-        if self._thread is None:  # imported on first use only
-            background = import_module("ricci_xla.tracing._background")
-            self._thread = background.Background("ricci.compile")
+        if self._thread is None:
+            from ._background import Background  # noqa: PLC0415 - lazy: few programs need it
+
+            self._thread = Background("ricci.compile")
         return self._thread.submit(function)
 
 

@@ -4,7 +4,6 @@ import os
 import platform
 import subprocess
 import sys
-from importlib import import_module
 
 from ._listing import devices, local_devices, process_count
 
@@ -61,7 +60,8 @@ def _driver_table() -> list[str]:
 
 
 def _version(distribution: str) -> str:
-    metadata = import_module("importlib.metadata")  # importing it takes long, and is rarely needed
+    from importlib import metadata  # noqa: PLC0415 - lazy: it takes long, and is rarely needed
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -1,6 +1,5 @@
 """Import of jaxlib, after setting its log level; other modules import jaxlib from this one."""
 
-import importlib
 import os
 from functools import cache
 from typing import Any
@@ -31,17 +30,17 @@ def load_mlir() -> tuple[Any, Any]:
 
     Loaded when first needed, since most modules are passed to jaxlib as text.
     """
-    ir = importlib.import_module("jaxlib.mlir.ir")
-    extension = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
-    dialects = [
-        importlib.import_module(f"jaxlib.mlir.dialects.{name}")
-        for name in ("stablehlo", "chlo", "sdy")
-    ]
-    importlib.import_module("jaxlib.mlir.dialects.func")  # so that functions have its methods
+    from jaxlib.mlir import ir  # noqa: PLC0415 - lazy: it takes 50 ms
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext  # noqa: PLC0415 - lazy
+    from jaxlib.mlir.dialects import chlo, sdy, stablehlo  # noqa: PLC0415 - lazy
+
+    # So that functions have its methods.
+    from jaxlib.mlir.dialects import func as func  # noqa: PLC0415 - lazy
+
     registry, context = ir.DialectRegistry(), ir.Context()
-    extension.register_dialects(registry)
+    _jax_mlir_ext.register_dialects(registry)
     context.append_dialect_registry(registry)
-    for dialect in dialects:
+    for dialect in (stablehlo, chlo, sdy):
         dialect.register_dialect(context)
     context.load_all_available_dialects()
     return ir, context

@@ -1,7 +1,5 @@
 """Custom-call kernels that must be initialized before an executable that calls them runs."""
 
-import importlib
-
 from ._jaxlib import lapack
 
 
@@ -17,7 +15,9 @@ def prepare_kernels(text: str | bytes, platform: str) -> None:
     if _mentions("lapack_", text):
         lapack.prepare_lapack_call("getrf", "float32")
     if platform != "cpu" and _mentions("hybrid", text):
-        importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
+        from jaxlib import gpu_solver  # noqa: PLC0415 - lazy: it imports SciPy
+
+        gpu_solver.initialize_hybrid_kernels()
 
 
 def _mentions(kernel: str, text: str | bytes) -> bool:

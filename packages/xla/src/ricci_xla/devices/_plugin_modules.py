@@ -72,7 +72,8 @@ def _modules() -> Iterator[tuple[str, Callable[[], Any]]]:
             names.add(name)
             yield name, lambda name=name: importlib.import_module(name)
     if has_entry_points(_GROUP):
-        metadata = importlib.import_module("importlib.metadata")  # it takes long
+        from importlib import metadata  # noqa: PLC0415 - lazy: it takes long
+
         for entry in metadata.entry_points(group=_GROUP):
             if entry.module not in names:
                 names.add(entry.module)

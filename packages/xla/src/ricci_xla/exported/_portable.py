@@ -1,7 +1,6 @@
 """StableHLO in its portable form: bytes that later, and some earlier, versions of XLA can read."""
 
 import functools
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,9 +20,10 @@ _ignore_forward_compatibility = config.state("jax_export_ignore_forward_compatib
 
 @functools.cache
 def _version(requirement: str) -> str:
-    stablehlo: Any = importlib.import_module("jaxlib.mlir._mlir_libs._stablehlo")
-    value = getattr(stablehlo.StablehloCompatibilityRequirement, requirement)
-    return stablehlo.get_version_from_compatibility_requirement(value)
+    from jaxlib.mlir._mlir_libs import _stablehlo  # noqa: PLC0415 - lazy: few programs export
+
+    value = getattr(_stablehlo.StablehloCompatibilityRequirement, requirement)
+    return _stablehlo.get_version_from_compatibility_requirement(value)
 
 
 @functools.cache

@@ -6,7 +6,7 @@ The runtime takes about a tenth of an executable's compile time to load it.
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 
-from ricci_xla.tracing._background import Background
+from ricci_xla.compile._background import Background
 
 
 class Prefetch[R, T]:
