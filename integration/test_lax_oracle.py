@@ -83,6 +83,7 @@ def test_cases_are_told_apart(topic):
     assert len(shown) == len(set(shown))
 
 
-@pytest.mark.parametrize("row", EXPECTED, ids=lambda row: f"{row.function}-{row.aspect}")
-def test_an_expected_difference_has_a_reason(row):
+@pytest.mark.parametrize("row", EXPECTED, ids=lambda row: f"{row.functions}-{row.aspect}")
+def test_an_expected_difference_holds_both_texts_and_a_reason(row):
     assert row.reason and row.aspect and row.probe
+    assert not {row.ours, row.theirs} & {"", "*"}

@@ -29,7 +29,7 @@ FILES = {
     "integration/lax_cases/differences.py",
     "integration/lax_cases/bad_differences.py",
     "integration/numpy_cases/differences.py",
-    "integration/device_cases/accepted.py",
+    "integration/data/device_differences.txt",
     "packages/jax/src/jax/_src/_table.py",
     "packages/jax/src/jax/_src/_unsupported.py",
 }
@@ -113,12 +113,12 @@ def numpy_api() -> str:
 def lax() -> str:
     """Return in what functions of lax differ, beside how their programs are printed."""
     rows = [r for r in lax_functions.EXPECTED if r.aspect != "jaxpr"]
-    return _grouped((r.function, r.reason) for r in rows)
+    return _grouped((r.functions, r.reason) for r in rows)
 
 
 def printed() -> str:
     """Return in what printed programs differ."""
-    return _grouped((r.function, r.reason) for r in lax_functions.EXPECTED if r.aspect == "jaxpr")
+    return _grouped((r.functions, r.reason) for r in lax_functions.EXPECTED if r.aspect == "jaxpr")
 
 
 def edges() -> str:
@@ -127,9 +127,12 @@ def edges() -> str:
 
 
 def devices() -> str:
-    """Return in what programs over several devices differ."""
-    rows = ((f"`{row.name}`", row.aspect, row.reason) for row in accepted.ON_PURPOSE)
-    return _markdown(("programs", "what differs", "why"), rows)
+    """Return the table of accepted differences of programs over several devices."""
+    rows = (
+        (f"`{row.name}`", f"{row.aspect}: `{row.ours}`", f"`{row.theirs}`", row.reason)
+        for row in accepted.ACCEPTED
+    )
+    return _markdown(("program", "Ricci", "JAX", "why"), rows)
 
 
 def errors() -> str:

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from lax_cases.bad_differences import ACCIDENTAL
@@ -14,25 +14,37 @@ STEP = re.compile(r"\['(\w+)'\](?:\['(\w+)'\])?")
 type Observation = Mapping[str, Any]
 
 
-def differences(ours: Observation, theirs: Observation) -> dict[str, str]:
-    """Return in what two observations differ, and how, by aspect.
+class Difference(NamedTuple):
+    """What both sides give where they differ, and in which of `PROBES` (or `run`)."""
+
+    probe: str
+    ours: str
+    theirs: str
+
+    def __str__(self) -> str:
+        return f"{self.probe}: {self.ours} and not {self.theirs}"
+
+
+def differences(ours: Observation, theirs: Observation) -> dict[str, Difference]:
+    """Return in what two observations differ, by aspect.
 
     The aspects are `error`, `value`, `type` (of the results), `place`, `types` (in the program, as
     far as they say something of devices) and `collectives`, of which there may be fewer.
     """
     if "error" in ours or "error" in theirs:
-        return {"error": f"not run: {ours.get('message')}, {theirs.get('message')}"}
-    found: dict[str, str] = {}
+        return {"error": Difference("run", f"{ours.get('message')}", f"{theirs.get('message')}")}
+    different: dict[str, Difference] = {}
     for probe in dict.fromkeys(STEP.match(path)[1] for path in {**theirs, **ours}):
         our, their = _part(ours, probe), _part(theirs, probe)
         one, two = our.get("['error']"), their.get("['error']")
         if one or two:
             if not (one and two and _is_accepted(one.split(), two.split()[0])):
-                found.setdefault("error", f"{probe}: {_told(our)} and not {_told(their)}")
+                outcomes = Difference(probe, _outcome(our), _outcome(their))
+                different.setdefault("error", outcomes)
             continue
-        for aspect, text in _compared(probe, our, their):
-            found.setdefault(aspect, f"{probe}: {text}")
-    return found
+        for aspect, *texts in _compared(probe, our, their):
+            different.setdefault(aspect, Difference(probe, *texts))
+    return different
 
 
 def _is_accepted(classes: list[str], expected: str) -> bool:
@@ -47,37 +59,55 @@ def _part(observed: Observation, probe: str) -> dict[str, Any]:
     return {k.removeprefix(start): v for k, v in observed.items() if k.startswith(start)}
 
 
-def _told(part: dict[str, Any]) -> str:
+def _outcome(part: dict[str, Any]) -> str:
     if "['error']" not in part:
         return "a result"
-    return f"{part["['error']"].split()[0]}: {part["['message']"][:300]}"
+    return f"{part["['error']"].split()[0]}: {part["['message']"][:300]}".rstrip()
 
 
-def _compared(probe: str, our: dict[str, Any], their: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _compared(
+    probe: str, our: dict[str, Any], their: dict[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield each aspect in which a probe's observations differ, with both texts."""
     if probe == "types":
         one, two = ({t for t in part.values() if _is_marked(t)} for part in (our, their))
         if one != two:
-            yield "types", f"{sorted(one - two)} and not {sorted(two - one)}"
+            yield "types", _listed(sorted(one - two)), _listed(sorted(two - one))
         return
     for aspect in ("type", "place"):
         one, two = (
             [v for k, v in part.items() if k.startswith(f"['{aspect}']")] for part in (our, their)
         )
         if one != two:
-            yield aspect, f"{one} and not {two}"
+            yield aspect, _listed(one), _listed(two)
     one, two = (
         Counter({k: v for k, v in part.items() if "collectives" in k and v != "{}"})
         for part in (our, their)
     )
     if sum(one.values()) > sum(two.values()):
-        yield "collectives", f"{dict(one)} and not {dict(two)}"
+        yield "collectives", _counts(one), _counts(two)
     values = [{k: v for k, v in part.items() if k.startswith("['value']")} for part in (our, their)]
     if values[0].keys() != values[1].keys():
-        yield "value", f"{sorted(values[0])} and not {sorted(values[1])}"
+        yield "value", _listed(values[0]), _listed(values[1])
         return
     for path, value in values[0].items():
         if not _is_close(value, values[1][path]):
-            yield "value", f"{value!s:.200} and not {values[1][path]!s:.200}"
+            yield "value", f"{value!s:.200}", f"{values[1][path]!s:.200}"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """The texts in one line; `nothing` if there are none."""
+    return "  ".join(map(str, texts)) or "nothing"
+
+
+def _counts(collectives: Counter[str]) -> str:
+    """How often a program has each collective.
+
+    >>> _counts(Counter({"['collectives']['all-gather']": 2}))
+    'all-gather(2)'
+    """
+    names = {path.split("'")[-2]: number for path, number in collectives.items()}
+    return _listed(f"{name}({number})" for name, number in sorted(names.items()))
 
 
 def _is_marked(text: str) -> bool:

@@ -3,6 +3,7 @@
 import difflib
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,8 @@ from .differences import reason_for
 ASPECTS = ("value", "dtype", "shape", "weak type", "jaxpr")
 _SCALAR = re.compile(r"np\.int64\((-?\d+)\)")
 _GROUPING = re.compile(r"^ *(ft_in|ft_out|num_carry|num_consts)=.*\n", re.MULTILINE)
+# Primitives, and parameters that are one word: not names of jaxprs, nor sizes in parentheses.
+_WORD = re.compile(r"(?<== )[a-z]\w*|\b(?!\w*jaxpr=)\w+=(?:<class '[\w.]+|-?\w[\w.]*)")
 PRELUDE = """
 def direction(o):
     if not jnp.issubdtype(o.dtype, np.inexact):
@@ -27,12 +30,25 @@ def direction(o):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One disagreement: in which aspect of which computation, and what was found."""
+    """One disagreement: in which aspect of which computation, both sides' texts, and the reason.
+
+    Attributes:
+        ours, theirs: what the rows of `differences.py` hold; of printed programs the words that
+            one side has and the other lacks, as `surplus` counts them.
+        detail: the lines by which printed programs differ, or where values do.
+    """
 
     aspect: str
     probe: str
-    text: str
+    ours: str
+    theirs: str
+    detail: str
     reason: str | None
+
+    @property
+    def text(self) -> str:
+        """Both texts, ready to be copied into a row, and the detail."""
+        return f"ours={self.ours!r}, theirs={self.theirs!r}\n{self.detail}".rstrip()
 
 
 @dataclass(slots=True)
@@ -215,9 +231,11 @@ def _judge(
     return outcome
 
 
-def _note(outcome: Outcome, aspect: str, probe: str, text: str) -> None:
-    reason = reason_for(outcome.case.function, aspect, probe, text)
-    outcome.differences.append(Difference(aspect, probe, text, reason))
+def _note(
+    outcome: Outcome, aspect: str, probe: str, ours: str, theirs: str, detail: str = ""
+) -> None:
+    reason = reason_for(outcome.case.function, aspect, probe, ours, theirs)
+    outcome.differences.append(Difference(aspect, probe, ours, theirs, detail, reason))
 
 
 def _compare_values(outcome: Outcome, probe: str, ours: Result, theirs: Result) -> None:
@@ -226,7 +244,7 @@ def _compare_values(outcome: Outcome, probe: str, ours: Result, theirs: Result) 
         return
     paths = [[leaf.path for leaf in result.leaves] for result in (ours, theirs)]
     if paths[0] != paths[1]:
-        _note(outcome, "value", probe, f"results {paths[0]}, not {paths[1]}")
+        _note(outcome, "value", probe, f"results {paths[0]}", f"results {paths[1]}")
         return
     for our, their in zip(ours.leaves, theirs.leaves, strict=True):
         where = probe or our.path.split("'")[1]
@@ -234,9 +252,9 @@ def _compare_values(outcome: Outcome, probe: str, ours: Result, theirs: Result) 
             field_name = aspect.replace(" ", "_")
             mine, other = getattr(our, field_name), getattr(their, field_name)
             if mine != other:
-                _note(outcome, aspect, where, f"result{our.path}: {mine}, not {other}")
+                _note(outcome, aspect, where, str(mine), str(other), f"of result{our.path}")
         if our.kind != their.kind or our.shape != their.shape:
-            _note(outcome, "value", where, f"result{our.path}: {our.kind}, not {their.kind}")
+            _note(outcome, "value", where, our.kind, their.kind, f"of result{our.path}")
             continue
         if outcome.case.exact:
             alike = replace(our, dtype=their.dtype, weak_type=their.weak_type)
@@ -248,8 +266,8 @@ def _compare_errors(outcome: Outcome, probe: str, ours: Result, theirs: Result) 
     both = (ours, theirs)
     names = [result.error and result.error.name for result in both]
     if names[0] != names[1]:
-        found = [f"{r.error.name}: {r.error.message}" if r.error else "a value" for r in both]
-        _note(outcome, "value", probe, f"ours {found[0][:600]}\ntheirs {found[1][:600]}")
+        texts = [f"{r.error.name}: {r.error.message}" if r.error else "a value" for r in both]
+        _note(outcome, "value", probe, texts[0][:600], texts[1][:600])
     return any(names)
 
 
@@ -257,7 +275,9 @@ def _compare_leaf(outcome: Outcome, where: str, our: Any, their: Any) -> None:
     try:
         compare(Result((our,), None), Result((their,), None), rtol=outcome.case.rtol)
     except AssertionError as error:
-        _note(outcome, "value", where, str(error))
+        detail, _, sides = str(error).rpartition("\nours:   ")
+        mine, _, other = sides.partition("\ntheirs: ")
+        _note(outcome, "value", where, mine, other, detail)
 
 
 def _compare_programs(outcome: Outcome, probe: str, ours: Result, theirs: Result) -> None:
@@ -270,7 +290,25 @@ def _compare_programs(outcome: Outcome, probe: str, ours: Result, theirs: Result
         lines = difflib.unified_diff(
             theirs.value.splitlines(), ours.value.splitlines(), "theirs", "ours", lineterm="", n=2
         )
-        _note(outcome, "jaxpr", probe, "\n".join(lines))
+        both = surplus(ours.value, theirs.value), surplus(theirs.value, ours.value)
+        _note(outcome, "jaxpr", probe, *both, "\n".join(lines))
+
+
+def surplus(program: str, other: str) -> str:
+    """The primitives and one-word parameters that a printed program has more often than another.
+
+    >>> surplus("b:f32[] = neg a  c:f32[] = neg b  d:i32[] = iota[dtype=int32] ", "b:f32[] = neg a")
+    'dtype=int32 iota neg'
+    >>> surplus("b:f32[] = neg a  c:f32[] = sin b  d:f32[] = sin c", "b:f32[] = neg a")
+    'sin(2)'
+    >>> surplus("c:f32[] = sin a  b:f32[] = neg a", "b:f32[] = neg a  c:f32[] = sin a")
+    'the same words, otherwise'
+    """
+    words, others = (Counter(_WORD.findall(_GROUPING.sub("", p))) for p in (program, other))
+    if words == others:
+        return "the same words, otherwise"
+    more = sorted((words - others).items())
+    return " ".join(f"{word}({n})" if n > 1 else word for word, n in more) or "nothing more"
 
 
 def _same_program(ours: str, theirs: str) -> bool:

@@ -1,84 +1,170 @@
-"""Where Ricci differs from JAX on purpose, and why; everything else is a defect."""
+"""Where Ricci differs from JAX on purpose, and why; everything else is a defect.
 
-from fnmatch import fnmatchcase
+Each row holds what both sides give, as `agreement.Difference` writes it: an error, a type, a value;
+of printed programs the words that one side has and the other lacks.
+"""
+
 from typing import NamedTuple
+
+from patterns import matches
 
 
 class Expected(NamedTuple):
-    """An expected difference: patterns of function, aspect and computation, and the reason."""
+    """An expected difference; all but the reason are patterns, in which `*` is any text.
 
-    function: str
+    Attributes:
+        functions: patterns of functions, separated by spaces.
+        aspect: what differs, as in `agreement.ASPECTS`.
+        probe: the computation, as `agreement.Probe` names it.
+        ours, theirs: what both sides give.
+        reason: why they differ.
+    """
+
+    functions: str
     aspect: str
     probe: str
+    ours: str
+    theirs: str
     reason: str
-    mentions: str = ""
+
+    def covers(self, function: str, *texts: str) -> bool:
+        """Whether it is the difference of a function in an aspect, a probe, and both texts."""
+        return any(matches(function, name) for name in self.functions.split()) and all(
+            map(matches, texts, self[1:5])
+        )
 
 
-_DTYPE = "a dtype is a NumPy dtype in the program, whatever the caller wrote"
-_DEAD = "no zeros are made that nothing uses"
-_MAPPED = "it can be mapped where JAX has no rule"
 _DIFFERENTIATED = "it can be differentiated where JAX has no rule"
-_FLOAT0 = "zeros of dtype float0 are constants, not made by an equation"
+_FLOAT0 = "zeros of dtype float0 are constants, not results of an equation"
 _INDEX = "positions within a matrix are int32 whatever the default integer is"
 _MODE = "derivatives keep the call's mode; JAX's fill with NaN or drop"
-
 _SLOTS = "branches share results for residuals; one that lacks them gives zeros, not empty arrays"
+_ROOT = "JAX's primitive holds functions; here it is a jaxpr"
+_TAKE = "positions wrap by rem and select, not by a nested call"
+_TUPLE = "sizes are Python integers, not NumPy's"
+_LISTS = "lengths may be a list"
+_GAMMA = "one primitive here, a jaxpr in JAX"
 
-# An aspect that JAX gets wrong, or a program that does less; patterns as in `fnmatch`.
+_COMPARISONS = "is_finite eq ne lt le gt ge convert_element_type full_like"
+_SORTS = "sort sort_key_val top_k approx_max_k approx_min_k"
+_EMPTY = " empty2(*) memory_space=MemorySpace.Device(*)"
+_GATHER = (
+    "dimension_numbers=GatherDimensionNumbers fill_value=None gather indices_are_sorted=True "
+    "mode=GatherScatterMode.CLIP unique_indices=True"
+)
+_CUSTOM_ROOT = "custom_jvp_call jvp=root_jvp name=custom_root symbolic_zeros=True"
+_TANGENT_ROOT = (
+    "count=1 custom_jvp_call jvp=root_jvp mul name=custom_root sub symbolic_zeros=True tangent_map "
+    "transposed=False"
+)
+_MAPPED_ROOT = (
+    "_prim=VmapOf call_hi_primitive eval_jaxpr explicit_mesh_axis=None size=2 spmd_name=None"
+)
+_REMAINDER = "eq jit(2) lt name=_where name=remainder ne(2)"
+
+_NOTHING = "nothing more"
+_REORDERED = "the same words, otherwise"
+
+# fmt: off
 EXPECTED: list[Expected] = [
-    Expected("*", "jaxpr", "*", _FLOAT0, "float0"),
-    Expected("mul", "jaxpr", "*", _DTYPE, "<class 'numpy"),
-    Expected("ragged_dot*", "jaxpr", "*", _DTYPE, "<class 'numpy"),
-    Expected("integer_pow", "jaxpr", "vjp", _DEAD),
-    Expected("reduce_prod", "jaxpr", "vjp", _DEAD),
-    Expected("conv_general_dilated", "jaxpr", "vjp", "zeros are made where they are needed first"),
-    Expected("clamp", "value", "jvp", "scalar bounds have derivatives, too", "select cases"),
-    Expected("clamp", "value", "vjp", "scalar bounds have derivatives, too", "select cases"),
-    Expected("random_gamma_grad", "jaxpr", "*", "one primitive here, a program in JAX"),
-    Expected("broadcast_shapes", "value", "eager", "no shapes broadcast to (), as in NumPy"),
-    Expected("conv*_shape_tuple", "*", "eager", "sizes are Python integers, not NumPy's"),
-    Expected("index_take", "jaxpr", "*", "positions wrap by rem and select, not by a nested call"),
-    Expected("dynamic_slice", "jaxpr", "vmap over all", "no gather of the whole array"),
-    Expected("cumlogsumexp", "jaxpr", "*", "equal inner programs are one, and are printed once"),
-    Expected("scatter_m??", "jaxpr", "*", _MODE, "mode=GatherScatterMode"),
-    Expected("scatter_m??", "value", "*", _MODE, "theirs: array float32[3,4] np.float64("),
-    Expected("ragged_dot*", "value", "vmap*", _MAPPED, "NYI"),
-    Expected(
-        "ragged_dot*", "value", "v[jm]*", _DIFFERENTIATED, "NotImplementedError: Unimplemented"
-    ),
-    Expected("cond", "jaxpr", "vjp", _SLOTS, "empty2"),
-    Expected("switch", "jaxpr", "vjp", _SLOTS, "empty2"),
-    Expected("cond", "jaxpr", "vmap*", "integers have no derivatives to hide", "stop_gradient"),
-    Expected("cond", "jaxpr", "vjp", "integers have no derivatives to hide", "stop_gradient"),
-    Expected("fori_loop", "jaxpr", "vmap*", "what is closed over is moved ahead of the loop"),
-    Expected(
-        "custom_root",
-        "value",
-        "*",
-        "JAX refuses a solution whose tangent is wider than the root",
-        "tangent dtype float64",
-    ),
-    Expected("custom_root", "jaxpr", "*", "JAX's primitive holds functions; here it is a program"),
-    Expected("scan", "jaxpr", "vjp", "a loop without results is left to XLA", "length=0"),
-    Expected("linalg.lu", "jaxpr", "vjp", "the rule works on batches; JAX's is mapped over them"),
-    Expected("linalg.eig", "jaxpr", "v*", "a result that an inner program drops prints as _"),
-    Expected("linalg.eig", "jaxpr", "jvp", "a result that an inner program drops prints as _"),
-    Expected("linalg.qdwh", "jaxpr", "*", "a program of its own for the same iteration"),
-    Expected("linalg.*", "jaxpr", "*", _INDEX, "iota[dimension=0 dtype=int64"),
-    Expected("linalg.tridiagonal_solve", "jaxpr", "vjp", "no slices are taken that nothing uses"),
-    Expected("linalg.qdwh", "jaxpr", "value", "norms are not calls of the NumPy API here"),
-    Expected("fft", "value", "*", "lengths may be a list", "Non-hashable static arguments"),
-    Expected("approx_*", "jaxpr", "vjp", "what a tangent needs is one call, not split in two"),
-    Expected("igamma*", "jaxpr", "*", "the density of order 1 is finite at 0", "select_n"),
-    Expected("betainc", "jaxpr", "*", "the density is finite where an exponent is 0", "select_n"),
-    Expected("scaled_dot", "value", "*", _DIFFERENTIATED, "not implemented"),
+    Expected(f"{_COMPARISONS} {_SORTS}", "jaxpr", "jvp", _NOTHING, "broadcast_in_dim", _FLOAT0),
+    Expected("linalg.lu", "jaxpr", "jvp", _NOTHING, "broadcast_in_dim(2)", _FLOAT0),
+    Expected("linalg.lu", "jaxpr", "jvp", "dtype=int32(8)",
+             "broadcast_in_dim(2) dtype=int64(8)", f"{_FLOAT0}; {_INDEX}"),
+    Expected("linalg.lu", "jaxpr", "jvp", _NOTHING, "broadcast_in_dim(6)",
+             "the rule works on batches; JAX's is mapped over them"),
+    Expected("linalg.lu", "jaxpr", "vjp", _NOTHING, "broadcast_in_dim(4)",
+             "the rule works on batches; JAX's is mapped over them"),
+    Expected("linalg.lu", "jaxpr", "jvp", "dtype=int32(8)", "broadcast_in_dim(6) dtype=int64(8)",
+             f"the rule works on batches; JAX's is mapped over them; {_INDEX}"),
+    Expected("linalg.lu", "jaxpr", "vjp", "dtype=int32(8)", "broadcast_in_dim(4) dtype=int64(8)",
+             f"the rule works on batches; JAX's is mapped over them; {_INDEX}"),
+    *(Expected("linalg.*", "jaxpr", "*", f"dtype=int32({n})", f"dtype=int64({n})", _INDEX)
+      for n in (2, 4, 8, 10, 14)),
+    Expected("mul", "jaxpr", "*", "out_dtype=float*", "out_dtype=<class 'numpy.float*",
+             "a dtype is a NumPy dtype in the jaxpr, whatever the caller wrote"),
+    Expected("integer_pow reduce_prod", "jaxpr", "vjp", _NOTHING, "broadcast_in_dim",
+             "zeros that are dead are left out"),
+    Expected("conv_general_dilated", "jaxpr", "vjp", _REORDERED, _REORDERED,
+             "zeros are created where they are needed first"),
+    Expected("clamp", "value", "*p", "a value", "TypeError: select cases must have*",
+             "scalar bounds have derivatives, too"),
+    Expected("random_gamma_grad", "jaxpr", "*", "random_gamma_grad",
+             "abs(4) add(14) and(6) * digamma(2) * while(2) y=-1", _GAMMA),
+    Expected("igamma igammac", "jaxpr", "*", "and broadcast_in_dim eq(2) select_n", _NOTHING,
+             "the density of order 1 is finite at 0"),
+    Expected("betainc", "jaxpr", "*", "and(2) broadcast_in_dim(2) eq(4) select_n(2)", _NOTHING,
+             "the density is finite where an exponent is 0"),
+    Expected("broadcast_shapes", "value", "eager", "a value", "AssertionError: ",
+             "no shapes broadcast to (), as in NumPy"),
+    Expected("conv_*shape_tuple", "dtype", "eager", "int", "int64", _TUPLE),
+    Expected("conv_*shape_tuple", "value", "eager", "python", "numpy", _TUPLE),
+    *(Expected("index_take", "jaxpr", "*", _NOTHING,
+               f"and broadcast_in_dim({n}){wide} {_REMAINDER}{end}", _TAKE)
+      for n in (2, 3)
+      for wide, end in ((" convert_element_type", " new_dtype=int64 select_n weak_type=False"),
+                        ("", " select_n"))),
+    Expected("dynamic_slice", "jaxpr", "vmap over all", _NOTHING, _GATHER,
+             "no gather of the whole array"),
+    Expected("cumlogsumexp", "jaxpr", "*", _NOTHING,
+             "abs add(2) exp log1p max ne neg select_n sub",
+             "equal inner jaxprs are one, and are printed once"),
+    Expected("scatter_m*", "jaxpr", "*", "mode=GatherScatterMode.CLIP(7)",
+             "mode=GatherScatterMode.FILL_OR_DROP(2) mode=GatherScatterMode.PROMISE_IN_BOUNDS(5)",
+             _MODE),
+    Expected("scatter_m*", "jaxpr", "*", "mode=GatherScatterMode.PROMISE_IN_BOUNDS(2)",
+             "mode=GatherScatterMode.FILL_OR_DROP(2)", _MODE),
+    Expected("scatter_m*", "value", "jvp", "array float32[3,4] np.float64(0.540302*)",
+             "array float32[3,4] np.float64(nan)", _MODE),
+    Expected("scatter_max", "value", "vjp", "array float32[3,4] np.float64(0.0)",
+             "array float32[3,4] np.float64(1.0)", _MODE),
+    Expected("scatter_max", "value", "vjp", "array float32[3,4] np.float64(1.0)",
+             "array float32[3,4] np.float64(inf)", _MODE),
+    Expected("ragged_dot ragged_dot_general", "value", "vmap*", "a value",
+             "NotImplementedError: ragged_dot vmap over any dim but 0 - NYI",
+             "it can be mapped where JAX has no rule"),
+    Expected("ragged_dot_general", "value", "vjp", "a value",
+             "NotImplementedError: Unimplemented grad_y_dims for ragged dot*", _DIFFERENTIATED),
+    Expected("scaled_dot", "value", "*p", "a value",
+             "NotImplementedError: Differentiation rule for 'scaled_dot' not*", _DIFFERENTIATED),
+    *(Expected("cond switch", "jaxpr", "vjp", _NOTHING, f"{zeros} dtype=*({n}){_EMPTY}", _SLOTS)
+      for zeros, n in (("broadcast_in_dim", 2), ("broadcast_in_dim", 3),
+                       ("broadcast_in_dim(2)", 2), ("broadcast_in_dim(4)", 4))),
+    Expected("cond", "jaxpr", "vmap*", _NOTHING,
+             "broadcast_in_dim(2) eq(2) select_n(2) stop_gradient(2)",
+             "integers have no derivatives to hide"),
+    *(Expected("fori_loop", "jaxpr", "vmap over x", f"body_nconsts={n} cond_nconsts=1",
+               f"body_nconsts={n - 1} cond_nconsts=0", "constants are moved ahead of the loop")
+      for n in (1, 2)),
+    Expected("custom_root", "value", "*p", "a value",
+             "TypeError: primal and tangent arguments to jax.jvp do not match*float64 instead.",
+             "JAX refuses a solution whose tangent is wider than the root"),
+    Expected("custom_root", "jaxpr", "value", _CUSTOM_ROOT,
+             "_prim=CustomRoot call_hi_primitive eval_jaxpr", _ROOT),
+    Expected("custom_root", "jaxpr", "jvp", _TANGENT_ROOT,
+             "_prim=CustomRoot _prim=_RootLinearMap call_hi_primitive(2) eval_jaxpr(4)", _ROOT),
+    Expected("custom_root", "jaxpr", "vjp", _TANGENT_ROOT,
+             "_prim=CustomRoot _prim=_RootLinearMap add_any(2) call_hi_primitive(2) eval_jaxpr(5)",
+             _ROOT),
+    Expected("custom_root", "jaxpr", "vmap*", _CUSTOM_ROOT, _MAPPED_ROOT, _ROOT),
+    Expected("custom_root", "jaxpr", "vmap over x", f"broadcast_in_dim {_CUSTOM_ROOT}",
+             _MAPPED_ROOT, _ROOT),
+    Expected("scan", "jaxpr", "vjp", "length=0 reverse=False unroll=1", _NOTHING,
+             "a loop without results is left to XLA"),
+    Expected("linalg.eig", "jaxpr", "*", _NOTHING, "out_sharding=None reduce_sum",
+             "dead operations of an inner jaxpr are left out"),
+    Expected("linalg.qdwh", "jaxpr", "value", "abs* add* cholesky* gt* qr *triangular_solve(*",
+             "and(4) axis=0(2) *cbrt *dynamic_update_slice *name=norm(4) *scan(2) *",
+             "a jaxpr of its own for the same iteration"),
+    Expected("linalg.tridiagonal_solve", "jaxpr", "vjp", _NOTHING, "slice(2) strides=None(2)",
+             "slices that are dead are left out"),
+    Expected("fft", "value", "*", "a value", "ValueError: Non-hashable static arguments are*",
+             _LISTS),
 ]
+# fmt: on
 
 
-def reason_for(function: str, aspect: str, probe: str, text: str) -> str | None:
+def reason_for(function: str, aspect: str, probe: str, ours: str, theirs: str) -> str | None:
     """Return why a difference is expected, or None."""
-    for row in EXPECTED:
-        patterns = zip((function, aspect, probe), row[:3], strict=True)
-        if row.mentions in text and all(fnmatchcase(part, pattern) for part, pattern in patterns):
-            return row.reason
-    return None
+    texts = function, aspect, probe, ours, theirs
+    return next((row.reason for row in EXPECTED if row.covers(*texts)), None)
