@@ -34,4 +34,5 @@ def test_values_and_derivatives_at_the_edges(cases):
 
 @pytest.mark.parametrize("row", EXPECTED, ids=lambda row: row.function)
 def test_an_expected_difference_is_one_of_a_function_in_the_table(row):
-    assert row.reason and any(fnmatchcase(case.function, row.function) for case in CASES)
+    assert row.reason and row.pairs
+    assert any(fnmatchcase(case.function, row.function) for case in CASES)
