@@ -1,4 +1,4 @@
-"""Check what the forge reads: workflows, issue forms and the citation.
+"""Check what the forge reads: workflows, issue forms and the citation; and the changelog's form.
 
     python tools/project_forms.py
 
@@ -35,6 +35,8 @@ createLinter().then((lint) => {
   console.log(JSON.stringify(found));
 });
 """
+ENTRY = re.compile(r"^- (.*(?:\n  .*)*)", re.MULTILINE)
+SHORTEST, LONGEST = 60, 120
 LABEL = re.compile(r'label "([^"]+)" is unknown')
 
 
@@ -86,9 +88,42 @@ def actionlint(files: Iterable[Path]) -> list[dict[str, Any]]:
     return json.loads(done.stdout)
 
 
+def misshapen(place: str, entry: str) -> Iterable[str]:
+    """Yield what is wrong with an entry of the changelog: its length, its lines, its first word.
+
+    >>> list(misshapen("a.fixed.md", "Fix a crash in `lax.linalg.ormqr` on matrices without any row."))
+    []
+    >>> list(misshapen("a.fixed.md", "`ormqr` of empty matrices"))
+    ['a.fixed.md: 25 characters, not 60 to 120', 'a.fixed.md: no verb first: `ormqr`']
+    """
+    length = len(entry)
+    if not SHORTEST <= length <= LONGEST:
+        yield f"{place}: {length} characters, not {SHORTEST} to {LONGEST}"
+    if "\n" in entry:
+        yield f"{place}: more than one line"
+    if not re.match(r"[A-Z][a-z]+\b", entry):
+        yield f"{place}: no verb first: {entry.split()[0]}"
+
+
+def changelog_problems() -> list[str]:
+    """Return what is wrong with the entries of CHANGELOG.md and the fragments of changelog.d."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    # The highlights of a version, before its first heading, name things and have no verb.
+    entries = [
+        (f"CHANGELOG.md:{text.count('\n', 0, match.start()) + 1}", match[1])
+        for section in re.finditer(r"^### .*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+        for match in ENTRY.finditer(text, section.start(), section.end())
+    ]
+    for file in sorted((ROOT / "changelog.d").glob("*.md")):
+        entries.append((file.name, file.read_text(encoding="utf-8").rstrip("\n")))
+    return [problem for place, entry in entries for problem in misshapen(place, entry)]
+
+
 def main() -> int:
     """Check everything; return the exit status."""
-    status = 0
+    entries = changelog_problems()
+    print("\n".join([*entries, f"changelog: {len(entries)} problems"]))
+    status = 1 if entries else 0
     for pattern, schema in SCHEMAS.items():
         files = sorted(map(str, ROOT.glob(pattern)))
         if not files:
