@@ -25,7 +25,7 @@ OTHER_NAMES = {
 
 @pytest.mark.parametrize("name", _absent.MODULES)
 @pytest.mark.parametrize("inside", ["", ".anything"])
-def test_an_absent_module_says_what_to_use(name, inside):
+def test_import_of_an_absent_module_names_the_replacement(name, inside):
     with pytest.raises(ModuleNotFoundError) as caught:
         importlib.import_module(f"ricci.{name}{inside}")
     text = str(caught.value)
@@ -34,7 +34,7 @@ def test_an_absent_module_says_what_to_use(name, inside):
 
 
 @pytest.mark.parametrize("name", _absent.MODULES)
-def test_it_is_not_found_where_it_is_only_looked_for(name):
+def test_find_spec_does_not_find_absent_modules(name):
     if importlib.util.find_spec(f"ricci.{name.rpartition('.')[0]}".rstrip(".")) is not None:
         assert importlib.util.find_spec(f"ricci.{name}") is None
 
@@ -47,7 +47,7 @@ def test_from_has_the_advice_too():
 
 
 @pytest.mark.parametrize("key", OTHER_NAMES, ids=".".join)
-def test_a_name_of_another_namespace_says_where_it_is(key):
+def test_import_of_a_misplaced_name_names_its_namespace(key):
     namespace, name = key
     with pytest.raises(AttributeError, match=f"there is {OTHER_NAMES[key]}$"):
         getattr(getattr(ricci, namespace), name)
@@ -104,7 +104,7 @@ json.dump(bare, sys.stdout)
 
 @pytest.mark.skipif("RICCI_ORACLE_PYTHON" not in os.environ, reason="no oracle is made")
 @pytest.mark.parametrize("root", ["ricci", "jax"])
-def test_every_module_of_jax_is_there_or_says_what_to_use(root):
+def test_every_module_of_jax_exists_or_names_the_replacement(root):
     oracle = os.environ["RICCI_ORACLE_PYTHON"]
     listed = subprocess.run([oracle, "-c", MODULES_OF_JAX], capture_output=True, text=True)
     names = [root + name.removeprefix("jax") for name in json.loads(listed.stdout)]
@@ -133,7 +133,7 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize("line", IMPORTS)
-def test_an_import_that_fails_says_what_there_is(line):
+def test_failed_imports_name_the_alternative(line):
     with pytest.raises(ModuleNotFoundError) as caught:
         exec(line)
     assert IMPORTS[line] in str(caught.value)

@@ -35,7 +35,7 @@ SIZED = [None, "a", [None], object(), (1, None), {}, set(), [1, 2], 3, [[1], [2]
 
 
 @pytest.mark.parametrize("value", SIZED, ids=lambda value: type(value).__name__)
-def test_what_is_no_array_has_the_shape_that_numpy_sees(value):
+def test_shape_ndim_and_size_of_other_objects_are_those_of_numpy(value):
     assert jnp.shape(value) == np.shape(value)
     assert jnp.ndim(value) == np.ndim(value)
     assert jnp.size(value) == np.size(value)

@@ -72,7 +72,7 @@ METHODS = [
 
 
 @pytest.mark.parametrize("name", ARRAY)
-def test_an_array_has_what_its_stub_says(name):
+def test_arrays_have_the_attributes_of_their_stub(name):
     attribute = inspect.getattr_static(type(np.ones(2)), name)
     is_method = callable(attribute) and not isinstance(attribute, property)
     assert is_method != _is_property(ARRAY[name])
@@ -91,7 +91,7 @@ def test_the_stub_leaves_nothing_public_out():
     assert public - set(ARRAY) == attributes | of_tracers | refused
 
 
-def test_updates_have_what_their_stub_says():
+def test_at_updates_have_the_attributes_of_their_stub():
     updates = type(np.ones(2).at[0])
     assert {n for n in vars(updates) if not n.startswith("_")} - {"array", "index"} == set(UPDATES)
     for name, stub in UPDATES.items():

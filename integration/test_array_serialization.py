@@ -78,12 +78,12 @@ def ours(text, folder):
     return evaluate_with(ricci_namespace(), START + text, {"folder": str(folder)})
 
 
-def test_jax_loads_what_ricci_saves(oracle, tmp_path):
+def test_jax_loads_arrays_saved_by_ricci(oracle, tmp_path):
     assert ours(SAVE, tmp_path).value == "saved"
     compare(oracle(LOAD, tmp_path), ours(LOAD, tmp_path), source=LOAD, rtol=0.0)
 
 
-def test_ricci_loads_what_jax_saves(oracle, tmp_path):
+def test_ricci_loads_arrays_saved_by_jax(oracle, tmp_path):
     assert oracle(SAVE, tmp_path).value == "saved"
     compare(ours(LOAD, tmp_path), oracle(LOAD, tmp_path), source=LOAD, rtol=0.0)
 

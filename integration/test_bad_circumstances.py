@@ -34,7 +34,7 @@ INSTALLATIONS = {
 
 
 @pytest.mark.parametrize("name", INSTALLATIONS)
-def test_jaxlib_that_does_not_work_is_said_with_the_command_that_mends_it(name, tmp_path):
+def test_broken_jaxlib_error_names_the_command_that_fixes_it(name, tmp_path):
     version, modules, *expected = INSTALLATIONS[name]
     folder = tmp_path / "jaxlib"
     folder.mkdir()
@@ -62,7 +62,7 @@ INITS = {
 
 
 @pytest.mark.parametrize("name", INITS)
-def test_packages_that_cannot_be_imported_are_said(name, tmp_path):
+def test_error_names_the_package_that_cannot_be_imported(name, tmp_path):
     package, text, *expected = INITS[name]
     (tmp_path / package).mkdir()
     (tmp_path / package / "__init__.py").write_text(text)
@@ -77,7 +77,7 @@ def test_a_folder_named_jaxlib_hides_nothing(tmp_path):
     assert run("import ricci; print(ricci.numpy.ones(1))", tmp_path).stdout == "[1.]\n"
 
 
-def test_missing_jaxlib_is_said_with_the_command_that_installs_it():
+def test_missing_jaxlib_error_names_the_command_that_installs_it():
     said = run("import sys; sys.modules['jaxlib'] = None; import ricci").stderr.splitlines()[-1]
     assert said.startswith("ImportError: jaxlib, the runtime, is not installed; run: pip install")
 
@@ -209,7 +209,7 @@ WAITED_FOR = f"""
 {ALL_REFUSED}"""
 
 
-def test_what_is_being_computed_at_a_fork_is_not_waited_for_in_the_child():
+def test_forked_child_does_not_wait_for_unfinished_arrays():
     done = run(FORK.format(before=WAITING, inside=WAITED_FOR))
     assert done.stdout == "end\n", done.stderr[-2000:]
 

@@ -73,7 +73,7 @@ def test_a_bound_method_is_traced_once_for_an_object_that_stays_the_same(loop):
 
 
 @pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
-def test_a_bound_method_is_traced_anew_when_its_object_has_changed(loop):
+def test_bound_methods_are_retraced_when_their_object_changes(loop):
     solver = Solver(2.0, [])
     expected = float(loop(Solver(3.0, [])))
     assert float(loop(solver)) != expected

@@ -199,7 +199,7 @@ def test_callbacks_compute(size):
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_callbacks_have_effects_of_their_own(size):
+def test_ordered_effects_inside_a_callback_do_not_wait_for_the_outer_program(size):
     """An ordered effect inside of a callback does not wait for the program around it."""
     seen = []
 
@@ -222,7 +222,7 @@ def test_a_callback_can_trace_and_differentiate():
     assert float(ricci.jit(lambda x: ricci.pure_callback(slope, F32, x))(2.0)) == 12.0
 
 
-def test_what_a_program_calls_lives_as_long_as_it_does():
+def test_jaxpr_keeps_its_callbacks_alive():
     def make(number):
         return ricci.jit(lambda x: ricci.pure_callback(lambda x: x + number, F32, x))
 
@@ -272,7 +272,7 @@ def test_eager_failures_keep_their_cause():
     assert isinstance(info.value.__cause__, ValueError)
 
 
-def test_what_is_printed_last_is_seen_at_exit():
+def test_debug_print_is_flushed_at_exit():
     program = (
         "import ricci, ricci.numpy as jnp\n"
         "ricci.jit(lambda m: ricci.debug.print('{}', (m @ m).sum()))(jnp.ones((1000, 1000)))\n"

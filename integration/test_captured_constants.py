@@ -82,7 +82,7 @@ def test_a_large_constant_of_equal_elements_is_short_in_exported_programs():
     assert same(export.deserialize(data).call(x), x @ constant)
 
 
-def test_changes_of_the_array_are_seen_by_what_is_traced_later():
+def test_later_traces_see_changes_of_a_captured_array():
     constant = np.ones(N, np.float32)
     before = ricci.jit(lambda x: x + constant)
     assert before(1.0)[-1] == 2

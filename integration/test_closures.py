@@ -74,7 +74,7 @@ def test_a_variable_that_has_changed(make, sees):
         assert any(np.any(np.asarray(a) != b) for a, b in zip(before, again, strict=True))
 
 
-def test_a_map_that_stays_the_same_is_not_compiled_anew():
+def test_unchanged_map_is_not_recompiled():
     names = []
 
     def listener(event, seconds, **about):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
         ("COLAB_TPU_ADDR", "has no TPU that can be used"),
     ],
 )
-def test_it_says_what_is_missing(variable, message, monkeypatch):
+def test_setup_tpu_names_what_is_missing(variable, message, monkeypatch):
     for name in ("COLAB_RELEASE_TAG", "COLAB_TPU_ADDR"):
         monkeypatch.delenv(name, raising=False)
     if variable is not None:

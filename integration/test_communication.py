@@ -161,7 +161,7 @@ def test_a_function_of_the_librarys_has_its_name_and_the_users_line(described):
     assert gathers[0] == (2, "inv", "all-gather", ("data",), 1, "involuntary")
 
 
-def test_arrays_serve_as_descriptions_do_and_nothing_is_kept(mesh):
+def test_arrays_and_their_descriptions_give_equal_reports(mesh):
     x = ricci.device_put(np.ones((16, 4), np.float32), NamedSharding(mesh, P("data")))
     report = communication(lambda x: jnp.sum(x))
     reports = [report(x), report(x)]
@@ -178,7 +178,7 @@ def test_one_device_has_no_collectives():
     assert isinstance(report, Communication)
 
 
-def test_what_is_no_function_is_named():
+def test_communication_of_a_non_function_raises_type_error():
     with pytest.raises(TypeError, match="communication expects a function, got 3 of type int"):
         communication(3)
 
@@ -189,7 +189,7 @@ def forward(params, x):
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, ricci.jit], ids=["plain", "jitted"])
-def test_check_finds_what_nobody_asked_for(described, wrap):
+def test_check_reports_implicit_gathers(described, wrap):
     given = {"w": described((64, 32), "data")}, described((8, 64), "data")
     report = ricci.check(wrap(forward))(*given)
     (found,) = report

@@ -48,7 +48,7 @@ def test_programs_are_written_to_the_folder(setting, tmp_path):
     assert "add a a" in files[".txt"].read_text()
 
 
-def test_each_program_has_a_file_of_its_own(setting, tmp_path):
+def test_each_program_is_dumped_to_one_file(setting, tmp_path):
     setting("jax_dump_ir_to", str(tmp_path))
     for factor in (2.0, 3.0):
         jit(lambda x, factor=factor: mul(x, factor))(np.float32(1))

@@ -24,7 +24,7 @@ def counted():
     return step, traced
 
 
-def test_it_is_traced_once_for_its_types_and_settings(counted):
+def test_composites_are_traced_once_for_types_and_settings(counted):
     step, traced = counted
     x = jnp.asarray(X)
     for scale in 2, 3, 2:
@@ -45,7 +45,7 @@ def test_the_result_has_its_form_after_the_program_served_a_transformation():
         assert isinstance(jnp.divmod(x, 2.0), tuple)
 
 
-def test_settings_of_the_trace_are_part_of_what_is_known():
+def test_composite_cache_keys_include_trace_settings():
     ints = np.arange(6)
     for _ in range(2):
         assert jnp.where(ints > 2, ints, 0).dtype == np.int32
@@ -53,13 +53,13 @@ def test_settings_of_the_trace_are_part_of_what_is_known():
             assert jnp.where(ints > 2, ints, 0).dtype == np.int64
 
 
-def test_it_is_recorded_where_no_operand_is_traced():
+def test_composites_of_constants_are_recorded_while_tracing():
     x = jnp.asarray(X)
     jaxpr = ricci.make_jaxpr(lambda: jnp.where(x > 2, x, 0.0))()
     assert "_where" in str(jaxpr)
 
 
-def test_it_is_computed_inside_a_trace_where_that_is_asked_for():
+def test_composites_are_evaluated_under_compile_time_eval():
     @ricci.jit
     def f(x):
         with ricci.ensure_compile_time_eval():
@@ -101,7 +101,7 @@ def test_an_escaped_tracer_is_named():
         jnp.where(X > 2, kept[0], 0.0)
 
 
-def test_it_runs_where_its_operands_are():
+def test_composites_run_on_the_device_of_their_operands():
     device = ricci.devices()[-1]
     x = ricci.device_put(X, device)
     for _ in range(2):
@@ -135,7 +135,7 @@ ricci.tree_util.register_pytree_node(
 )
 
 
-def test_what_holds_an_array_is_that_array():
+def test_objects_with_jax_array_are_converted():
     x = jnp.asarray(X)
     for _ in range(3):
         np.testing.assert_array_equal(jnp.where(x > 2, Holder(x), 0.0), np.where(X > 2, X, 0))

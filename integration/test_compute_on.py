@@ -71,7 +71,7 @@ def test_derived_calls_say_where():
     assert any("cosine" in line for line in marked)
 
 
-def test_results_are_where_they_should_be():
+def test_results_are_in_the_memory_of_their_computation():
     out = on(spaces={"a": Space.Host, "b": Space.Device})(lambda x: {"a": x + 1, "b": (x, x)})(X)
     assert out["a"].sharding.memory_kind == "pinned_host"
     assert out["b"][0].sharding.memory_kind == "device"
@@ -82,7 +82,7 @@ def test_options_of_the_compiler_are_on_the_call():
     assert r'backend_config = "{\22a\22: \221\22, \22b\22: 2}"' in found
 
 
-def test_it_runs_over_devices(eight_devices):
+def test_compute_on_runs_over_eight_devices(eight_devices):
     mesh = ricci.sharding.Mesh(np.array(eight_devices), ("x",))
     x = ricci.device_put(np.arange(16.0), ricci.NamedSharding(mesh, ricci.P("x")))
     assert jit(on()(lambda x: x * 2))(x).tolist() == (np.arange(16.0) * 2).tolist()

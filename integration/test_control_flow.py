@@ -223,5 +223,5 @@ CHOSEN = BOTH if EVERYTHING else random.Random(1).sample(BOTH, len(BOTH) // 6)
 
 @pytest.mark.sampled(18)
 @pytest.mark.parametrize(("source", "wide"), CHOSEN)
-def test_computes_what_jax_computes(source, wide):
+def test_values_equal_those_of_jax(source, wide):
     assert_same(f"{PREAMBLE}\n{source}", config={"jax_enable_x64": wide}, **INPUTS)

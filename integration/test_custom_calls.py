@@ -158,7 +158,7 @@ def twice(run, x):
     ["F", "jax.grad(F)", "lambda x: jax.vmap(jax.value_and_grad(F))(x[None])"]
     + ["lambda x: jax.jit(lambda y: F(y))(x)", "lambda x: jax.jit(jax.grad(lambda y: F(y)))(x)"],
 )
-def test_what_a_function_closes_over_may_change(fun, run):
+def test_closed_over_values_may_change_between_calls(fun, run):
     assert_same(f"{CHANGES}\nF = {fun}\ntwice({run}, x)", x=TWO)
 
 
@@ -318,7 +318,7 @@ def run(fun, *args):
         "lambda x: checkify.checkify(jax.vmap(jax.jit(checked)))(x[None])[1], x",
     ],
 )
-def test_nothing_traced_is_kept(source):
+def test_custom_functions_do_not_cache_tracers(source):
     assert_same(f"{KEPT}\nx = jnp.asarray(x)\nrun({source})", x=TWO)
 
 

@@ -148,7 +148,7 @@ def test_gradients_hold_no_more_than_those_of_jax(oracle, program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_nothing_of_it_is_compiled(program):
+def test_dead_operations_are_not_lowered(program):
     source = f"{PREAMBLE}\nlowered({program!r})"
     found = [leaf.value for leaf in evaluate_with(ricci_namespace(), source, {}).leaves]
     assert dict(zip(KINDS, found, strict=True)) == dict.fromkeys(KINDS, 0)

@@ -66,7 +66,7 @@ VALID = {
 
 
 @pytest.mark.parametrize("case", VALID)
-def test_nothing_is_found(case):
+def test_debug_nans_accepts_finite_programs(case):
     with debug_nans(True):
         VALID[case]()
 

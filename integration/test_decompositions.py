@@ -626,7 +626,7 @@ def widened(x: Any) -> Any:
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "float64", "complex128"])
 @pytest.mark.parametrize("name", ROWS)
-def test_results_satisfy_what_defines_them(name, dtype):
+def test_factors_satisfy_their_defining_equations(name, dtype):
     row = ROWS[name]
     if row.kind.startswith("real") and "complex" in dtype:
         pytest.skip("defined for real matrices only")

@@ -41,7 +41,7 @@ def test_errors_are_short(eight_devices, topic):
 
 
 @pytest.mark.parametrize("case", [c for c in BAD if c.says], ids=lambda case: case.name)
-def test_errors_name_what_is_wrong(eight_devices, case):
+def test_device_errors_contain_the_listed_words(eight_devices, case):
     text = message(case)
     assert len(text.splitlines()) <= MOST_LINES
     assert [word for word in case.says if word not in text] == [], text

@@ -25,7 +25,7 @@ SAMPLE = random.Random("devices").sample(CASES, 28)
 
 
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
-def test_programs_do_what_jax_does(eight_devices):
+def test_device_programs_agree_with_jax(eight_devices):
     wrong = [
         f"{verdict.case.name}\n  {aspect}: {text}"
         for verdict in verdicts(SAMPLE)
@@ -44,7 +44,7 @@ def test_accepted_differences_are_of_programs_and_hold_both_texts():
     assert all(row.reason and not {row.ours, row.theirs} & {"", "*"} for row in ACCEPTED)
 
 
-def test_a_heading_says_how_a_program_is_run():
+def test_headings_set_the_mesh_and_the_probes():
     text = "About.\n\n## one [grid, unset, eager]\na = 1\na + X\n\n## two [, each]\nX\nY ;; X\n"
     one, *two = read("file", text)
     assert (one.name, one.source, one.mesh) == ("file: one", "a = 1\na + X", "grid")
@@ -69,7 +69,7 @@ def test_a_heading_says_how_a_program_is_run():
         ({"['eager']['error']": "AttributeError"}, {"['eager']['value'][0]": 1.0}, ["error"]),
     ],
 )
-def test_what_is_compared(ours, theirs, aspects):
+def test_differences_are_reported_by_aspect(ours, theirs, aspects):
     for observed in (ours, theirs):
         observed.update({k.replace("error", "message"): "m" for k in observed if "error" in k})
     assert list(differences(ours, theirs)) == aspects

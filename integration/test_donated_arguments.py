@@ -77,7 +77,7 @@ def test_the_same_is_deleted(program, case):
     assert_same(f"{SETUP}{source}{again}")
 
 
-def test_what_a_pullback_needs_is_kept():
+def test_residuals_of_a_pullback_are_not_donated():
     product = ricci.jit(lambda x, y: x * y, donate_argnums=(0, 1))
     x, y = jnp.arange(3.0), jnp.ones(3)
     value, pull = ricci.vjp(product, x, y)
@@ -104,7 +104,7 @@ def test_nothing_is_deleted_while_results_are_checked():
     assert x.is_deleted()
 
 
-def test_programs_show_what_is_donated():
+def test_jaxprs_print_donated_invars():
     step = ricci.jit(lambda x, y: x * y, donate_argnums=0)
     (eqn,) = ricci.make_jaxpr(step)(1.0, 2.0).eqns
     assert eqn.params["donated_invars"] == (True, False)

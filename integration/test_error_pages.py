@@ -61,7 +61,7 @@ def test_a_link_is_an_address_once_there_is_a_site(monkeypatch):
     assert error_link("nan") == "See https://example.org/errors/nan.html"
 
 
-def test_without_the_full_install_the_link_names_what_is_there(monkeypatch):
+def test_error_link_names_the_installed_module_without_ricci(monkeypatch):
     monkeypatch.setattr(_error_pages, "find_spec", lambda name: None)
     assert error_link("nan") == "See: python -m ricci_ir nan"
 

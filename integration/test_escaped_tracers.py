@@ -192,7 +192,7 @@ DEAD_CALLS = {
 
 
 @pytest.mark.parametrize("run", DEAD_CALLS)
-def test_a_rule_is_not_run_for_a_value_that_nobody_needs(run):
+def test_rules_of_dead_values_do_not_run(run):
     for _ in range(2):
         assert float(DEAD_CALLS[run](_slope_of_a_closure)) == 1.0
 
@@ -248,7 +248,7 @@ def test_a_use_in_another_thread_leaves_nothing_in_the_program():
     assert str(ricci.make_jaxpr(f)(X)) == str(ricci.make_jaxpr(lambda x: x * 2)(X))
 
 
-def test_what_a_thread_computes_with_arrays_is_no_error():
+def test_other_threads_may_compute_with_arrays_while_tracing():
     def f(x):
         with ThreadPoolExecutor(1) as other:
             y = other.submit(lambda: ricci.jit(ricci.grad(jnp.sin))(0.0)).result()
@@ -365,6 +365,6 @@ def test_a_rule_that_closes_over_the_differentiated_value_is_an_error(closure, r
             RUNS[run](f)
 
 
-def test_the_error_says_that_a_rule_closes_over_the_value():
+def test_error_says_that_a_rule_closes_over_the_value():
     with pytest.raises(UnexpectedTracerError, match="rule of a custom function.* closes over"):
         ricci.grad(CLOSURES["factor of a result"])(X)

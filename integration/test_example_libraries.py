@@ -156,7 +156,7 @@ def answers():
 
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
 @pytest.mark.parametrize("name", REQUESTS)
-def test_is_what_jax_computes(name, answers):
+def test_example_libraries_agree_with_jax(name, answers):
     request = REQUESTS[name]
     found = evaluate_with(ricci_namespace(), request.source, {}, config=request.config)
     compare(found, answers[name], source=name, rtol=0.0 if name.startswith("init ") else 2e-6)

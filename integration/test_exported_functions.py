@@ -104,7 +104,7 @@ def load(path: Path):
 
 @needs_cpu
 @rows
-def test_jax_calls_what_ricci_exported(row, folder, with_jax):
+def test_jax_calls_exports_of_ricci(row, folder, with_jax):
     assert with_jax[row.name] == "ok"
     expected = load(folder / f"{row.file}.expected.npz")
     assert_close(load(folder / f"{row.file}.jax.npz"), expected)
@@ -112,7 +112,7 @@ def test_jax_calls_what_ricci_exported(row, folder, with_jax):
 
 @needs_cpu
 @rows
-def test_ricci_calls_what_jax_exported(row, folder, with_jax):
+def test_ricci_calls_exports_of_jax(row, folder, with_jax):
     assert with_jax[row.name] == "ok"
     with ricci.enable_x64(row.wide):
         found = running.read(ricci, row, folder / f"{row.file}.jax")
@@ -120,7 +120,7 @@ def test_ricci_calls_what_jax_exported(row, folder, with_jax):
 
 
 @rows
-def test_another_process_calls_what_ricci_exported(row, folder, with_ricci):
+def test_another_process_calls_exports_of_ricci(row, folder, with_ricci):
     assert with_ricci[row.name] == "ok"
     with ricci.enable_x64(row.wide):
         fun, args = running.function_of(ricci, row, running.names(ricci))

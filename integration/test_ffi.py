@@ -87,7 +87,7 @@ def test_attributes_of_different_types_are_different_calls(library):
     assert total(span=array) == 7
 
 
-def test_calls_happen_as_often_as_the_program_says(library):
+def test_call_counts_follow_vmap_method_and_side_effects(library):
     count = lambda f, *args: (library.CallCount(), jax.block_until_ready(f(*args)))[0]
     for method, calls in zip(METHODS, (2, 2, 1, 1, 1), strict=True):
         f = jax.vmap(partial(scale, vmap_method=method))

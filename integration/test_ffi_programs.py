@@ -146,7 +146,7 @@ def test_refused_as_by_jax(oracle):
         (lambda: jax.ffi.register_ffi_type("T", {"id": CAPSULE}), "capsules with 'type_id'"),
     ],
 )
-def test_messages_say_what_to_do(make, said):
+def test_messages_name_the_remedy(make, said):
     with pytest.raises((TypeError, ValueError, RuntimeError, NotImplementedError), match=said) as e:
         make()
     assert len(str(e.value).splitlines()) < 12

@@ -169,7 +169,7 @@ def test_collectives_are_computed(eight_devices):
 
 
 @pytest.mark.parametrize("fun", [jit(grad(masked_log)), grad(jit(masked_log))])
-def test_debug_nans_says_the_same(fun):
+def test_debug_nans_raises_with_the_report_of_find_nan(fun):
     with ricci.debug_nans(True), pytest.raises(FloatingPointError) as caught:
         fun(jnp.asarray(X))
     text = str(caught.value)

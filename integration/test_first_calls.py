@@ -134,12 +134,12 @@ def test_of_operands_that_are_repeated(name, shapes):
     ],
     ids=["operand", "result", "integers", "complex", "large"],
 )
-def test_what_might_differ_is_left_to_xla(args, name):
+def test_inexact_first_calls_are_compiled_by_xla(args, name):
     avals = tuple(map(get_aval, args))
     assert first_calls.compute(primitives[name], avals, args, {}) is None
 
 
-def test_what_is_placed_is_left_to_xla():
+def test_first_calls_on_committed_arrays_are_compiled_by_xla():
     x = ricci.device_put(np.ones(3, np.float32), ricci.devices()[-1])
     assert first_calls.compute(primitives["neg"], (x.aval,), (x,), {}) is None
     assert (-x).devices() == x.devices()

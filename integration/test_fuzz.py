@@ -34,7 +34,7 @@ MANY = [program(f"many.{number}") for number in range(300)]
 
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
 @pytest.mark.parametrize("seeds", SEEDS, ids=lambda seeds: seeds[0])
-def test_programs_give_what_jax_gives(seeds):
+def test_random_programs_agree_with_jax(seeds):
     found = disagreements([program(seed, operations=SHORT) for seed in seeds])
     wrong = [str(reduced(x)) for x in found if x is not None and reason(x) is None]
     assert not wrong, f"{len(wrong)} programs differ\n\n" + "\n\n".join(wrong)
@@ -122,7 +122,7 @@ def test_a_program_that_disagrees_is_made_small():
         ast.parse(f"{each.text()}\n{each.form}")
 
 
-def test_programs_stay_python_however_they_are_made_smaller():
+def test_reduced_programs_are_valid_python():
     """Those of few floats, too, one of which must stay, since something is differentiated by."""
     for each in MANY:
         kinds = [parameter.type.kind for parameter in each.function.parameters]
@@ -134,7 +134,7 @@ def test_programs_stay_python_however_they_are_made_smaller():
             compile(f"{each.text()}\n{each.form}", "<smaller>", "exec")
 
 
-def test_what_rounding_exchanges_is_told_from_what_it_moves():
+def test_permuted_values_are_distinguished_from_shifted_ones():
     values = np.array([-0.87, -1.83, -1.38])
     assert _is_exchanged(values, values[[1, 0, 2]] + 1e-6, 1e-4)
     assert not _is_exchanged(values, values + 1e-6, 1e-4)

@@ -29,7 +29,7 @@ def test_every_program_runs_in_both_processes(found):
     assert set(found[0]) == set(found[1]) == set(EXPECTED)
 
 
-def test_both_processes_do_what_jax_does(found):
+def test_both_processes_agree_with_jax(found):
     wrong = [
         f"{source}\n  rank {rank}: {ours[source]}\n  JAX:    {theirs[rank]}"
         for source, theirs in EXPECTED.items()
@@ -65,7 +65,7 @@ def test_no_accepted_difference_is_stale(found):
         ("jax.pmap(lambda x: x * 2)(np.ones((3, 2)))", ["size 3", "2 of the 4 devices"]),
     ],
 )
-def test_an_error_says_what_to_do(found, source, words):
+def test_errors_name_the_remedy(found, source, words):
     for results in found:
         message = results[source]["message"]
         assert all(word in message for word in words), message

@@ -48,7 +48,7 @@ def launch(tmp_path):
     return launch
 
 
-def test_they_find_each_other(launch):
+def test_launched_processes_join_one_cluster(launch):
     done = launch("go")
     assert done.returncode == 0
     # gloo prints as well, also into the lines of others, but not into what is written at once.

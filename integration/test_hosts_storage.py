@@ -72,7 +72,7 @@ def ends(tmp_path_factory):
     return hosts.run(file, 2, str(folder), limit=120.0)
 
 
-def test_both_processes_load_what_they_saved(ends):
+def test_saved_arrays_are_loaded_in_both_processes(ends):
     assert [end.code for end in ends] == [0, 0], ends[0].err[-2000:] + ends[1].err[-2000:]
     assert all("saved and loaded" in end.out for end in ends)
 

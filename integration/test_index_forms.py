@@ -95,7 +95,7 @@ STATIC = [
 @pytest.mark.sampled(90)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("source", CASES)
-def test_selects_what_jax_selects(source, wide):
+def test_index_forms_select_the_same_as_jax(source, wide):
     assert_same(f"{PREAMBLE}\n{source}", config={"jax_enable_x64": wide})
 
 

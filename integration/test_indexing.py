@@ -88,7 +88,7 @@ ONLY_OF_ARRAYS = (
 
 
 @pytest.mark.parametrize("use", ONLY_OF_ARRAYS)
-def test_what_needs_values_says_so_while_tracing(use):
+def test_data_dependent_indexing_raises_concretization_error(use):
     with pytest.raises(ricci.errors.ConcretizationTypeError, match=r"x\.\w+(.|\n)*argument x"):
         ricci.jit(lambda x: eval(use, {"x": x}))(X)
 
@@ -111,7 +111,7 @@ def test_the_values_behind_a_differentiated_array_are_known():
         ("bool(x[:0])", ValueError),
     ],
 )
-def test_several_elements_are_no_scalar_traced_or_not(use, error):
+def test_conversion_of_several_elements_to_a_scalar_raises_type_error(use, error):
     for run in (lambda fun: fun(jnp.asarray(X)), lambda fun: ricci.jit(fun)(X)):
         with pytest.raises(error) as caught:
             run(lambda x: eval(use, {"x": x}))

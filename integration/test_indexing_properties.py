@@ -145,7 +145,7 @@ def test_jax_agrees_in_bounds_and_outside():
 
 
 @_needs_oracle
-def test_what_is_no_index_is_refused_as_jax_does():
+def test_invalid_indices_raise_the_errors_of_jax():
     wrong = [
         f"{case!r}\n{ours.error or 'a value'}, not {theirs.error or 'a value'}"
         for case, ours, theirs in answers(sample(broken_cases(), COUNT // 4))

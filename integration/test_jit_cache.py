@@ -55,7 +55,7 @@ def compilations():
     ricci.monitoring.unregister_event_duration_listener(listener)
 
 
-def test_an_object_wrapped_anew_is_not_traced_anew(counter):
+def test_jit_of_the_same_object_again_does_not_retrace(counter):
     for _ in range(3):
         jit(counter)(3.0)
         gc.collect()
@@ -63,7 +63,7 @@ def test_an_object_wrapped_anew_is_not_traced_anew(counter):
 
 
 @pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
-def test_a_method_wrapped_anew_is_traced_and_not_compiled_anew(counter, wrap, compilations):
+def test_jit_of_a_method_again_retraces_without_recompiling(counter, wrap, compilations):
     results = []
     for _ in range(3):
         results.append(jit(wrap(counter))(3.0))
@@ -73,7 +73,7 @@ def test_a_method_wrapped_anew_is_traced_and_not_compiled_anew(counter, wrap, co
     assert len(set(map(float, results))) == 1
 
 
-def test_a_method_wrapped_anew_sees_its_object_as_it_is():
+def test_jit_of_a_method_again_sees_the_current_attributes():
     class Scale:
         def __init__(self, factor, offset):
             self.factor, self.offset = factor, offset
@@ -98,7 +98,7 @@ def test_a_method_wrapped_anew_sees_its_object_as_it_is():
     assert found == [[1, 3, 5], [1, 4, 7], [0, 3, 6], [1, 4, 7], [5, 8, 11]]
 
 
-def test_a_partial_wrapped_anew_sees_what_its_function_closes_over():
+def test_jit_of_a_partial_again_sees_the_current_closure():
     factor = 2.0
     f = lambda n, x: x * factor + n
     found = [jit(partial(f, 1))(1.0)]
@@ -133,7 +133,7 @@ def test_partials_of_other_values_are_traced_apart(first, second):
     assert list(map(repr, seen)) == list(map(repr, (*first, *second, *first)))
 
 
-def test_partials_of_what_may_change_are_traced_anew():
+def test_partials_of_mutable_values_are_retraced():
     table = np.ones(3)
     f = lambda t, x: x * t.sum()
     first = jit(partial(f, table))(1.0)
@@ -141,7 +141,7 @@ def test_partials_of_what_may_change_are_traced_anew():
     assert (first, jit(partial(f, table))(1.0)) == (3, 6)
 
 
-def test_other_objects_have_programs_of_their_own():
+def test_other_objects_do_not_share_jaxprs():
     one, two = Counter(), Counter()
     jit(one.method)(1.0)
     jit(two.method)(1.0)
@@ -189,7 +189,7 @@ def test_static_values_are_compared_by_equality_and_type(counter):
     assert counter.traces == 4
 
 
-def test_settings_that_affect_tracing_trace_anew(counter):
+def test_settings_that_affect_tracing_retrace(counter):
     f = jit(counter)
     f(1.0)
     with ricci.enable_x64(True):
@@ -300,7 +300,7 @@ MISSES = {
 
 
 @pytest.mark.parametrize("case", MISSES)
-def test_a_miss_names_what_changed(caplog, case):
+def test_miss_explanations_name_the_change(caplog, case):
     before, now, text = MISSES[case]
     f = jit(lambda w, x, n=1: weights(w, x, n), static_argnames="n")
     f(*before[0], **before[1])
@@ -333,7 +333,7 @@ def test_the_nearest_call_is_the_one_compared_with(caplog):
     assert "argument x" not in message
 
 
-def test_functions_defined_anew_are_noticed(caplog):
+def test_miss_explanations_notice_redefined_functions(caplog):
     with ricci.explain_cache_misses():
         for _ in range(2):
             jit(lambda x: x)(1.0)

@@ -47,7 +47,7 @@ class Unhashable:
         (Unhashable(), TypeError, "unhashable"),
     ],
 )
-def test_what_cannot_be_jitted_is_refused_at_once(fun, error, message):
+def test_jit_refuses_invalid_functions_when_it_wraps_them(fun, error, message):
     with pytest.raises(error, match=message):
         jit(fun)
 

@@ -30,20 +30,20 @@ def context():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_xla_computes_what_the_reference_does(name):
+def test_xla_agrees_with_the_reference(name):
     check_compiled(primitives[name], examples()[name], jit=jit, reference=reference_backend)
 
 
 @pytest.mark.sampled(60)
 @pytest.mark.parametrize("name", NAMES)
-def test_xla_computes_what_the_reference_does_of_other_dtypes_and_shapes(name):
+def test_xla_agrees_with_the_reference_on_other_dtypes_and_shapes(name):
     variants = cases(name)[len(examples()[name]) :]
     check_compiled(primitives[name], variants, jit=jit, reference=reference_backend)
 
 
 @pytest.mark.sampled(60)
 @pytest.mark.parametrize("name", NAMES)
-def test_xla_computes_what_the_reference_does_of_what_transformations_emit(name):
+def test_xla_agrees_with_the_reference_on_transformed_programs(name):
     # Of one example, always the same; `nox -s laws-full` takes all.
     smooth = [e for e in examples()[name] if e.smooth and e.differentiable()]
     example = random.Random(name).choice(smooth or examples()[name])

@@ -42,7 +42,7 @@ A = jnp.arange(4.0)
 
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
 @pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
-def test_a_program_does_what_it_does_in_jax(wide):
+def test_library_programs_agree_with_jax(wide):
     names = list(PROGRAMS) if EVERYTHING else random.Random(f"{wide}").sample(list(PROGRAMS), 6)
     config = {"jax_enable_x64": wide}
     requests = [Request(START + PROGRAMS[name].rstrip(), {}, config) for name in names]

@@ -125,7 +125,7 @@ def test_a_pullback_shows_its_residuals(source):
     assert_same(f"{prelude}\n{last}", x=np.asarray(X), w=np.asarray(W))
 
 
-def test_an_argument_that_was_not_kept_is_asked_for():
+def test_pullback_without_a_saved_argument_asks_for_it():
     y, pullback = ricci.vjp(layer, X, W, saveable_args=(True, False))
     assert repr(pullback.args_res) == "[NotNeeded(), NotSaveable()]"
     with pytest.raises(ValueError, match="args_res"):

@@ -49,7 +49,7 @@ def new(x):
 
 @needs_oracle
 @pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
-def test_a_program_does_what_jax_does(wide):
+def test_programs_with_references_agree_with_jax(wide):
     lines = LINES if EVERYTHING else random.Random(f"{wide}").sample(LINES, 12)
     config = {"jax_enable_x64": wide}
     requests = [Request(START + line.replace(" ;; ", "\n"), {}, config) for line in lines]
@@ -95,7 +95,7 @@ def test_a_program_is_the_same_after_the_caches_were_cleared():
 @pytest.mark.parametrize(
     "transform", [ricci.grad, lambda f: ricci.vmap(f, axis_size=2, in_axes=None, out_axes=None)]
 )
-def test_what_is_read_inside_of_a_transformation_in_a_program_is_no_constant(transform):
+def test_reads_of_references_under_transformations_are_not_constants(transform):
     r = new(jnp.array([1.0, 2.0]))
     f = ricci.jit(transform(lambda x: x * r[1]))
     first = f(1.0)
@@ -112,7 +112,7 @@ def test_a_composite_uses_references_inside():
     assert f(3.0) == 9 and ricci.jit(f)(3.0) == 9
 
 
-def test_dead_code_drops_no_write_and_drops_what_is_only_inside():
+def test_dead_code_elimination_keeps_writes_and_drops_local_references():
     r = new(0.0)
 
     @ricci.jit
@@ -216,7 +216,7 @@ def test_a_backward_rule_in_a_branch_adds_to_a_reference():
     assert r[...] == 2
 
 
-def test_rules_of_functions_read_references_and_refuse_to_forget_what_is_written():
+def test_custom_rules_read_references_and_refuse_to_lose_writes():
     r = new(2.0)
 
     @ricci.custom_jvp
@@ -265,7 +265,7 @@ def test_a_plan_of_memory_counts_a_written_reference_once():
     assert "donated argument" in plan and "f32[300]" in plan
 
 
-def test_checkify_and_find_nan_see_what_is_written():
+def test_checkify_and_find_nan_follow_writes_to_references():
     def f(x):
         r = ricci.new_ref(jnp.zeros(2))
         r[0] = jnp.log(x)
@@ -389,7 +389,7 @@ NO_FUNCTIONS_OF_REFERENCES = [
 
 
 @pytest.mark.parametrize("f", NO_FUNCTIONS_OF_REFERENCES)
-def test_a_reference_is_no_array(f):
+def test_arithmetic_on_a_reference_raises_type_error(f):
     for g in (f, ricci.jit(f)):
         with pytest.raises(TypeError, match=r"ref\[\.\.\.\]|unsupported operand"):
             g(new(jnp.ones(3)))

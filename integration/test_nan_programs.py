@@ -51,7 +51,7 @@ def test_line_operation_and_remedy_of_a_planted_cause(eight_devices, program):
 
 
 @pytest.mark.parametrize("name", sorted(NOT_FOLLOWED))
-def test_what_was_not_followed_is_said(name):
+def test_report_says_where_values_were_not_followed(name):
     (program,) = [p for p in PROGRAMS if p.name == name]
     found = follow(program)
     assert found.doubt

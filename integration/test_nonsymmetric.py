@@ -62,7 +62,7 @@ def test_the_gradient_of_a_sum_of_eigenvalues_is_one_where_they_are_equal():
     np.testing.assert_allclose(np.asarray(gradient), np.eye(3), atol=1e-6)
 
 
-def test_eigenvalues_of_what_is_not_finite_are_nan():
+def test_eigenvalues_of_matrices_with_nan_are_nan():
     if ricci.default_backend() == "tpu":
         pytest.skip("there is no routine for TPU")
     x = np.stack([np.eye(2), np.full((2, 2), np.nan)]).astype(np.float32)

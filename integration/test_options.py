@@ -53,7 +53,7 @@ def tools(monkeypatch, tmp_path, capfd, request):
 
 
 @pytest.mark.parametrize("name", DEMONSTRATIONS)
-def test_an_honoured_option_changes_what_it_says(name, tools):
+def test_honoured_options_have_the_documented_effect(name, tools):
     row = DEMONSTRATIONS[name]
     assert row.default != row.changed
     value = ricci.devices()[1] if name == "jax_default_device" else row.value
@@ -71,7 +71,7 @@ LATE = {"jax_platforms": "tpu", "jax_cuda_visible_devices": "0"}
 
 
 @pytest.mark.parametrize("name", STRICT)
-def test_devices_cannot_be_counted_anew(name):
+def test_device_counts_cannot_change_after_initialization(name):
     """As in the oracle, whose class of error this is."""
     ricci.devices()
     before = config.read(name)
@@ -120,7 +120,7 @@ def test_fatal_garbage_collection_ends_the_process():
     assert done.returncode != 0 and "alive" not in done.stdout
 
 
-def test_unknown_dump_modes_are_said(tmp_path):
+def test_unsupported_dump_modes_warn(tmp_path):
     config.update("jax_dump_ir_to", str(tmp_path))
     config.update("jax_dump_ir_modes", "eqn_count_pprof")
     try:
@@ -219,7 +219,7 @@ def test_wrong_values_are_refused_as_by_the_oracle(both):
 
 
 @oracle_only
-def test_what_is_refused_beyond_the_oracle(both):
+def test_values_refused_beyond_jax_are_listed(both):
     ours, theirs = both
     stricter = {
         OPTIONS[name].kind.described()

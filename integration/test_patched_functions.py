@@ -113,7 +113,7 @@ def test_products_that_were_taken_before_are_seen(call):
     assert (before == again).all() and (before == call()).all()
 
 
-def test_einsum_does_not_cache_what_was_intercepted():
+def test_einsum_does_not_cache_intercepted_calls():
     call = lambda: jnp.einsum("ij,jk,kl", A, B, C)
     with intercepted(lax.dot_general):
         call()

@@ -53,7 +53,7 @@ def test_where_results_are(source, expected, known):
 
 
 @pytest.mark.skipif(find_interpreter() is None, reason="no oracle: run nox -s oracle")
-def test_what_is_written_of_jax_is_true(tmp_path):
+def test_recorded_results_of_jax_are_current(tmp_path):
     """The module writes JAX's results into copies of the texts, which must come out as they are."""
     copies = {}
     for file in FILES:

@@ -51,7 +51,7 @@ def test_operations_are_those_of_the_products(found):
     assert plan.unknown_loops == 0
 
 
-def test_products_communicate_as_they_are_divided(found):
+def test_sharded_products_need_no_all_to_all(found):
     _, plan = found
     kinds = {(row.kind, row.axes) for row in plan.traffic}
     assert ("all-gather", ("fsdp",)) in kinds

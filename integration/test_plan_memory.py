@@ -39,7 +39,7 @@ print(json.dumps([plan.peak_bytes, plan.live_bytes, plan.kept_bytes, grown]))
     not Path("/proc/self/clear_refs").exists(),
     reason="the system does not tell how much memory a process took at most since some moment",
 )
-def test_the_peak_is_what_the_process_grows_by():
+def test_planned_peak_equals_the_growth_of_the_process():
     ran = subprocess.run(
         [sys.executable, "-c", MEASURED], cwd=EXAMPLES, capture_output=True, text=True
     )

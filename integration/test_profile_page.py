@@ -158,7 +158,7 @@ def test_scripts_that_end_otherwise(tmp_path, arguments, status, said):
         (["-o", ".", __file__], ". is not a file in an existing folder"),
     ],
 )
-def test_what_is_not_there_is_told_before_anything_runs(
+def test_missing_scripts_are_reported_before_running(
     tmp_path, monkeypatch, capsys, arguments, said
 ):
     monkeypatch.chdir(tmp_path)

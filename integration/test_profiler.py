@@ -142,7 +142,7 @@ def test_refused_as_by_jax(oracle, source, tmp_path):
 
 
 @pytest.mark.parametrize("folder", [None, 3])
-def test_a_folder_that_is_no_path_is_refused_at_once(folder):
+def test_start_trace_refuses_a_non_path_before_starting(folder):
     with pytest.raises(TypeError, match="os.PathLike"):
         profiler.start_trace(folder)
     with pytest.raises(RuntimeError, match="no profile is running"):

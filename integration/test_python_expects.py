@@ -115,7 +115,7 @@ def test_an_alias_has_its_own_name(namespace, alias):
 
 
 @pytest.mark.parametrize("name", ["nin", "nout", "nargs", "identity"])
-def test_what_a_ufunc_says_of_itself_is_read_only(name):
+def test_attributes_of_ufuncs_are_read_only(name):
     with pytest.raises(AttributeError):
         setattr(jnp.add, name, 3)
     assert (jnp.add.nin, jnp.add.nout, jnp.add.nargs, jnp.add.identity) == (2, 1, 2, 0)

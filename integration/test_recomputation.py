@@ -162,7 +162,7 @@ FEWER = {
 
 @pytest.mark.sampled(18)
 @pytest.mark.parametrize(("program", "place"), CHOSEN)
-def test_computes_again_what_jax_does(oracle, program, place):
+def test_checkpoint_recomputes_the_same_operations_as_jax(oracle, program, place):
     source = f"{PREAMBLE}\ncounts({program!r}, {place!r})"
     ours = np.asarray(evaluate_with(ricci_namespace(), source, {}).value)
     theirs = np.asarray(oracle.run(source).value)
@@ -238,7 +238,7 @@ def test_residuals_of_called_programs_keep_their_lines(wrap, policy, count):
     assert all(what.endswith(("outside)", "called)")) for what in found)
 
 
-def test_offloaded_residuals_are_where_they_were_computed():
+def test_offloaded_residuals_name_the_line_of_their_computation():
     policy = ricci.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
 
     def layer(x):

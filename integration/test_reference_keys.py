@@ -189,7 +189,7 @@ def test_numbers_from_keys_inside(name):
 
 
 @pytest.mark.parametrize("name", ["uniform", "normal", "exponential"])
-def test_gradients_of_what_draws(name):
+def test_gradients_through_samplers(name):
     def loss(scale, k):
         return jnp.sum(SAMPLERS[name](k) * scale**2)
 

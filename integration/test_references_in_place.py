@@ -121,7 +121,7 @@ def test_views_of_a_large_array_are_written():
 
 
 @pytest.mark.parametrize("place", [3, (slice(2, 5), 0), np.array([1, 2])], ids=str)
-def test_a_large_array_that_nobody_else_holds_is_written_in_place(place, compilations):
+def test_unshared_large_arrays_are_written_in_place(place, compilations):
     r = new(jnp.zeros((40, 500)))
     part = r[place]
     writes = (
@@ -168,7 +168,7 @@ def test_a_large_array_under_other_settings():
     assert r[0, 0] == 2
 
 
-def test_nothing_is_compiled_anew_for_another_value_or_position(compilations):
+def test_values_and_positions_do_not_recompile(compilations):
     f = ricci.jit(lambda r, i: r.__setitem__(i, r[i] + 1))
     refs = [new(jnp.full(7, float(i))) for i in range(4)]
     for _ in range(9):  # the first calls of small operations are not compiled

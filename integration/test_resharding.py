@@ -24,7 +24,7 @@ def put(mesh, shape, *spec):
     return ricci.device_put(np.ones(shape, np.float32), NamedSharding(mesh, P(*spec)))
 
 
-def test_what_a_type_says_is_in_the_description_of_the_result(mesh):
+def test_eval_shape_has_the_sharding_of_the_type(mesh):
     a = put(mesh, (8, 4), "x", "y")
     for described in (ricci.eval_shape(jnp.transpose, a), ricci.jit(jnp.transpose).eval_shape(a)):
         assert described.sharding.spec == P("y", "x")
@@ -44,7 +44,7 @@ def test_each_stage_describes_the_results_as_their_types_say(mesh):
 
 
 @pytest.mark.parametrize("part", [None, "y"])
-def test_sums_that_are_done_later_are_in_the_sharding_of_a_type(mesh, part):
+def test_unreduced_axes_are_in_the_sharding_of_a_type(mesh, part):
     def copied(a):
         found = ricci.typeof(ricci.reshard(a, spec))
         assert (found.sharding.spec, found.mat) == (spec, ricci.sharding.ManualAxisType())

@@ -33,7 +33,7 @@ def test_a_cast_argument_is_cast_again():
     assert names(second) == ["pvary", "mul"]
 
 
-def test_zeros_are_made_where_they_are_read():
+def test_zeros_are_recomputed_instead_of_saved():
     def body(a):
         return jnp.where(a > 0, a, 0.0)
 

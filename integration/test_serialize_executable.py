@@ -70,7 +70,7 @@ def test_types_come_back(wide):
         ]
 
 
-def test_it_runs_on_another_device(eight_devices):
+def test_loaded_executable_runs_on_another_device(eight_devices):
     loaded = through_bytes(lambda x: x + 1, X, execution_devices=[eight_devices[3]])
     assert loaded(X).devices() == {eight_devices[3]}
 
@@ -81,7 +81,7 @@ def over(devices):
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_it_runs_over_eight_devices(order, eight_devices):
+def test_loaded_executable_runs_over_eight_devices(order, eight_devices):
     x = np.arange(16, dtype=np.float32)
     function = lambda x: (x * 2, x.sum())
     original = jit(function).lower(ricci.device_put(x, over(eight_devices))).compile()
@@ -92,7 +92,7 @@ def test_it_runs_over_eight_devices(order, eight_devices):
     assert doubled.sharding.is_equivalent_to(over(there), 1)
 
 
-def test_donation_is_kept():
+def test_loaded_executable_donates_its_arguments():
     x = jnp.ones(4) + 1
     original = jit(lambda x: x * 2, donate_argnums=0).lower(x).compile()
     loaded = deserialize_and_load(*serialize(original))
@@ -158,12 +158,12 @@ def printed(x):
     "function, message",
     [(called_back, "calls Python functions"), (printed, "has side effects")],
 )
-def test_what_needs_this_process_is_refused(function: Any, message):
+def test_functions_bound_to_this_process_are_not_serializable(function: Any, message):
     with pytest.raises(ValueError, match=message):
         serialize(jit(function).lower(X).compile())
 
 
-def test_what_is_not_compiled_is_refused():
+def test_serialize_of_an_uncompiled_function_raises_type_error():
     with pytest.raises(TypeError, match="serialize takes the result of"):
         serialize(jit(scaled))  # pyright: ignore[reportArgumentType]
 

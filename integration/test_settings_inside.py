@@ -241,7 +241,7 @@ PARTLY_NEEDED = {
 
 
 @pytest.mark.parametrize("name", PARTLY_NEEDED)
-def test_what_is_left_without_dead_code_draws_the_same_bits(name):
+def test_dead_code_elimination_keeps_the_random_bits(name):
     def draw(key):
         with ricci.threefry_partitionable(False):
             return PARTLY_NEEDED[name](key)[0]

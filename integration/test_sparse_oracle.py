@@ -216,7 +216,7 @@ def first_class(raised):
 
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
 @pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
-def test_a_call_does_what_jax_does(wide):
+def test_sparse_calls_agree_with_jax(wide):
     lines = LINES if EVERYTHING else random.Random(f"{wide}").sample(LINES, 8)
     wrong = [
         f"{line}\nours:   {ours}\ntheirs: {theirs}"

@@ -221,7 +221,7 @@ def test_the_notebooks_tpus_are_not_here(names, monkeypatch):
         exec(source, names)
 
 
-def test_the_overview_names_what_there_is():
+def test_names_in_the_overview_exist():
     named = documents.names_in_links(documents.text("notes-overview.md"))
     assert {"lax.psum", "local_devices", "pmap", "process_count", "vmap"} <= named
     missing = [name for name in sorted(named) if not _found(name)]

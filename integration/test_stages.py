@@ -14,7 +14,7 @@ def test_compiling_for_another_device(eight_devices):
     assert (float(result), result.devices()) == (2, {eight_devices[3]})
 
 
-def test_a_call_runs_what_a_stage_compiled_and_the_other_way_round(eight_devices, compilations):
+def test_calls_and_stages_share_executables(eight_devices, compilations):
     mesh = ricci.make_mesh((8,), ("i",))
     whole = jnp.asarray(np.arange(8, dtype=np.float32))
     for x in (whole, ricci.device_put(whole, ricci.NamedSharding(mesh, ricci.P("i")))):
@@ -145,7 +145,7 @@ def test_donated_buffers_become_results():
         assert (x.unsafe_buffer_pointer(), before.is_deleted()) == (where, True)
 
 
-def test_unused_donations_are_said():
+def test_unused_donations_warn():
     with pytest.warns(UserWarning, match=r"int32\[3\]"):
         jit(lambda x: x.sum(), donate_argnums=0)(jnp.arange(3))
 
@@ -162,7 +162,7 @@ def test_small_constants_are_in_the_text_and_large_ones_are_arguments(keep_unuse
     assert float(fun(jnp.zeros(2000), 1.0)[7]) == 4.0
 
 
-def test_a_program_keeps_what_a_small_constant_was():
+def test_small_constants_are_copied_when_traced():
     table = np.arange(3.0, dtype="float32")
     fun = jit(lambda x: x + table)
     assert fun(1.0).tolist() == [1, 2, 3]
@@ -212,7 +212,7 @@ TRACES = {
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_functions_are_lowered_for_what_is_being_traced(name):
+def test_functions_can_be_lowered_for_tracers(name):
     found = []
 
     def run(x):
@@ -232,7 +232,7 @@ def test_functions_are_lowered_for_what_is_being_traced(name):
     assert set(found) == {shape}
 
 
-def test_functions_of_keys_are_lowered_for_what_is_being_traced():
+def test_functions_of_keys_can_be_lowered_for_tracers():
     draw = jit(lambda key: ricci.random.normal(key, (2,)))
     found = []
 

@@ -51,7 +51,7 @@ EMPTY = [
 SQUEEZED = ("jnp.squeeze(x0)", "jnp.cov(x0)", "jnp.corrcoef(x0)")
 
 
-def test_what_is_lowered_is_as_recorded():
+def test_lowering_errors_are_those_recorded():
     """Whatever JAX exports is lowered here; what is not lowered is listed in `errors.tsv`."""
     found = {str(case): error for case in cases() if (error := lowering_error(case))}
     expected = {call: here for call, (_, here) in RECORDED.items() if here}
@@ -60,7 +60,7 @@ def test_what_is_lowered_is_as_recorded():
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=str)
-def test_programs_do_what_those_of_known_shapes_do(case):
+def test_symbolic_programs_equal_those_of_known_shapes(case):
     one = () if case.source in SQUEEZED else (1,)
     sizes = (*one, case.size, case.size + 1) if EVERYTHING else (case.size + 1,)
     assert [found for size in sizes if (found := difference(case, size))] == []
@@ -75,6 +75,6 @@ def test_axes_may_be_empty(source):
 
 @pytest.mark.skipif(not EVERYTHING, reason="the record of JAX's answers is compared instead")
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
-def test_the_record_says_what_jax_does():
+def test_recorded_exports_of_jax_are_current():
     found = dict(zip(map(str, cases()), jax_errors(cases()), strict=True))
     assert {c: e for c, e in found.items() if e} == {c: t for c, (t, _) in RECORDED.items() if t}

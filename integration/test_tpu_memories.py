@@ -186,7 +186,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_bytes_are_counted_where_the_program_says_that_they_are(places, name):
+def test_memory_analysis_counts_bytes_in_the_annotated_memory(places, name):
     function, options, args, expected = PROGRAMS[name](places)
     jitted = ricci.jit(function, **options)
     memory = jitted.lower(*args).compile().memory_analysis()

@@ -289,7 +289,7 @@ def test_a_loop_of_layers_counts_all_of_them(tpu):
     assert found.unknown_loops == 0
 
 
-def test_a_program_that_does_not_fit_says_how_much_it_takes():
+def test_out_of_memory_error_names_the_size_of_the_program():
     row = Described(topologies.get_topology_desc("v5e:2x2"), row=4)
     x = row.array((2**30, 32), "row")
     with pytest.raises(

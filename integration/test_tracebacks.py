@@ -212,7 +212,7 @@ def test_a_cyclic_tree():
 @pytest.mark.parametrize(
     "function", [ricci.jit, ricci.device_put, ricci.tree.map, ricci.tree.reduce, ricci.remat]
 )
-def test_public_functions_stay_what_they_were(function):
+def test_guarded_functions_can_be_pickled_and_copied(function):
     assert pickle.loads(pickle.dumps(function)) is function
     assert copy.deepcopy(function) is function
     assert function.__doc__

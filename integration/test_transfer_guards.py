@@ -152,7 +152,7 @@ def test_the_actions_are_expressions():
 
 
 @pytest.mark.skipif("RICCI_ORACLE_PYTHON" not in os.environ, reason="no oracle is made")
-def test_what_is_forbidden_is_as_in_the_oracle():
+def test_guards_forbid_the_same_transfers_as_jax():
     ours = outcomes(sys.executable, "ricci", ":".join(sys.path))
     theirs = outcomes(os.environ["RICCI_ORACLE_PYTHON"], "jax", "")
     assert len(ours) == len(ACTIONS)

@@ -10,7 +10,7 @@ PROGRAMS = sorted((Path(__file__).parent / "typed" / "programs").glob("*.py"))
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_it_runs(program, monkeypatch):
+def test_typed_programs_run(program, monkeypatch):
     spec = importlib.util.spec_from_file_location(program.stem, program)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -70,7 +70,7 @@ def test_a_value_that_changed_is_never_answered_with_the_old_one(changed, name):
 
 
 @pytest.mark.parametrize("name", names_of("KEPT"))
-def test_what_depends_on_nothing_from_outside_is_answered(unchanged, name):
+def test_functions_without_outside_reads_are_warm(unchanged, name):
     first, second = unchanged
     assert (first[name]["outcome"], second[name]["outcome"]) == ("kept", "warm"), first[name]
     assert first[name]["result"] == second[name]["result"]

@@ -52,7 +52,7 @@ def rows(folder):
 
 
 @pytest.mark.parametrize("name", UNCHANGED)
-def test_what_has_not_changed_is_answered(rows, name):
+def test_unchanged_functions_are_warm(rows, name):
     assert rows[name]["outcome"] == "warm"
 
 
@@ -85,7 +85,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_what_has_changed_is_traced_anew_and_says_why(rows, name):
+def test_changed_functions_are_retraced_with_the_reason(rows, name):
     assert rows[name]["outcome"] == "kept"
     assert CHANGED[name] in rows[name]["reason"]
 
@@ -133,7 +133,7 @@ def test_damaged_bundles_are_refused(folder):
             read_file(BUNDLE, altered, "bundle")
 
 
-def test_a_damaged_bundle_is_written_anew(folder, tmp_path):
+def test_damaged_bundles_warn_and_are_rewritten(folder, tmp_path):
     damaged = tmp_path / "bundle"
     damaged.write_bytes((folder / "bundle").read_bytes()[:5000])
     with pytest.warns(UserWarning, match="was truncated"):
@@ -225,7 +225,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_kept_says_why(tmp_path, name):
+def test_uncacheable_functions_say_why(tmp_path, name):
     function, reason = REFUSED[name]
     call, _ = outcome(tmp_path / "bundle", ricci.jit(function), np.float32(1))
     assert call.outcome == "not kept"
@@ -257,7 +257,7 @@ def test_generated_code_that_is_found_by_a_detour_is_known_by_itself(tmp_path):
     ]
 
 
-def test_what_other_threads_run_meanwhile_does_not_matter(tmp_path):
+def test_fingerprints_ignore_other_threads(tmp_path):
     names = {"__name__": "generated"}
     exec("def work(): pass", names)
     tracing, done, ended = Event(), Event(), Event()
@@ -280,7 +280,7 @@ def test_what_other_threads_run_meanwhile_does_not_matter(tmp_path):
     assert call.outcome == "kept", call.reason
 
 
-def test_what_tracing_runs_in_a_thread_of_its_own_is_seen(tmp_path):
+def test_fingerprints_include_threads_that_tracing_starts(tmp_path):
     path, calls = tmp_path / "bundle", []
     for value in (2.0, 3.0):
         exec(f"def generated(x): return {value}", globals())

@@ -91,7 +91,7 @@ def test_a_jitted_function_is_traced_for_each_block():
     assert "a = " not in fun.lower(X).as_text()
 
 
-def test_values_give_them_to_what_computes_them():
+def test_metadata_of_a_value_is_set_on_its_operation():
     assert attributes(lambda x: set_xla_metadata(double_sine(x), a="1")) == [
         ("multiply", 'a = "1"')
     ]

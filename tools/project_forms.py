@@ -91,7 +91,7 @@ def actionlint(files: Iterable[Path]) -> list[dict[str, Any]]:
 def misshapen(place: str, entry: str) -> Iterable[str]:
     """Yield what is wrong with an entry of the changelog: its length, its lines, its first word.
 
-    >>> list(misshapen("a.fixed.md", "Fix a crash in `lax.linalg.ormqr` on matrices without any row."))
+    >>> list(misshapen("a.md", "Fix a crash in `lax.linalg.ormqr` on matrices without any rows."))
     []
     >>> list(misshapen("a.fixed.md", "`ormqr` of empty matrices"))
     ['a.fixed.md: 25 characters, not 60 to 120', 'a.fixed.md: no verb first: `ormqr`']

@@ -32,7 +32,7 @@ def test_methods_and_inner_functions_count_by_their_names():
     assert Place(10, "C.method", "return") in found(TEXT)
 
 
-def test_what_holds_any_does_not_count():
+def test_containers_of_any_do_not_count():
     assert found("def f(x: list[Any], y: Callable[..., Any]) -> tuple[Any, ...]: ...") == []
 
 

@@ -84,6 +84,6 @@ def test_asks_uv(machine: Path) -> None:
     assert dev.find_python() == str(good)
 
 
-def test_says_what_to_install_where_there_is_none(machine: Path) -> None:
+def test_missing_python_error_says_what_to_install(machine: Path) -> None:
     with pytest.raises(SystemExit, match="Install one"):
         dev.find_python()

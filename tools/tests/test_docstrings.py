@@ -72,11 +72,11 @@ def test_a_whole_docstring_lacks_nothing():
         ("Example", "example"),
     ],
 )
-def test_what_is_left_out_is_found(part, found):
+def test_missing_sections_are_found(part, found):
     assert list(lacks(without(part))) == [found]
 
 
-def test_no_docstring_is_no_summary():
+def test_missing_docstring_lacks_a_summary():
     assert list(lacks(lambda: 0)) == ["summary"]
 
 

@@ -62,7 +62,7 @@ def test_a_time_over_its_budget_is_marked():
     assert cells[8] == "1.00"
 
 
-def test_a_job_that_failed_is_no_agreement():
+def test_failed_jobs_do_not_agree():
     assert job_row("a", Side("jax", ""), Side("ricci", ""))[1] is False
 
 

@@ -77,7 +77,7 @@ SHORT = [path for machine in MACHINES for path in machine.short]
 
 
 @pytest.mark.parametrize("path", sorted({*VALUES, *EXAMPLES, *machines.FIRST_CALLS, *SHORT}))
-def test_what_is_run_is_there(path):
+def test_files_of_the_table_exist(path):
     assert (machines.ROOT / path).exists()
 
 
@@ -133,7 +133,7 @@ def test_what_is_wrong():
 """
 
 
-def test_what_xla_cannot_compile_is_skipped(tmp_path):
+def test_programs_that_xla_cannot_compile_are_skipped(tmp_path):
     said = run_pytest(tmp_path, WITHOUT_FLOAT16, "without_float16")
     assert "1 failed, 1 skipped" in said
     assert "no conversion of float16" in said

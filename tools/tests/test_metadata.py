@@ -23,7 +23,7 @@ def test_a_package_has_the_shared_metadata(package: str) -> None:
 
 
 @EVERY_PACKAGE
-def test_a_package_has_keywords_of_its_own(package: str) -> None:
+def test_every_package_has_distinct_keywords(package: str) -> None:
     keywords = settings(package)["project"]["keywords"]
     assert len(set(keywords)) == len(keywords) > len(SHARED_KEYWORDS)
 

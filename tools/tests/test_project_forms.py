@@ -51,7 +51,7 @@ def test_a_workflow_may_only_read_and_ends(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
-def test_what_is_only_proposed_does_not_run_on_own_machines(file: Path) -> None:
+def test_pull_requests_do_not_run_on_self_hosted_machines(file: Path) -> None:
     jobs = re.split(r"(?m)^  (?=[a-z-]+:$)", file.read_text().partition("\njobs:\n")[2])
     own = [job for job in jobs if "self-hosted" in job]
     if "pull_request:" in file.read_text():

@@ -59,7 +59,7 @@ def test_names_that_are_not_there_are_found(row: str, unknown: int) -> None:
 
 
 @EVERY_PACKAGE
-def test_tables_name_what_is_there(package: str) -> None:
+def test_names_in_tables_exist(package: str) -> None:
     module = import_module(distribution(package).replace("-", "_"))
     assert not any(part.startswith("_") for part in NAME.findall(readme(package)))
     rows = [line for line in readme(package).splitlines() if line.startswith("|")]

@@ -24,7 +24,7 @@ def test_a_release_is_an_sdist_and_a_wheel_of_each_package(tmp_path: Path) -> No
     assert len(release.distributions(tmp_path)) == 2 * len(PACKAGES)
 
 
-def test_what_is_missing_and_what_is_stale_is_named(tmp_path: Path) -> None:
+def test_missing_and_stale_files_are_named(tmp_path: Path) -> None:
     fill(tmp_path)
     wheel("nn", tmp_path).unlink()
     (tmp_path / "ricci_ir-0.0.1.tar.gz").touch()
@@ -35,7 +35,7 @@ def test_what_is_missing_and_what_is_stale_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_what_is_asked_of_pip_is_pinned(package: str) -> None:
+def test_pip_requirements_are_pinned(package: str) -> None:
     assert release.requirement(package).endswith(wheel(package, ROOT).name.split("-")[1])
 
 

@@ -69,7 +69,7 @@ def test_names_order_and_kinds_are_compared(theirs, ours):
     assert difference(theirs, ours) is not None
 
 
-def test_what_has_no_reason_is_counted_and_told():
+def test_names_without_a_reason_are_counted_and_printed():
     (lax, nowhere), _ = report()
     assert (lax.present, lax.unexplained, nowhere.unexplained) == (2, 2, 1)
     text = "\n".join(lines(lax))
@@ -77,7 +77,7 @@ def test_what_has_no_reason_is_counted_and_told():
     assert "sub: (x, y), not (x, z): DIFFERENT WITHOUT A REASON" in text
 
 
-def test_reasons_cover_what_they_name_and_nothing_else():
+def test_reasons_cover_only_the_names_they_list():
     missing = Reason("jax.lax", ("imag*",), "missing", "later")
     signature = Reason("jax.lax", ("sub",), "signature", "on purpose")
     namespace = Reason("jax.no*", ("*",), "namespace", "nothing of it")

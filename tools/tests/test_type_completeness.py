@@ -28,7 +28,7 @@ def test_counts_are_read():
     assert counted(REPORT).typed == 70.0
 
 
-def test_what_is_missing_is_said_by_name():
+def test_missing_annotations_are_named():
     assert incomplete(REPORT) == ["a.g: Return type is unknown"]
 
 

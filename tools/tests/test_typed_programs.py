@@ -26,7 +26,7 @@ def test_errors_of_pyright_have_lines_from_one():
     assert pyright_reports(json.dumps({"generalDiagnostics": found}), ROOT) == {("a.py", 5): "no"}
 
 
-def test_notes_of_mypy_are_no_errors():
+def test_notes_of_mypy_are_not_errors():
     lines = [
         json.dumps({"file": "a.py", "line": 3, "message": "no", "severity": "error"}),
         json.dumps({"file": "a.py", "line": 4, "message": "see", "severity": "note"}),

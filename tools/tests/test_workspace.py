@@ -72,7 +72,7 @@ def test_the_contracts_name_every_package() -> None:
 
 
 @EVERY_PACKAGE
-def test_only_what_runs_programs_declares_jaxlib(folder: Path) -> None:
+def test_only_packages_that_run_programs_declare_jaxlib(folder: Path) -> None:
     names = {re.match(r"[\w.-]+", line).group() for line in declared(folder)}  # type: ignore
     assert ("jaxlib" in names) is (folder.name == "xla")
 
@@ -105,9 +105,7 @@ def test_the_drop_in_names_the_jax_that_it_stands_for() -> None:
         ("1.2.3", "ricci", ["ricci"]),
     ],
 )
-def test_what_differs_from_the_version_is_found(
-    own: str, dependency: str, wrong: list[str]
-) -> None:
+def test_stale_versions_are_found(own: str, dependency: str, wrong: list[str]) -> None:
     assert stale({"version": own, "dependencies": [dependency]}, "1.2.3") == wrong
 
 

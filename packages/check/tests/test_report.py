@@ -186,7 +186,7 @@ class Model:
 
 
 @pytest.mark.parametrize("error", [None, ZeroDivisionError])
-def test_check_leaves_the_users_objects_as_they_were(error):
+def test_check_restores_mutated_objects(error):
     model = Model()
 
     def step(x):
@@ -213,7 +213,7 @@ class Compiled:
         return object()
 
 
-def test_a_librarys_object_with_stages_of_its_own_is_called_as_a_function():
+def test_objects_with_lower_and_trace_methods_are_called_as_functions():
     assert not check(Compiled(lambda x: x + 1))(VECTOR)
     assert [f.code for f in check(Compiled(lambda x: x[10]))(VECTOR)] == ["RC501"]
 

@@ -40,7 +40,7 @@ def test_argnums_partial(dynamic, given, expected):
     assert (fun.call_wrapped(given), *values) == expected
 
 
-def test_argnums_partial_refuses_what_cannot_be_hashed():
+def test_argnums_partial_refuses_unhashable_values():
     f = lu.wrap_init(lambda x, y: (x, y))
     with pytest.raises(ValueError, match="argument 1 of .*list"):
         api_util.argnums_partial(f, 0, (1, [2]))
@@ -82,7 +82,7 @@ def test_transformations_nest():
 
 
 @pytest.mark.parametrize(("transform", "aux"), [(counted, 2), (noted, (1, 2))])
-def test_an_auxiliary_result_is_returned_after_a_call(transform, aux):
+def test_transformations_store_auxiliary_outputs(transform, aux):
     fun, stored = transform(lu.wrap_init(plus))
     assert (fun.call_wrapped(1, 2), stored()) == (3, aux)
 

@@ -101,13 +101,13 @@ def test_get_aval(value, aval):
     ["abc", None, [1.0], object(), ir.ShapeDtypeStruct((2,), f32)],
     ids=lambda x: repr(x)[:9],
 )
-def test_get_aval_of_what_is_no_array(value):
+def test_get_aval_of_a_non_array_raises_type_error(value):
     with pytest.raises(TypeError, match="is not a valid array type"):
         ir.get_aval(value)
 
 
 @pytest.mark.parametrize("weak", [False, True])
-def test_a_type_that_nobody_uses_is_freed_without_the_collector(weak):
+def test_unused_types_are_freed_by_reference_counting(weak):
     gc.disable()
     try:
         kind = weakref.ref(ir.ShapedArray((3, 1, 4, 1, 5), np.float32, weak))

@@ -25,7 +25,7 @@ class Named:
 p = ir.Primitive("p", lambda x: x)
 
 
-def test_without_a_backend_the_error_says_what_to_install():
+def test_missing_backend_error_names_the_package_to_install():
     with ir.use_backend(_backend._Missing()):
         assert not ir.has_backend()
         with pytest.raises(RuntimeError, match="'p'.*\nInstall and import ricci_xla"):
@@ -108,7 +108,7 @@ def test_a_backend_is_used_by_the_thread_that_chose_it(use, shared):
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_threads_with_backends_of_their_own_do_not_meet(use, shared):
+def test_backends_are_local_to_their_thread(use, shared):
     barrier = Barrier(3)
 
     def run(name):
@@ -134,7 +134,7 @@ def test_the_backend_of_all_threads_is_asked_once_whatever_a_thread_uses_meanwhi
     assert sorted(shared.asked) == sorted(own.asked) == ["dispatcher", "operation"]
 
 
-def test_without_a_backend_of_its_own_a_thread_calls_the_shared_one_directly(shared):
+def test_threads_without_an_override_call_the_shared_backend_directly(shared):
     assert eval_trace.process == shared.evaluate
     with ir.use_backend(Named("mine")):
         assert eval_trace.process != shared.evaluate

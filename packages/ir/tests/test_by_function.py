@@ -76,7 +76,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize(("value", "other"), VALUES.values(), ids=VALUES)
-def test_a_bound_method_is_kept_as_long_as_its_object_is_the_same(kept, value, other):
+def test_bound_methods_are_cached_while_their_object_is_unchanged(kept, value, other):
     solver = Solver(value=value)
     kept.put(solver.step, "key", "traced")
     gc.collect()
@@ -96,7 +96,7 @@ def test_a_list_that_is_changed_in_place_is_another():
     assert table.recall(solver.step, "key") is None
 
 
-def test_what_is_not_a_number_is_itself(kept):
+def test_nan_attributes_equal_themselves(kept):
     solver = Solver(value=float("nan"))
     kept.put(solver.step, "key", "traced")
     assert kept.recall(solver.step, "key") == "traced"
@@ -112,14 +112,14 @@ def test_attributes_that_are_added_or_removed_count(kept):
 
 
 @pytest.mark.parametrize("value", [np.zeros(3), object(), Solver(), {1, 2}, iter([1])])
-def test_methods_of_objects_that_may_have_changed_unseen_are_not_kept(kept, value):
+def test_methods_of_mutable_objects_are_not_cached(kept, value):
     solver = Solver(value=value)
     assert state_of(solver.step) is None
     kept.put(solver.step, "key", "traced")
     assert kept.recall(solver.step, "key") is None
 
 
-def test_methods_of_objects_with_slots_are_not_kept(kept):
+def test_methods_of_objects_with_slots_are_not_cached(kept):
     assert state_of(Slotted().step) is None
 
 
@@ -137,7 +137,7 @@ def test_other_methods_and_objects_are_told_apart(kept):
     assert kept.recall(one.step, "other key") is None
 
 
-def test_methods_of_a_class_are_kept(kept):
+def test_class_methods_are_cached(kept):
     class Maker:
         @classmethod
         def make(cls, x):
@@ -147,7 +147,7 @@ def test_methods_of_a_class_are_kept(kept):
     assert kept.recall(Maker.make, "key") == "traced"
 
 
-def test_what_is_kept_goes_with_the_object(kept):
+def test_cached_entries_are_freed_with_the_object(kept):
     class Program:
         pass
 
@@ -161,6 +161,6 @@ def test_what_is_kept_goes_with_the_object(kept):
     assert watch() is None
 
 
-def test_what_cannot_be_compared_is_not_kept(kept):
+def test_unhashable_keys_are_not_cached(kept):
     kept.put(function, [], "traced")
     assert kept.recall(function, []) is None

@@ -21,7 +21,7 @@ def test_a_cache_never_holds_more_than_its_limit():
     assert cache.recall(0) is None
 
 
-def test_what_is_needed_again_and_again_is_not_dropped():
+def test_frequently_used_entries_are_not_evicted():
     made = []
     cache = Cache("test", 10)
     for n in range(100):
@@ -30,7 +30,7 @@ def test_what_is_needed_again_and_again_is_not_dropped():
     assert made == [1]
 
 
-def test_what_was_needed_last_is_kept():
+def test_recently_used_entries_are_not_evicted():
     cache = Cache("test", 10)
     for n in range(100):
         cache.make(n, str, n)
@@ -57,7 +57,7 @@ def test_a_key_without_a_hash_is_refused():
         Cache("test", 10).make([], list)
 
 
-def test_caches_of_one_name_are_counted_together_as_long_as_they_live():
+def test_live_caches_of_one_name_are_counted_together():
     caches = [Cache("counted together", 4) for _ in range(3)]
     for cache in caches:
         for n in range(5):

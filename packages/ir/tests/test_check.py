@@ -95,7 +95,7 @@ def test_the_message_shows_the_equation_and_its_source(toy):
     assert f"from {__file__}:{jaxpr.eqns[3].source.line}:" in str(caught.value)
 
 
-def test_a_weak_type_lost_is_no_error(toy):
+def test_check_jaxpr_accepts_a_lost_weak_type(toy):
     weak = ir.trace_to_jaxpr(lambda x: [toy.sin(x)], [X.update(weak_type=True)])
     strong = with_equation(weak, 0, outvars=[ir.Var(X)])
     ir.check_jaxpr(strong.replace(outvars=strong.eqns[0].outvars))

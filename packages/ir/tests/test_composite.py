@@ -44,7 +44,7 @@ def twice(x, *, n=1):
     return double_p.bind(x, n=n)
 
 
-def test_outside_of_traces_a_composite_is_what_the_backend_makes_of_it():
+def test_eager_composites_call_the_backend():
     step = ir.Composite(twice, "twice")
     x = np.zeros(3, np.float32)
     with ir.use_backend(Backend()):
@@ -53,7 +53,7 @@ def test_outside_of_traces_a_composite_is_what_the_backend_makes_of_it():
         assert ir.backend().asked == ["dispatcher twice"]
 
 
-def test_another_backend_is_asked_anew():
+def test_composites_are_rebuilt_for_another_backend():
     step, operation = ir.Composite(twice, "twice"), ir.Operation(double_p, n=1)
     x = np.zeros(3, np.float32)
     for backend in Backend(), Backend():
@@ -99,7 +99,7 @@ def test_several_results_are_a_tuple_and_arrays_that_are_not_given_are_none():
     assert given == [None] and len(jaxpr.outvars) == 2 and len(jaxpr.eqns[0].invars) == 2
 
 
-def test_an_operation_in_a_trace_leaves_its_parameters_as_they_are():
+def test_traced_operations_do_not_convert_their_parameters():
     operation = ir.Operation(double_p, n=1)
     jaxpr = ir.trace_to_jaxpr(lambda x: [operation(operation(x))], [F32])
     jaxpr.eqns[0].params["n"] = 5

@@ -103,7 +103,7 @@ def test_an_override_that_is_left_in_another_thread_stays_where_it_was_entered(o
     assert option.value == 0
 
 
-def test_leaving_what_another_thread_entered_does_not_end_an_override_of_ones_own(option):
+def test_exit_in_another_thread_does_not_end_this_threads_override(option):
     override = option(1)
     _enter(override)
 
@@ -348,7 +348,7 @@ def test_trace_key_follows_overrides():
     assert trace_key() is before
 
 
-def test_trace_key_ignores_what_does_not_matter():
+def test_trace_key_ignores_settings_that_do_not_affect_tracing():
     before = trace_key()
     with log_compiles(True):
         assert trace_key() is before

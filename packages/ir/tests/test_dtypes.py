@@ -39,7 +39,7 @@ def test_canonical_dtype_depends_on_x64(given, narrow, wide):
 
 
 @pytest.mark.parametrize("family", [np.floating, np.generic, np.integer, "no dtype", 3])
-def test_what_names_no_dtype_is_refused(family):
+def test_canonicalize_dtype_refuses_dtype_families(family):
     with pytest.raises(TypeError):
         dtypes.canonicalize_dtype(family)
 
@@ -50,7 +50,7 @@ def test_extended_dtypes_pass_only_where_allowed():
         dtypes.canonicalize_dtype(KEY)
 
 
-def test_extended_dtypes_are_refused_after_they_were_allowed():
+def test_allowing_extended_dtypes_is_not_cached():
     dtypes.canonicalize_dtype(KEY, allow_extended_dtype=True)
     with pytest.raises(ValueError, match="extended"):
         dtypes.canonicalize_dtype(KEY)
@@ -195,7 +195,7 @@ def test_python_ints_must_fit(x64):
         (np.longdouble(1), "float128|longdouble"),
     ],
 )
-def test_what_is_no_array_is_named(value, words):
+def test_coercion_errors_name_the_value_that_is_not_an_array(value, words):
     with pytest.raises(TypeError, match=words):
         dtypes.coerce_to_array_dtype(value)
 

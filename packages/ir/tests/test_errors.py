@@ -175,7 +175,7 @@ def _notes(fun, *args):
         ("off", 0),
     ],
 )
-def test_a_note_says_that_frames_are_left_out(library, mode, count):
+def test_filtered_tracebacks_carry_a_note(library, mode, count):
     with traceback_filtering(mode):
         notes = _notes(boundaries.api_boundary(library["outer"]), user)
         assert len(notes) == count

@@ -51,7 +51,7 @@ def test_removing_a_stranger(kind):
         KINDS[kind][1](print)
 
 
-def test_each_kind_has_listeners_of_its_own(heard):
+def test_each_kind_of_event_has_separate_listeners(heard):
     ir.register_scalar_listener(lambda *args: heard.append(args))
     for _, _, record, values in KINDS.values():
         record("/here", *values)

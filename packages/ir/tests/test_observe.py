@@ -54,7 +54,7 @@ def test_other_threads_are_not_observed():
     assert found == []
 
 
-def test_what_is_traced_anew_is_kept_apart_and_forgotten():
+def test_retraced_entries_use_a_temporary_cache():
     table = Cache("programs", 8)
     table.add("f", 1)
     with observing(lambda event: None, anew=True):
@@ -67,7 +67,7 @@ def test_what_is_traced_anew_is_kept_apart_and_forgotten():
     assert table.entries == {"f": 1}
 
 
-def test_an_abandoned_trace_has_what_was_recorded():
+def test_abandoned_traces_report_their_recorded_variables():
     events = []
 
     def fail(x):

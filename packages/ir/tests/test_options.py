@@ -40,7 +40,7 @@ def fresh_state(name):
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_every_option_has_a_status_and_says_why(name):
+def test_every_option_has_a_status_and_a_note(name):
     option = OPTIONS[name]
     assert isinstance(option.status, Status)
     assert option.note.strip() == option.note != ""
@@ -56,7 +56,7 @@ def test_only_honoured_options_are_part_of_the_trace_key(name):
 
 
 @pytest.mark.parametrize("name", UNSUPPORTED)
-def test_setting_what_is_not_supported_warns_once(name):
+def test_unsupported_options_warn_once(name):
     state = fresh_state(name)
     with pytest.warns(UserWarning, match=f"{name}=.* not supported: .") as caught:
         state.set_global(another_value(name))

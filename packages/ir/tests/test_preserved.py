@@ -91,7 +91,7 @@ def test_contents_are_put_back(name, fails):
     assert read(value) == before
 
 
-def test_what_functions_close_over_and_their_globals_are_put_back():
+def test_closures_and_globals_are_restored():
     calls, seen = 0, []
 
     def inner():

@@ -53,13 +53,13 @@ def test_derived_rules_are_made_from_the_primitive(tables):
     assert needed[p] == [p]
 
 
-def test_a_missing_optional_rule_says_how_to_give_it(tables):
+def test_missing_optional_rule_error_names_the_keyword(tables):
     _, extra = tables
     with pytest.raises(NotImplementedError, match="'p' has no extra rule: pass extra="):
         extra[ir.Primitive("p")]
 
 
-def test_a_primitive_without_abstract_eval_says_so():
+def test_missing_abstract_eval_raises_with_the_primitives_name():
     with pytest.raises(NotImplementedError, match="'p' has no rule for abstract evaluation"):
         ir.Primitive("p").result_avals((X,), {})
 
@@ -80,7 +80,7 @@ def test_abstract_eval_runs_once_for_each_hashable_combination(memo, params, eva
     assert len(seen) == evaluations
 
 
-def test_a_failed_abstract_eval_is_not_kept():
+def test_failed_abstract_evals_are_not_cached():
     fail = [True]
 
     def abstract_eval(aval):
@@ -112,7 +112,7 @@ def test_a_name_is_defined_once(tables):
     assert _primitive.primitives["p"] is first
 
 
-def test_a_block_that_runs_again_replaces_what_it_defined(tables):
+def test_repeated_primitive_blocks_replace_their_rules(tables):
     block = "p = ir.define('p', abstract_eval=identity, needed=1)"
     _module("first", "first.py", block)
     again = _module("first", "first.py", "\n# edited, and reloaded\n" + block)["p"]

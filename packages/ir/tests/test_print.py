@@ -106,7 +106,7 @@ def test_a_program_used_twice_is_written_once(toy):
     )
 
 
-def test_what_a_repeated_program_holds_is_hoisted_after_its_siblings(toy):
+def test_jaxprs_inside_a_repeated_jaxpr_are_hoisted_after_its_siblings(toy):
     g, k = trace(lambda x: [toy.sin(x)]), trace(lambda x: [toy.mul(x, x)])
     h = trace(lambda x: toy.call(g, x, name="g"))
 
@@ -206,7 +206,7 @@ def test_variable_names(number, name):
     assert variable_name(number) == name
 
 
-def test_a_group_fits_without_what_follows_it():
+def test_fitting_a_group_ignores_the_text_after_it():
     group = Group(["[", Nest(2, [Break(""), "x" * 6]), Break(""), "]"])
     assert layout([group, "tail"], width=8) == "[xxxxxx]tail"
     assert layout([group, "tail"], width=7) == "[\n  xxxxxx\n]tail"

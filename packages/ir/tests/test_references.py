@@ -81,7 +81,7 @@ def test_an_object_is_read_and_written_until_it_is_freed():
             use()
 
 
-def test_a_reference_is_no_array():
+def test_arithmetic_on_a_reference_raises_type_error():
     ref = new()
     for use in (
         lambda: ref + 1,

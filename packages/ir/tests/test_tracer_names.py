@@ -56,7 +56,7 @@ def test_a_variable():
     assert loss() == "It is the variable total of loss."
 
 
-def test_what_is_computed_of_arguments():
+def test_failing_calls_do_not_name_their_arguments():
     def check(x, y, z):
         return called_in_frames(object()) if (x, y) else z
 
@@ -68,7 +68,7 @@ def test_what_is_computed_of_arguments():
 
     text = compare(Traced(), Traced())
     assert text.startswith("It was made of the argument x of compare, at ")
-    assert text.endswith("(test_what_is_computed_of_arguments.<locals>.compare).")
+    assert text.endswith("(test_failing_calls_do_not_name_their_arguments.<locals>.compare).")
     assert __file__ in text
 
 
@@ -85,7 +85,7 @@ def test_large_containers_are_not_searched():
     assert "argument table[" not in loss([0] * 2000 + [Traced()])
 
 
-def test_nothing_is_known():
+def test_unnamed_tracers_give_an_empty_name():
     def fails(x):
         return called_in_frames(Traced())
 

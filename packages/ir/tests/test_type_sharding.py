@@ -105,7 +105,7 @@ def test_axes_follow_factors(left, right, text):
         (((), ("x",)), (("y",), ()), "sharded over"),
     ],
 )
-def test_what_is_ambiguous_is_refused_and_resolved_where_shardings_are_known(left, right, words):
+def test_ambiguous_shardings_raise_unless_lenient(left, right, words):
     dot = _dot(matmul)
     avals = (typed((8, 8), *left), typed((8, 8), *right))
     with pytest.raises(ShardingTypeError, match=words):
@@ -130,6 +130,6 @@ def test_leading_dimensions_of_an_unsharded_operation_may_be_divided():
         primitive.result_avals((typed((8, 4), (), ("x",)),), {})
 
 
-def test_a_sharding_that_says_nothing_is_none():
+def test_fully_replicated_type_shardings_are_none():
     assert make_type_sharding(mesh, ((), ())) is None
     assert TypeSharding(mesh, (("x",), ())).update(parts=((), ())) is None

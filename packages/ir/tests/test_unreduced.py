@@ -82,7 +82,7 @@ def test_types_say_it_of_explicit_axes_only():
         (SUM, [PLAIN, DIVIDED, SCALAR], "", ""),
     ],
 )
-def test_what_becomes_of_sums(operation, avals, unreduced, reduced):
+def test_unreduced_and_reduced_axes_of_results(operation, avals, unreduced, reduced):
     result = operation.result_avals(tuple(avals), {})
     assert sums_of(result) == (frozenset(unreduced), frozenset(reduced))
 
@@ -101,7 +101,7 @@ def test_what_becomes_of_sums(operation, avals, unreduced, reduced):
         (SUM, [DONE, PLAIN], ShardingTypeError),
     ],
 )
-def test_what_would_be_another_value_is_refused(operation, avals, error):
+def test_operations_that_change_a_partial_sum_raise(operation, avals, error):
     with pytest.raises(error, match="'y'") as found:
         operation.result_avals(tuple(avals), {})
     assert "reshard" in str(found.value)

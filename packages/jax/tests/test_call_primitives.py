@@ -49,7 +49,7 @@ CASES = [*(("called", t) for t in TRANSFORMATIONS), *((k, "jit of grad") for k i
 
 
 @pytest.mark.parametrize(("kind", "transformation"), CASES)
-def test_a_call_does_what_its_program_does(kind, transformation):
+def test_call_primitive_agrees_with_its_jaxpr(kind, transformation):
     primitive = PRIMITIVES[kind]()
     jaxpr = jax.make_jaxpr(body)(X, X)
     call = lambda x: primitive.bind(x, 2 * x, call_jaxpr=jaxpr, name="body")[0]

@@ -55,7 +55,7 @@ def test_a_trace_of_a_library_sees_every_operation():
     assert found == ["sin", "mul"]
 
 
-def test_it_works_inside_of_jit():
+def test_interpreter_works_inside_of_jit():
     f = jax.jit(lambda x: counted(jax.lax.sin, x)[0])
     np.testing.assert_allclose(f(X), np.sin(X), rtol=1e-6)
 

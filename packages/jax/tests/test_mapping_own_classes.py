@@ -171,7 +171,7 @@ def test_messages_name_arguments_and_results_beside_user_classes(asked):
         jax.vmap(lambda x: x, ({"a": 0},), axis_size=3)({"b": batch})
 
 
-def test_a_class_that_is_no_longer_registered():
+def test_vmap_refuses_unregistered_classes():
     batching.unregister_vmappable(Batch)
     with pytest.raises(TypeError, match="in_axes"):
         jax.vmap(double, **SPECS)(Batch(DATA))

@@ -70,12 +70,12 @@ TRANSFORMATIONS = {
 
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
 @pytest.mark.parametrize("case", CASES)
-def test_a_primitive_does_what_the_operations_do(case, transformation):
+def test_primitive_agrees_with_the_operations_it_replaces(case, transformation):
     ours, expected = map(TRANSFORMATIONS[transformation], CASES[case])
     np.testing.assert_allclose(ours(X), expected(X), rtol=1e-6)
 
 
-def test_it_is_in_the_program_by_its_name():
+def test_jaxprs_print_the_name_of_the_primitive():
     text = str(jax.make_jaxpr(jax.vmap(CASES["scale"][0]))(X))
     assert "scale[by=3.0] a" in text
 

@@ -38,7 +38,7 @@ def test_number_of_candidates(size, rank, k, recall, override, expected):
 
 
 @pytest.mark.parametrize(("fun", "is_max"), [(approx_max_k, True), (approx_min_k, False)])
-def test_it_prints_as_jax_does(fun, is_max):
+def test_approx_top_k_prints_as_in_jax(fun, is_max):
     assert str(make_jaxpr(lambda x: fun(x, 3))(of(4, 100))) == (
         "{ lambda ; a:f32[4,100]. let\n"
         "    b:f32[4,3] c:i32[4,3] = approx_top_k[\n"

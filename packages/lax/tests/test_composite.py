@@ -28,7 +28,7 @@ def text_of(fun, *args):
     return lower_jaxpr(make_jaxpr(fun)(*args), "f")
 
 
-def test_it_prints_as_jax_does():
+def test_composite_prints_as_in_jax():
     assert str(make_jaxpr(lambda x, y: op(x, y, k=3.0))(F3, F3)) == (
         "{ lambda ; a:f32[3] b:f32[3]. let\n"
         "    c:f32[3] = composite[\n"

@@ -57,7 +57,7 @@ def test_the_result_has_batch_then_free_dimensions(lhs, rhs, numbers, shape):
     assert eqn.outvars[0].aval.shape == shape
 
 
-def test_it_prints_as_jax_does():
+def test_dot_general_prints_as_in_jax():
     jaxpr = make_jaxpr(lambda x, y: dot_general(x, y, MATMUL))(of(3, 4), of(4, 5))
     assert str(jaxpr) == (
         "{ lambda ; a:f32[3,4] b:f32[4,5]. let\n"

@@ -128,7 +128,7 @@ class TestReverseOnly:
         with pytest.raises(TypeError, match="reverse_only is a custom_vjp function"):
             call()
 
-    def test_only_what_varies_is_an_operand(self):
+    def test_zero_tangents_are_not_operands_of_custom_lin(self):
         f = custom_vjp(mul)
         f.defvjp(lambda x, y: (mul(x, y), (x, y)), lambda r, ct: (mul(ct, r[1]), mul(ct, r[0])))
         program = make_jaxpr(lambda x: jvp(lambda x: f(x, 2.0), (x,), (1.0,)))(3.0)

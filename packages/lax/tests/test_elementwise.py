@@ -394,7 +394,7 @@ def test_conversion_lowers_by_kind(source, target, ops):
     assert [op for op in found if op not in ("constant", "broadcast_in_dim")] == ops
 
 
-def test_conversion_to_the_same_type_is_no_operation():
+def test_conversion_to_the_same_type_adds_no_equation():
     assert not trace(lambda x: lax.convert_element_type(x, "float32"), aval()).eqns
 
 

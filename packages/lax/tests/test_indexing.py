@@ -181,7 +181,7 @@ def test_lowered_gather_names_its_dimensions():
     ) in text
 
 
-def test_narrow_indices_are_widened_before_they_are_compared():
+def test_narrow_indices_are_widened_before_comparison():
     text = lower_jaxpr(
         program(lambda x, i: rows(x, i, mode="fill"), X, of(3, 1, dtype="uint8")), "f"
     )
@@ -198,7 +198,7 @@ def test_scatter_keeps_the_type_of_the_operand(fun):
 
 
 @pytest.mark.parametrize("fun", SCATTERS)
-def test_scatter_drops_what_is_out_of_bounds_by_default(fun):
+def test_scatter_drops_out_of_bounds_updates_by_default(fun):
     params = last_params(lambda *a: fun(*a, WRITE), X, AT, UPDATES)
     assert params["mode"] is GatherScatterMode.FILL_OR_DROP
 

@@ -178,7 +178,7 @@ def test_constants_are_operands():
     assert [atom is jaxpr.invars[0] for atom in eqn.invars] == [True] * 4 + [False]
 
 
-def test_without_a_transpose_there_is_no_program_for_it():
+def test_linear_solve_without_transpose_has_no_transpose_jaxpr():
     (eqn,) = make_jaxpr(diagonal)(of(2), of(2)).eqns
     assert tuple(eqn.params["const_lengths"]) == (1, 0, 1, 0)
     assert eqn.params["jaxprs"].vecmat is None

@@ -86,7 +86,7 @@ def test_find_nan_names_it_and_its_remedy(block, backend, monkeypatch):
     assert "puts 4.0 there" in found.forward.remedy[0]
 
 
-def test_it_is_differentiated_mapped_and_printed(block, backend):
+def test_primitive_of_one_block_is_differentiated_mapped_and_printed(block, backend):
     primitive = block(traced(lambda x: mul(x, x)), floating, lambda t, x: mul(t, mul(x, f32(2))))
     assert [float(y) for y in jvp(primitive.bind, (f32(3),), (f32(1),))] == [9, 6]
     assert np.asarray(vmap(grad(primitive.bind))(f32([1, 2]))).tolist() == [2, 4]
@@ -98,6 +98,6 @@ def test_examples_default_to_any_numbers_for_each_derivative(block):
     assert example_rules[product].domains == (ANY, ANY)
 
 
-def test_without_derivatives_there_is_no_default(block):
+def test_primitives_without_derivatives_have_no_default_example(block):
     assert block(lower_to("stablehlo.floor"), floating) not in example_rules
     assert isinstance(example_rules[primitives["create_token"]], unsupported)

@@ -54,7 +54,7 @@ def test_shapes(mode):
     assert aval.shape == MODES[mode][-1]
 
 
-def test_it_prints_as_jax_does():
+def test_ragged_dot_prints_as_in_jax():
     args = of(6, 3), of(2, 3, 4), of(2, dtype="int32")
     jaxpr = make_jaxpr(lambda *xs: ragged_dot(*xs, preferred_element_type=np.float32))(*args)
     assert str(jaxpr) == (

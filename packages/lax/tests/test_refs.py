@@ -47,7 +47,7 @@ INDICES = [
 
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
-def test_an_index_reads_what_numpy_reads(index):
+def test_indexed_reads_agree_with_numpy(index):
     ref = new_ref(X)
     np.testing.assert_array_equal(ref[index], X[index])
     program = make_jaxpr(lambda ref: ref[index])(ref)
@@ -57,7 +57,7 @@ def test_an_index_reads_what_numpy_reads(index):
 
 
 @pytest.mark.parametrize("index", [i for i in INDICES if "None, None, 2" not in str(i)], ids=str)
-def test_an_index_writes_what_numpy_writes(index):
+def test_indexed_writes_agree_with_numpy(index):
     expected = X.copy()
     value = np.full(X[index].shape, 50, np.float32)
     expected[index] = value

@@ -43,7 +43,7 @@ def test_shapes(shapes, numbers, shape):
     assert (jaxpr.out_avals[0].shape, jaxpr.out_avals[0].dtype) == (shape, bfloat16)
 
 
-def test_it_prints_as_jax_does():
+def test_scaled_dot_prints_as_in_jax():
     assert str(make_jaxpr(scaled)(*MATRICES)) == (
         "{ lambda ; a:f8_e4m3fn[2,8] b:f8_e4m3fn[8,3] c:f8_e8m0fnu[2,4] d:f8_e8m0fnu[2,3]. let\n"
         "    e:bf16[2,3] = scaled_dot[\n"

@@ -34,7 +34,7 @@ def scatter(x, source, init, combine=add, padding=((0, 0),)):
     )
 
 
-def test_it_is_one_operation_with_two_regions():
+def test_select_and_scatter_is_one_operation_with_two_regions():
     text = lower_jaxpr(make_jaxpr(scatter)(of(6), of(3), of()), "f")
     assert '"stablehlo.select_and_scatter"(%arg0, %arg1, %arg2)' in text
     assert "stablehlo.compare GE" in text and "stablehlo.add" in text

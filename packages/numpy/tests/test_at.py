@@ -55,7 +55,7 @@ def test_set_is_numpys_assignment(index, backend):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_operation_updates_what_is_indexed(name, backend):
+def test_at_operations_update_the_indexed_elements(name, backend):
     expected = M.copy()
     expected[1:, ::2] = OPERATIONS[name](expected[1:, ::2], np.float32(3))
     found = getattr(jnp.asarray(M).at[1:, ::2], name)(3.0)

@@ -51,7 +51,7 @@ def test_value_is_numpys(fun, options, args, backend):
         ({}, (M[:1, None],), {}, (1, 1, 3)),
     ],
 )
-def test_arguments_that_are_passed_as_they_are(options, args, keywords, shape, backend):
+def test_excluded_arguments_are_passed_unchanged(options, args, keywords, shape, backend):
     def fun(a, k="abc"):
         assert k is None or k == "abc"
         return a

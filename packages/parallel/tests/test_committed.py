@@ -47,7 +47,7 @@ def test_sharding_that_differs_from_in_shardings_is_named():
     np.testing.assert_array_equal(f(device_put(X, split())), X + 1)
 
 
-def test_compiled_function_names_what_was_committed_elsewhere():
+def test_compiled_function_names_arguments_committed_elsewhere():
     compiled = jit(lambda x: add(x, 1.0)).lower(device_put(X, split())).compile()
     with pytest.raises(ValueError, match="argument x of type float32"):
         compiled(first())

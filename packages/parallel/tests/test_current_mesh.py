@@ -74,7 +74,7 @@ def test_as_a_statement_it_holds_until_the_next(line, four):
     set_mesh(None)
 
 
-def test_it_holds_in_its_own_thread(line):
+def test_set_mesh_is_local_to_its_thread(line):
     found = []
     with set_mesh(line):
         thread = threading.Thread(target=lambda: found.append((get_mesh(), current_mesh.value)))

@@ -48,7 +48,7 @@ def test_collectives_between_256_devices(mesh):
     assert (row.kind, row.axes, row.group_size) == ("all-reduce", ("data",), 128)
 
 
-def test_they_hold_no_arrays_and_run_nothing(mesh):
+def test_described_devices_refuse_arrays_and_execution(mesh):
     compiled = jit(double).lower(described(mesh, (256,))).compile()
     with pytest.raises(RuntimeError, match="described and not attached"):
         compiled(np.zeros(256, np.float32))

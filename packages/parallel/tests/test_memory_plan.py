@@ -191,7 +191,7 @@ def remedies(plan, around):
     return {row.policy: row for row in plan.remedies if row.around == around}
 
 
-def test_remedies_are_what_the_checkpoints_give():
+def test_remedies_equal_the_measured_checkpoints():
     plan = memory_plan(grad(scanned), STACK, X)
     found = remedies(plan, "the bodies of scans")["nothing_saveable"]
 
@@ -299,7 +299,7 @@ class Compiled:
     ],
     ids=["memory_plan", "plan", "communication"],
 )
-def test_a_librarys_object_with_stages_of_its_own_is_called_as_a_function(size):
+def test_objects_with_lower_and_trace_methods_are_called_as_functions(size):
     assert size(Compiled(tanh), X) == SIZE
 
 

@@ -89,7 +89,7 @@ def test_scalar_argument_cannot_be_mapped():
         pmap(lambda x, scale: mul(x, scale))(X, 2.0)
 
 
-def test_nothing_mapped():
+def test_pmap_without_mapped_arguments_asks_for_axis_size():
     with pytest.raises(ValueError, match="axis_size"):
         pmap(lambda x: x, in_axes=None)(X)
 
@@ -119,7 +119,7 @@ def test_within_another_pmap(rows, cols):
         ({"axis_name": ("a", "b")}, ValueError, "is a tuple"),
     ],
 )
-def test_axes_are_checked_when_they_are_given(options, error, message):
+def test_pmap_checks_axes_when_it_wraps_a_function(options, error, message):
     with pytest.raises(error, match=message):
         pmap(lambda x: x, **options)
 

@@ -119,7 +119,7 @@ def test_the_mesh_in_force_is_used(mesh):
         np.testing.assert_array_equal(along(x), 2 * x)
 
 
-def test_eager_calls_are_traced_anew_and_compiled_once(mesh):
+def test_eager_shard_map_retraces_and_compiles_once(mesh):
     calls, scale = [], [2.0]
 
     def on_shards(s):

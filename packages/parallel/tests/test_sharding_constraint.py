@@ -49,7 +49,7 @@ def params_of(name, fun, *args):
         (P(P.UNCONSTRAINED, "j"), (8, 8), '<@mesh, [{?}, {"j"}]>'),
     ],
 )
-def test_it_is_written_by_mesh_axes(mesh, spec, shape, text):
+def test_sharding_constraints_lower_to_mesh_axes(mesh, spec, shape, text):
     constrained = jit(lambda x: with_sharding_constraint(x, NamedSharding(mesh, spec)))
     lowered = constrained.lower(ShapeDtypeStruct(shape, np.float32)).as_text()
     assert f"sdy.sharding_constraint %arg0 {text} :" in lowered
@@ -101,7 +101,7 @@ def test_a_spec_is_for_the_mesh_that_is_entered(mesh):
     assert (found["sharding"], found["context_mesh"]) == (NamedSharding(mesh, P("j")), mesh)
 
 
-def test_it_prints_as_jax_does(mesh):
+def test_sharding_constraint_prints_as_in_jax(mesh):
     jaxpr = make_jaxpr(lambda x: with_sharding_constraint(x, NamedSharding(mesh, P("i"))))(F8)
     assert str(jaxpr) == (
         "{ lambda ; a:f32[8]. let\n"

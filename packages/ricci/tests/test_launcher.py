@@ -362,7 +362,7 @@ def test_signals_end_all(started, number, status):
     assert not any(map(is_running, pids))
 
 
-def test_processes_may_save_before_they_end(started):
+def test_launcher_waits_for_processes_that_save_on_exit(started):
     saving = """
 def save(*_):
     time.sleep(0.3)

@@ -154,7 +154,7 @@ def test_a_package_lists_no_names_of_others(name: str) -> None:
     assert not foreign
 
 
-def test_lax_lists_what_belongs_to_it():
+def test_lax_lists_only_its_names():
     # The package has these for other namespaces.
     others = {
         "jacfwd",

@@ -109,7 +109,7 @@ def record(monkeypatch, script, **names):
     return found
 
 
-def test_lines_have_their_time_and_not_that_of_functions_they_call(monkeypatch):
+def test_line_times_exclude_called_functions(monkeypatch):
     found = record(monkeypatch, SCRIPT)
     timed = {line: row for line, row in found.items() if row[0] or line == 25}
     assert timed == {

@@ -73,7 +73,7 @@ def test_gradients_are_those_of_the_solution():
             np.testing.assert_allclose(one, right, rtol=1e-5, atol=1e-6)
 
 
-def test_what_the_function_closes_over_is_differentiated_and_integers_are_not():
+def test_odeint_differentiates_closed_over_floats_and_skips_integers():
     end = lambda rate: odeint(lambda y, t, n: -rate * n * y, 1.0, np.float32([0.0, 1.0]), 2)[-1]
     assert np.isclose(grad(end)(0.5), -2 * np.exp(-1.0), rtol=1e-4)
     assert np.isclose(jit(grad(end))(0.5), -2 * np.exp(-1.0), rtol=1e-4)

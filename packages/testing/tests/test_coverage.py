@@ -84,7 +84,7 @@ def _functions_of_one_float():
 
 
 @pytest.mark.parametrize(("primitive", "example"), list(_functions_of_one_float()))
-def test_find_nan_knows_where_there_is_no_finite_derivative(primitive, example):
+def test_find_nan_lists_points_without_a_finite_derivative(primitive, example):
     x = np.float32([-2, -1, -0.5, 0, 0.5, 1, 2])
     with use_backend(reference_backend):
         fun = lambda x: example.bind(primitive, x)[0]

@@ -285,9 +285,7 @@ def test_options_disable_caching(name, value, folder):
 
 
 @pytest.mark.parametrize("target", ["CustomSPMDPartitioning", "InspectSharding"])
-def test_programs_that_call_python_while_they_are_compiled_are_not_looked_up(
-    target, folder, events
-):
+def test_programs_with_compile_time_callbacks_skip_the_cache(target, folder, events):
     text = program() + f"// @{target}"
     assert run(text) == [4, 6, 8, 10]
     assert events == []

@@ -125,7 +125,7 @@ def test_invalid_arguments_raise(arguments, error, text):
         compile_text(**{"text": ADD, "devices": devices()[:1], **arguments})
 
 
-def test_get_compile_options_sets_what_it_is_passed():
+def test_get_compile_options_sets_its_arguments():
     """The oracle returns the same."""
     options = get_compile_options(
         2, 2, device_assignment=[[0, 1], [2, 3]], env_options_overrides={"a": True}

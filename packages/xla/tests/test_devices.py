@@ -75,7 +75,7 @@ def test_platform_that_is_not_installed_is_named(variable):
 
 
 @pytest.mark.parametrize("platform", ["gpu", "nonesuch"])
-def test_unknown_backend_names_what_is_present(platform):
+def test_unknown_backend_error_names_the_available_ones(platform):
     if platform in ("gpu",) and {"cuda", "rocm"} & set(backends()):
         pytest.skip("there is a GPU here")
     with pytest.raises(RuntimeError, match=rf"(?i)no backend named .{platform}[\s\S]*cpu"):

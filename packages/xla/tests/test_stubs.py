@@ -27,7 +27,7 @@ _CASES = [(module, node) for module in _MODULES for node in _classes(module)]
 
 
 @pytest.mark.parametrize("module, node", _CASES, ids=[node.name for _, node in _CASES])
-def test_the_class_has_what_its_stub_names(module, node):
+def test_classes_have_the_attributes_of_their_stubs(module, node):
     found = getattr(import_module(f"ricci_xla.{module}"), node.name)
     assert inspect.isclass(found)
     bases = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != "Array"]

@@ -1,4 +1,4 @@
-"""Arrays that are divided over devices: their parts, indexing them, and making them of parts."""
+"""Sharded arrays: their shards, indexing, and assembly from shards."""
 
 import copy
 import pickle
@@ -73,7 +73,7 @@ def test_indexing_gathers_nothing(forms):
     assert sizes == [cut(x, 0).size]
 
 
-def test_reading_a_part_leaves_the_others_where_they_are():
+def test_reading_a_shard_does_not_gather_the_others():
     x = jax.device_put(X, split(("a", "b")))
     part = x.addressable_shards[3]
     np.testing.assert_array_equal(part.data, X[24:32])

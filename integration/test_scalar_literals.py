@@ -1,4 +1,4 @@
-"""Scalars that functions of ``lax`` make or hand on while a function is traced."""
+"""Scalars that functions of ``lax`` create or return unchanged while a function is traced."""
 
 import numpy as np
 import pytest
@@ -27,6 +27,6 @@ def test_scalars_that_a_traced_function_makes_are_literals(make, shown):
     assert str(ricci.make_jaxpr(program)()) == expected
 
 
-def test_they_are_no_arguments_of_the_compiled_program():
+def test_scalar_literals_are_not_executable_arguments():
     text = ricci.jit(lambda x: x + lax.full((), 2.0)).lower(np.float32(1)).as_text()
     assert text.count("%arg") == 2  # the argument, and its use

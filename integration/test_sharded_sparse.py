@@ -1,4 +1,4 @@
-"""Sparse arrays whose elements, batches or rows are divided over eight devices.
+"""Sparse arrays whose elements, batches or rows are sharded over eight devices.
 
 Each operation gives what it gives on one device: eagerly, compiled, and compiled with its
 derivative. Where nothing about the result's division is asked for, the compiler chooses it.
@@ -89,7 +89,7 @@ def of_elements(mat, f, data):
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_divided_operands_give_what_whole_ones_give(name, eight_devices):
+def test_sharded_sparse_operands_give_the_unsharded_result(name, eight_devices):
     make, f = PROGRAMS[name]
     mat = make()
     expected = f(mat)

@@ -1,4 +1,4 @@
-"""Zeros of both signs, one after the other: what is kept for one is not taken for the other."""
+"""Zeros of both signs, one after the other: a constant cached for one is not used for the other."""
 
 import numpy as np
 import pytest

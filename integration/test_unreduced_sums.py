@@ -1,4 +1,4 @@
-"""Linear operations on the terms of a sum that the devices have not done yet."""
+"""Linear operations on unreduced (partial-sum) arrays."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_sums_are_those_that_are_done_before(fun, imaginary):
         (lambda t: lax.sin(t), 0),
     ],
 )
-def test_what_would_need_the_sum_asks_to_do_it_first(fun, imaginary):
+def test_nonlinear_operations_refuse_unreduced_operands(fun, imaginary):
     with pytest.raises(NotImplementedError, match="Compute the sum first, with"):
         fun(terms(imaginary))
     assert fun(jax.reshard(terms(imaginary), P("x", None))).size >= 24

@@ -1,4 +1,4 @@
-"""Types that say how arrays are divided are the same in whatever order programs are run.
+"""Sharded types are the same in whatever order programs are run.
 
 The programs are those of `device_cases/transformed.txt`, which are compared with the oracle by
 `test_device_programs.py`.
