@@ -2,7 +2,8 @@
 
 A text has a program on each line. ``jax.json`` has what JAX did with each, in each of two processes
 with two devices; it is written by ``PYTHON integration/host_arrays record``, which runs the
-oracle's interpreter. ``accepted.txt`` names the programs where Ricci does something else, and why.
+oracle's interpreter. ``accepted.txt`` names the programs where Ricci gives something else, and why;
+``ricci.json`` holds its results there, by rank.
 """
 
 import json
@@ -18,15 +19,11 @@ def expected() -> dict[str, list]:
     return json.loads((FOLDER / "jax.json").read_text())
 
 
-def accepted() -> dict[str, str]:
-    """The programs where Ricci gives something else, with the reason."""
-    found, reason = {}, ""
-    for line in (FOLDER / "accepted.txt").read_text().splitlines():
-        if line.startswith("#"):
-            reason = line.removeprefix("#").strip()
-        elif line:
-            found[line] = reason
-    return found
+def accepted() -> dict[str, list]:
+    """What Ricci gives, by rank, for each program where it may give something else."""
+    results = json.loads((FOLDER / "ricci.json").read_text())
+    lines = (FOLDER / "accepted.txt").read_text().splitlines()
+    return {line: results[line] for line in lines if line and not line.startswith("#")}
 
 
 def results(out: str) -> dict[str, object]:
