@@ -1,6 +1,6 @@
 """Find first lines, comments, error messages and names that do not use the field's terms.
 
-    python tools/plain_words.py                  check every package against `CEILINGS`
+    python tools/plain_words.py                  check packages against `CEILINGS`, and the pages
     python tools/plain_words.py packages/numpy   list what is found there
 
 A docstring's first line begins with a verb or names the thing by the field's term: it is no
@@ -143,6 +143,20 @@ def count(folder: Path) -> Ceiling:
     return Ceiling(*map(kinds.count, Ceiling._fields))
 
 
+def page_problems(name: str, page: str) -> list[str]:
+    """Return where the prose of a page in Markdown says "is no X", code and "there is no X" aside.
+
+    >>> page_problems("a.md", "There is no loop.\\n```\\nx is no y\\n```\\nA seed is no key.")
+    ["a.md:5: 'is no key'"]
+    """
+    prose = re.sub(r"^```.*?^```", lambda code: "\n" * code[0].count("\n"), page, flags=re.S | re.M)
+    return [
+        f"{name}:{prose.count(chr(10), 0, match.start()) + 1}: '{match[0]}'"
+        for match in NO_NOUN.finditer(prose)
+        if not prose[: match.start()].lower().endswith("there ")
+    ]
+
+
 def problems(package: str, counts: Ceiling, ceiling: Ceiling) -> list[str]:
     """Return what is wrong with a package's numbers.
 
@@ -170,6 +184,10 @@ def main(arguments: list[str]) -> int:
         failures += problems(folder.name, counts, ceiling)
         if counts != ceiling:
             print(f"{folder.name}: {counts}, ceiling {tuple(ceiling)}")
+    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")]):
+        if "_build" not in page.parts:
+            name = str(page.relative_to(ROOT))
+            failures += page_problems(name, page.read_text(encoding="utf-8"))
     print("\n".join(failures))
     return 1 if failures else 0
 

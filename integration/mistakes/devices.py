@@ -115,7 +115,7 @@ everything(jnp.ones(2**15))  # here
         ("RESOURCE_EXHAUSTED", "float32[32768,32768,32768]"),
     ),
     Mistake(
-        "device_put to what is no device",
+        "device_put to a value that is not a device",
         """
 ricci.device_put(jnp.ones(3), "cpu:1")  # here
 """,

@@ -97,7 +97,7 @@ ricci.lax.while_loop(lambda n: n < 3, lambda n: n * 1.5, jnp.int32(1))  # here
         "n",
     ),
     Mistake(
-        "a condition of while_loop that is no scalar",
+        "a condition of while_loop that is not a scalar",
         """
 ricci.lax.while_loop(lambda x: x < 3, lambda x: x + 1, jnp.ones(2))  # here
 """,
