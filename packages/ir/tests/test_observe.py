@@ -12,10 +12,10 @@ from ricci_ir import (
     ShapeDtypeStruct,
     Source,
     TraceAbandoned,
+    active_cache,
     argument_aval,
     current_source,
     is_observed,
-    kept_programs,
     notify,
     observing,
     trace_to_jaxpr,
@@ -42,7 +42,7 @@ def test_observers_end_with_an_exception():
         raise KeyError
     assert not is_observed()
     table = Cache("programs", 8)
-    assert kept_programs(table) is table
+    assert active_cache(table) is table
 
 
 def test_other_threads_are_not_observed():
@@ -58,12 +58,12 @@ def test_retraced_entries_use_a_temporary_cache():
     table = Cache("programs", 8)
     table.add("f", 1)
     with observing(lambda event: None, anew=True):
-        assert kept_programs(table).entries == {}
-        kept_programs(table).add("f", 2)
-        assert kept_programs(table).entries == {"f": 2}
+        assert active_cache(table).entries == {}
+        active_cache(table).add("f", 2)
+        assert active_cache(table).entries == {"f": 2}
         with observing(lambda event: None):
-            assert kept_programs(table).entries == {"f": 2}
-    assert kept_programs(table) is table
+            assert active_cache(table).entries == {"f": 2}
+    assert active_cache(table) is table
     assert table.entries == {"f": 1}
 
 

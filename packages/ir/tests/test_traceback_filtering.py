@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from ricci_ir import api_boundary, hands_back, is_boundary, public, unguarded
+from ricci_ir import api_boundary, is_boundary, may_return_operand, public, unguarded
 
 
 def plain(x, y=1, *, z=2):
@@ -25,7 +25,7 @@ def closed_over(base):
     return function
 
 
-FUNCTIONS = [plain, hands_back(passing)]
+FUNCTIONS = [plain, may_return_operand(passing)]
 
 
 def intercepted(*args, **kwargs):
@@ -74,7 +74,7 @@ def test_boundaries_do_not_share_their_code():
     assert other(1) == 3
 
 
-@pytest.mark.parametrize("mark", [lambda fun: fun, hands_back])
+@pytest.mark.parametrize("mark", [lambda fun: fun, may_return_operand])
 def test_boundary_of_a_closure_is_freed_with_an_object_that_refers_to_it(mark):
     class Model:
         pass

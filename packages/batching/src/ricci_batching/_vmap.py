@@ -218,7 +218,7 @@ def _sharding_of(
     types = [get_aval(x).type_sharding for x, d in zip(leaves, dims, strict=True) if d is not None]
     if not any(types):  # the usual case
         return None
-    meshes = {t.mesh for t in types if t is not None and t.is_divided}
+    meshes = {t.mesh for t in types if t is not None and t.is_sharded}
     if not meshes:
         return None
     axis_parts = dict.fromkeys(

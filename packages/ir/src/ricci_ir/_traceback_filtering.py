@@ -20,7 +20,7 @@ __all__ = [
     "boundary",
     "guard_class",
     "guard_public",
-    "hands_back",
+    "may_return_operand",
     "is_boundary",
     "leave",
     "on_results",
@@ -61,7 +61,7 @@ def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
 
 def _closure_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R]:
     """Wrap a function that lives as long as the objects that it was made for."""
-    convert = _result_of if "hands_back" in fun.__dict__ else None
+    convert = _result_of if "may_return_operand" in fun.__dict__ else None
 
     @wraps(fun)
     def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -83,7 +83,7 @@ def _permanent_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R
     A function that is made for a user's object must not be such a constant: the garbage collector
     does not look into code, so a cycle of references through it would never be freed.
     """
-    template = _converting_call if "hands_back" in fun.__dict__ else _call
+    template = _converting_call if "may_return_operand" in fun.__dict__ else _call
     constants = {"<function>": fun, "<name>": name}
     code = template.replace(
         co_consts=tuple([constants.get(constant, constant) for constant in template.co_consts])
@@ -148,18 +148,18 @@ def public[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
     return _permanent_boundary(fun, fun.__name__)
 
 
-def hands_back[F: Callable[..., Any]](fun: F) -> F:
+def may_return_operand[F: Callable[..., Any]](fun: F) -> F:
     """Mark a function that may return an operand unchanged, where there is nothing to compute.
 
     Ricci's own code passes literals through, so that they stay literals of a jaxpr. The boundary
     converts them for the user to arrays, which have the methods of arrays.
     """
-    fun.__dict__["hands_back"] = True
+    fun.__dict__["may_return_operand"] = True
     return fun
 
 
 def on_results(function: Callable[[object], object]) -> None:
-    """Set the function that converts results of functions marked ``hands_back`` to arrays."""
+    """Set the conversion to arrays of the results of ``may_return_operand`` functions."""
     global _result
     _result = function
 

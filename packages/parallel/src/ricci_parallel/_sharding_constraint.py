@@ -35,10 +35,10 @@ from ricci_xla import (
     SingleDeviceSharding,
     check_fits,
     device_put,
-    divides_alike,
     entered_mesh,
     explicit_sharding,
     on_set_devices,
+    same_partitioning,
     sharding_in_program,
 )
 
@@ -189,7 +189,7 @@ def _move_now(x: ArrayLike, sharding: Sharding, *, strict: bool) -> Array:
         return device_put(x, target)
     source, destination = current._device_assignment, target._device_assignment
     ndim = physical_aval(get_aval(x)).ndim
-    if source != destination and (strict or not divides_alike(current, target, ndim)):
+    if source != destination and (strict or not same_partitioning(current, target, ndim)):
         raise ValueError(
             f"with_sharding_constraint: the array is committed to the devices "
             f"{[d.id for d in source]}, but the constraint is for {[d.id for d in destination]}. "

@@ -334,7 +334,7 @@ class Lowering:
             return []
         return [self.sizes[name] for name in dimension_variables(jaxpr)]
 
-    def divided(self, x: Value, mesh: Any, parts: Parts, unreduced: AxisNames = no_axes) -> Value:
+    def sharded(self, x: Value, mesh: Any, parts: Parts, unreduced: AxisNames = no_axes) -> Value:
         """Constrain a value's sharding over the ``Explicit`` axes of a mesh; see ``parts_text``."""
         if self.module.num_partitions == 1:
             return x
@@ -416,7 +416,7 @@ class Lowering:
                     sharding = var.aval.type_sharding
                     if sharding is not None and sharding.mesh is not None:
                         x, sums = env[var], sharding.sums[0]
-                        env[var] = self.divided(x, sharding.mesh, sharding.parts, sums)
+                        env[var] = self.sharded(x, sharding.mesh, sharding.parts, sums)
         self.location, self.scope = outer, scope
         return [read(atom) for atom in jaxpr.outvars]
 

@@ -13,7 +13,7 @@ import numpy as np
 from ricci_ir._cache import Cache
 from ricci_ir._records import TupleRecord
 from ricci_ir.traces._named_axes import TraceContext, trace_context
-from ricci_ir.traces._observe import kept_programs
+from ricci_ir.traces._observe import active_cache
 from ricci_ir.traces._trace import Tracer
 
 __all__ = [
@@ -132,7 +132,7 @@ class TracedFunctions[K, V]:
           key: the further dependencies of the value: types, trees, parameters.
         """
         try:
-            entry = kept_programs(self._by_function.of(fun)).recall((key, trace_context()))
+            entry = active_cache(self._by_function.of(fun)).recall((key, trace_context()))
         except TypeError:  # the function or the key cannot be hashed
             return None
         return entry.value if entry is not None and _same(entry.state, state_of(fun)) else None
@@ -147,7 +147,7 @@ class TracedFunctions[K, V]:
         if state is not None:
             try:
                 context_key = key, trace_context()
-                kept_programs(self._by_function.of(fun)).put(context_key, _Entry(state, value))
+                active_cache(self._by_function.of(fun)).put(context_key, _Entry(state, value))
             except TypeError:  # see above
                 return
 

@@ -19,8 +19,8 @@ __all__ = [
     "current_source",
     "DonatingCall",
     "is_observed",
-    "keep_here",
-    "kept_programs",
+    "exempt_from_retracing",
+    "active_cache",
     "notify",
     "NotReversible",
     "observing",
@@ -161,8 +161,8 @@ def notify(event: Event) -> None:
         observer(event)
 
 
-def kept_programs[K, V](table: Cache[K, V]) -> Cache[K, V]:
-    """The cache to use for jaxprs of users' functions: ``table`` itself.
+def active_cache[K, V](table: Cache[K, V]) -> Cache[K, V]:
+    """Return the cache to use for jaxprs of user functions: ``table`` itself.
 
     While an observer has functions retraced, it is a temporary cache instead.
     """
@@ -175,7 +175,7 @@ def kept_programs[K, V](table: Cache[K, V]) -> Cache[K, V]:
     return entry[1]
 
 
-def keep_here(table: Cache[Any, Any]) -> None:
+def exempt_from_retracing(table: Cache[Any, Any]) -> None:
     """Exempt a cache from the retracing that an observer asked for: it is used as usual."""
     temporary = context.temporary_caches
     if temporary is not None:

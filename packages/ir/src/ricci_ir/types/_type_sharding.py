@@ -55,7 +55,7 @@ class TypeSharding:
         return self.mesh, self.parts, self.varying, self.unreduced, self.reduced
 
     @property
-    def is_divided(self) -> bool:
+    def is_sharded(self) -> bool:
         """Whether any dimension is sharded over mesh axes."""
         return any(self.parts)
 

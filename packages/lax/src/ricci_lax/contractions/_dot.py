@@ -378,13 +378,11 @@ def dot_general(
         (tuple(map(index, lhs_batch)), tuple(map(index, rhs_batch))),
     )
     if preferred_element_type is not None:
-        operand_dtypes = [array_aval(lhs).dtype, array_aval(rhs).dtype]
         # A dtype that an operand has is not narrowed: the transpose asks for it.
-        preferred_element_type = (
-            operand_dtypes[operand_dtypes.index(preferred_element_type)]
-            if preferred_element_type in operand_dtypes
-            else explicit_dtype(preferred_element_type, "dot_general")
-        )
+        if preferred_element_type in (array_aval(lhs).dtype, array_aval(rhs).dtype):
+            preferred_element_type = np.dtype(preferred_element_type)
+        else:
+            preferred_element_type = explicit_dtype(preferred_element_type, "dot_general")
     precision = canonicalize_precision(precision)
     if out_sharding is None:
         return dot_general_p.bind(

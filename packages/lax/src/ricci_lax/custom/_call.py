@@ -16,6 +16,7 @@ from ricci_ir import (
     PyTree,
     Tracer,
     TupleRecord,
+    active_cache,
     as_array,
     closes_over_tracers,
     context,
@@ -24,7 +25,6 @@ from ricci_ir import (
     eval_trace,
     get_aval,
     is_internal_module,
-    kept_programs,
     set_trace,
     trace_context,
     trace_to_jaxpr,
@@ -194,7 +194,7 @@ class CustomFunction[**P, R]:
         if not self.is_shared:
             return self._trace(call, avals)
         key = (call.tree, avals, _static_key(call.static), trace_context())
-        cache = kept_programs(self._jaxprs)
+        cache = active_cache(self._jaxprs)
         try:
             traced = cache.recall(key)
         except TypeError:

@@ -23,13 +23,13 @@ from ricci_ir import (
     explicit_dtype,
     factors,
     float0,
-    hands_back,
     hides,
     is_extended,
     is_symbolic_dim,
     issubdtype,
     itemsize_bits,
     linear_in_all,
+    may_return_operand,
     prng_key,
     python_scalar_dtype,
     unnarrowed,
@@ -148,7 +148,7 @@ def converted(
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=sharding)
 
 
-@hands_back
+@may_return_operand
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """An array with its elements converted to another dtype, as C++ would.
 

@@ -97,7 +97,7 @@ def filled_like(x: ArrayLike, value: complex, weak: bool | None = None) -> Array
     aval = array_aval(x)
     weak = aval.weak_type if weak is None else weak
     sharding = aval.type_sharding
-    place = aval.sharding if sharding is not None and sharding.is_divided else None
+    place = aval.sharding if sharding is not None and sharding.is_sharded else None
     return broadcast_in_dim(scalar(value, aval.dtype, weak), aval.shape, (), out_sharding=place)
 
 

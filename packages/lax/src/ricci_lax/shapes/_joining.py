@@ -16,8 +16,8 @@ from ricci_ir import (
     as_array,
     define,
     factors,
-    hands_back,
     linear_in_all,
+    may_return_operand,
     to_sizes,
 )
 from ricci_lax.rules._law_examples import along_an_axis
@@ -121,7 +121,7 @@ concatenate_p: Primitive = define(
 )
 
 
-@hands_back
+@may_return_operand
 def concatenate(operands: ArrayLike | Sequence[ArrayLike], dimension: int) -> Array:
     """Join arrays along one of their dimensions.
 

@@ -22,10 +22,10 @@ from ricci_ir import (
     exact_scalar,
     factors,
     float0,
-    hands_back,
     hides,
     linear_in_all,
     makes_sharding,
+    may_return_operand,
     to_sizes,
 )
 from ricci_lax.rules._checkify import checks_nan
@@ -149,7 +149,7 @@ broadcast_in_dim_p: Primitive = define(
 )
 
 
-@hands_back
+@may_return_operand
 def broadcast_in_dim(
     operand: ArrayLike,
     shape: Sequence[int],
@@ -196,7 +196,7 @@ def broadcast_in_dim(
     return bind_placed(broadcast_in_dim_p, (operand,), len(shape), out_sharding, params)
 
 
-@hands_back
+@may_return_operand
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
     """Repeat an array along new leading dimensions of the given sizes.
 
@@ -219,7 +219,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object 
     return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
 
 
-@hands_back
+@may_return_operand
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Insert dimensions of size 1, at these positions of the result.
 

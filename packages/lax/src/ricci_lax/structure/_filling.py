@@ -25,8 +25,8 @@ from ricci_ir import (
     explicit_dtype,
     factors,
     float0,
-    hands_back,
     makes_sharding,
+    may_return_operand,
     primitives,
     python_scalar_dtype,
     shaped_like,
@@ -145,7 +145,7 @@ def broadcasted_iota(
 _python_scalars = (bool, int, float, complex)
 
 
-@hands_back
+@may_return_operand
 def full(
     shape: ShapeLike,
     fill_value: ArrayLike,
@@ -207,7 +207,7 @@ def full(
     return create_at_place.call(result, sharding) if context.trace is eval_trace else result
 
 
-@hands_back
+@may_return_operand
 def full_like(
     x: ArrayLike,
     fill_value: ArrayLike,

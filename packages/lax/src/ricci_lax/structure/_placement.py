@@ -100,7 +100,7 @@ def place_of(x: object, shape: Shape) -> Any:
         aval: Any = argument_aval(x) if described else getattr(x, "aval", None)
         if aval is None or aval.type_sharding is None or aval.shape != shape:
             return None
-        return aval.sharding if aval.type_sharding.is_divided else None
+        return aval.sharding if aval.type_sharding.is_sharded else None
     if not getattr(x, "committed", True):
         return None
     sharding: Any = getattr(x, "sharding", None)

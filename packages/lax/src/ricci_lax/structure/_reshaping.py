@@ -15,9 +15,9 @@ from ricci_ir import (
     as_array,
     define,
     factors,
-    hands_back,
     linear_in_all,
     makes_sharding,
+    may_return_operand,
     surely_different,
 )
 from ricci_stablehlo import Lowering, Value, write_reshape
@@ -127,7 +127,7 @@ reshape_p: Primitive = define(
 )
 
 
-@hands_back
+@may_return_operand
 def reshape(
     operand: ArrayLike,
     new_sizes: Sequence[int],
@@ -217,7 +217,7 @@ squeeze_p: Primitive = define(
 )
 
 
-@hands_back
+@may_return_operand
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Remove dimensions of size 1.
 
@@ -250,7 +250,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 # collapse
 
 
-@hands_back
+@may_return_operand
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge a range of dimensions into one; an empty range inserts a dimension of size 1.
 

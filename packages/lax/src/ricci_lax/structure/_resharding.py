@@ -88,13 +88,13 @@ def _reshard_lower(
     if mesh is None:
         return x
     if sharding is None:
-        return ctx.divided(x, mesh, ())
+        return ctx.sharded(x, mesh, ())
     terms = sharding.sums[0]
     current = x.aval.type_sharding
     if terms and (current is None or not current.sums[0]):
         # Otherwise XLA may take a value that all devices can compute for one of the terms.
-        x = ctx.divided(x, mesh, () if current is None else current.parts)
-    return ctx.divided(x, mesh, sharding.parts, terms)
+        x = ctx.sharded(x, mesh, () if current is None else current.parts)
+    return ctx.sharded(x, mesh, sharding.parts, terms)
 
 
 def _reshard_transpose(

@@ -16,8 +16,8 @@ from ricci_ir import (
     as_array,
     define,
     factors,
-    hands_back,
     linear_in_all,
+    may_return_operand,
 )
 
 from . import _exact_rules as exact
@@ -66,7 +66,7 @@ transpose_p: Primitive = define(
 )
 
 
-@hands_back
+@may_return_operand
 def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
     """Reorder an array's dimensions: the result's dimension ``i`` is ``permutation[i]``.
 

@@ -39,7 +39,7 @@ def common_sharding(rank: int, *operands: ArrayLike) -> TypeSharding | None:
     for x in operands:
         aval = get_aval(x)
         sharding = aval.type_sharding
-        if sharding is None or not sharding.is_divided:
+        if sharding is None or not sharding.is_sharded:
             continue
         parts = ((),) * (rank - aval.ndim) + sharding.parts
         if common is not None:

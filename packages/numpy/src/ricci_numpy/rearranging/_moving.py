@@ -18,9 +18,9 @@ from ricci_ir import (
     as_size,
     composite,
     get_aval,
-    hands_back,
     is_symbolic_dim,
     max_dim,
+    may_return_operand,
     python_scalar_dtype,
     surely_at_most,
 )
@@ -57,7 +57,7 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
-@hands_back
+@may_return_operand
 def tile(A: ArrayLike, reps: ShapeLike) -> Array:
     """An array repeated as a whole.
 

@@ -14,9 +14,9 @@ from ricci_ir import (
     composite,
     explicit_dtype,
     get_aval,
-    hands_back,
     is_recording,
     is_symbolic_dim,
+    may_return_operand,
 )
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import check_arraylike, convert, operands, promote_dtypes
@@ -53,7 +53,7 @@ def _common(name: str, arrays: Sequence[ArrayLike], dtype: DTypeLike | None) -> 
     return [convert(x, chosen) for x in checked]
 
 
-@hands_back
+@may_return_operand
 def concatenate(
     arrays: Sequence[ArrayLike] | Array | np.ndarray,
     axis: int | None = 0,

@@ -17,8 +17,8 @@ from ricci_ir import (
     as_array,
     as_result,
     composite,
-    hands_back,
     is_recording,
+    may_return_operand,
 )
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._axes import axis_tuple
@@ -142,7 +142,7 @@ def reshape(
     return method(shape, order=order)
 
 
-@hands_back
+@may_return_operand
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Array:
     """An array's elements in one dimension.
 
@@ -170,7 +170,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Arr
     return reshaped("ravel", a, (prod(np.shape(a)),), order, out_sharding)
 
 
-@hands_back
+@may_return_operand
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """An array without dimensions of size 1: all, or those of ``axis``.
 
@@ -200,7 +200,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     return lax.squeeze(a, axis_tuple(axis))
 
 
-@hands_back
+@may_return_operand
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """An array with new dimensions of size 1, at these positions of the result.
 
@@ -229,7 +229,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     return lax.expand_dims(a, axis_tuple(axis))
 
 
-@hands_back
+@may_return_operand
 def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = None) -> Array:
     """An array repeated to a shape that its own shape broadcasts to.
 
@@ -271,7 +271,7 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = N
     return lax.broadcast_in_dim(array, shape, dimensions, out_sharding=out_sharding)
 
 
-@hands_back
+@may_return_operand
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """Arrays repeated to the shape that their shapes broadcast to.
 

@@ -13,9 +13,9 @@ from ricci_ir import (
     ArrayLike,
     as_array,
     as_size,
-    hands_back,
     is_symbolic_dim,
     max_dim,
+    may_return_operand,
     min_dim,
 )
 from ricci_numpy._axes import canonical_axis
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-@hands_back
+@may_return_operand
 def array_split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
 ) -> list[Array]:
@@ -59,7 +59,7 @@ def array_split(
     return _split("array_split", ary, indices_or_sections, axis)
 
 
-@hands_back
+@may_return_operand
 def split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
 ) -> list[Array]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, hands_back
+from ricci_ir import Array, ArrayLike, may_return_operand
 from ricci_numpy._axes import canonical_axes, canonical_axis
 
 from ._reshaping import checked_operand
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-@hands_back
+@may_return_operand
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """An array with its dimensions in another order, by default backwards.
 
@@ -57,7 +57,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     return lax.transpose(a, order)
 
 
-@hands_back
+@may_return_operand
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """An array with its dimensions in another order; see ``transpose``.
 
@@ -77,7 +77,7 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     return transpose(a, axes)
 
 
-@hands_back
+@may_return_operand
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """An array with its last two dimensions exchanged.
 
@@ -104,7 +104,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return lax.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-@hands_back
+@may_return_operand
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """An array with some dimensions moved, the others keeping their order.
 
@@ -140,7 +140,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     return lax.transpose(a, order)
 
 
-@hands_back
+@may_return_operand
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """An array with two dimensions exchanged.
 
@@ -169,7 +169,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     return lax.transpose(a, order)
 
 
-@hands_back
+@may_return_operand
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """An array with one dimension moved to stand before ``start``.
 

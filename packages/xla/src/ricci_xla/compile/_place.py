@@ -35,7 +35,7 @@ from ._claims import Claim, agreed_claim, closure_claim, describe_argument, is_c
 from ._operation_meshes import MeshOperation, live_operations
 
 __all__ = [
-    "divides_alike",
+    "same_partitioning",
 ]
 
 # For primitives whose results have a layout: ``rule(**params)`` returns it.
@@ -288,7 +288,7 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
         return requested
     words = getattr(x, "physical", x)
     # The devices may differ: an array that is partitioned alike is copied to the others.
-    if committed and not divides_alike(actual, requested, words.ndim):
+    if committed and not same_partitioning(actual, requested, words.ndim):
         raise ValueError(
             f"{describe_argument(program, i)} of {program.name}, of type {x.aval.str_short()}, is "
             "committed to another sharding than in_shardings specifies.\n"
@@ -350,7 +350,7 @@ def _described_sharding(x: object) -> Sharding | None:
     return None if abstract else x.sharding
 
 
-def divides_alike(one: Sharding, other: Sharding, ndim: int) -> bool:
+def same_partitioning(one: Sharding, other: Sharding, ndim: int) -> bool:
     """Whether two shardings partition arrays alike, whichever devices hold the shards."""
     if one == other:
         return True

@@ -17,13 +17,13 @@ from ricci_ir import (
     Jaxpr,
     TupleRecord,
     Var,
+    active_cache,
     argument_aval,
     convert_constvars,
     described_value,
     explain_cache_misses,
     explained,
     is_traced,
-    kept_programs,
     no_tracing,
     registering,
     result_aval,
@@ -249,7 +249,7 @@ def trace_program(
     A new program that is equal to one in ``earlier`` shares its executables.
     """
     key = program_key(split, avals)
-    cached_programs = kept_programs(cache)
+    cached_programs = active_cache(cache)
     program = cached_programs.recall(key)
     if program is None:
         miss = None
@@ -259,7 +259,7 @@ def trace_program(
         # A program that closes over tracers is valid only while their trace lasts.
         if not any(map(is_traced, program.consts)):
             if earlier is not None:
-                program = _share(program, kept_programs(earlier), key)
+                program = _share(program, active_cache(earlier), key)
             program = cached_programs.add(key, program)
     return program
 

@@ -9,8 +9,8 @@ from ricci_ir import (
     context,
     debug_key_reuse,
     eval_trace,
+    exempt_from_retracing,
     is_observed,
-    keep_here,
     no_execution,
     observing,
     trace_context,
@@ -124,7 +124,7 @@ class Call:
         if self._reason is None:
             self._watch.__enter__()
             self._retrace.__enter__()
-            keep_here(self._jit_cache)
+            exempt_from_retracing(self._jit_cache)
 
     def __exit__(self, *exception: object) -> None:
         if self._reason is None:
