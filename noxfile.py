@@ -110,6 +110,7 @@ def layers(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Check the types: the tree, the typed programs by two checkers, and how much is typed."""
     environment = workspace()
+    session.run(environment.python, "tools/jax_stubs.py", external=True)
     pyright = [environment.program("pyright"), "--pythonpath", environment.python]
     session.run(*pyright, external=True)
     session.run(environment.python, "tools/typed_programs.py", external=True)

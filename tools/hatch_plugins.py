@@ -3,9 +3,10 @@
 The version stands in each package's pyproject.toml and in its pins of siblings, where every tool
 can read it. The hook refuses a package in which one of them differs from the file VERSION; then it
 makes the sdist whole: with the licence, and without the lines that point to this file, so that
-wheels and sdists can be built from it with nothing around it.
+wheels and sdists can be built from it with nothing around it. That of the drop-in gets its stubs.
 """
 
+import runpy
 import tempfile
 import tomllib
 from itertools import chain
@@ -58,6 +59,9 @@ class WholeSdist(BuildHookInterface):
         del included[str(file)]
         included[str(standalone)] = "pyproject.toml"
         included[str(REPOSITORY / "LICENSE")] = "LICENSE"
+        if self.metadata.name == "jax":
+            runpy.run_path(str(REPOSITORY / "tools" / "jax_stubs.py"))["write"]()
+            build_data["artifacts"].append("*.pyi")  # which git ignores
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was written for the sdist."""

@@ -19,8 +19,8 @@ lax_functions = importlib.import_module("lax_cases.differences")
 numpy_calls = importlib.import_module("numpy_cases.differences")
 accepted = importlib.import_module("device_cases.accepted")
 names = importlib.import_module("surface")
-table = importlib.import_module("jax._src._table")
-absent = importlib.import_module("jax._src._unsupported")
+table = importlib.import_module("jax._table")
+absent = importlib.import_module("jax._unsupported")
 
 FILES = {
     "tools/data/surface.tsv",
@@ -30,8 +30,8 @@ FILES = {
     "integration/lax_cases/bad_differences.py",
     "integration/numpy_cases/differences.py",
     "integration/data/device_differences.txt",
-    "packages/jax/src/jax/_src/_table.py",
-    "packages/jax/src/jax/_src/_unsupported.py",
+    "packages/jax/src/jax/_table.py",
+    "packages/jax/src/jax/_unsupported.py",
 }
 
 

@@ -2,7 +2,6 @@
 
 import importlib
 import pkgutil
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -73,9 +72,3 @@ def test_dir_lists_public_names_only(name):
     names = {n for n in dir(importlib.import_module(f"jax{name}")) if not n.startswith("__")}
     assert not {n for n in names if n.startswith("_")}
     assert not names & {"Any", "Path", "TYPE_CHECKING", "import_module", "lazy_names", "pkgutil"}
-
-
-def test_type_checkers_are_told_of_every_namespace():
-    source = Path(jax.__file__).read_text(encoding="utf-8")
-    names = [i.name for i in pkgutil.iter_modules(jax.__path__) if not i.name.startswith("_")]
-    assert [n for n in names if f"    from . import {n} as {n}\n" not in source] == []

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import jax
-from jax._src import TABLE
-from jax._src._adapters import (
+from jax._adapters import (
     check_close,
     clients,
     infer_argnums_and_argnames,
@@ -17,6 +16,7 @@ from jax._src._adapters import (
     supports_inf,
     to_complex_dtype,
 )
+from jax._table import TABLE
 
 
 @pytest.mark.parametrize("module", TABLE)

@@ -1,5 +1,7 @@
 """Inspection by the array API standard: the dtypes, devices and capabilities of the namespace."""
 
+from importlib import import_module
+from types import ModuleType
 from typing import Any, final
 
 import numpy as np
@@ -9,6 +11,9 @@ from ricci_ir import DTypeLike, backend, canonicalize_dtype, python_scalar_dtype
 from ._dtypes import isdtype
 
 ARRAY_API_VERSION = "2025.12"
+# The modules that give the functions of the array API to users, by name. Packages around this one
+# append theirs, and the last one is the namespace of arrays.
+array_namespaces = ["ricci_numpy"]
 _DTYPES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
 ).split()
@@ -83,6 +88,11 @@ def array_namespace_info() -> ArrayNamespaceInfo:
     Source: the array API standard, inspection.
     """
     return ArrayNamespaceInfo()
+
+
+def array_namespace() -> ModuleType:
+    """Return the module with the functions of the array API standard, as users import it."""
+    return import_module(array_namespaces[-1])
 
 
 def check_version(api_version: str | None) -> None:

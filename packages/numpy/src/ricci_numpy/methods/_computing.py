@@ -1,7 +1,6 @@
 """The methods and properties that compute, of arrays and traced arrays alike."""
 
 import builtins
-import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import NoReturn
@@ -26,7 +25,7 @@ from ricci_ir import (
 )
 from ricci_lax.authoring import put_at_place
 from ricci_numpy._promotion import COMPLEX_DTYPES, strong_constant
-from ricci_numpy.arrays._array_api import check_version
+from ricci_numpy.arrays._array_api import array_namespace, check_version
 from ricci_numpy.arrays._creation import astype, checked_dtype, uploads_are_guarded
 from ricci_numpy.indexing._sharded import is_sharded
 from ricci_numpy.reductions._axis_reductions import all, any, max, min, prod, ptp, sum
@@ -208,15 +207,15 @@ def _to_device(self, device: object, *, stream: object = None) -> Array:
 
 
 def _namespace(self, *, api_version: str | None = None) -> ModuleType:
-    """The module with the functions of the array API standard for this array."""
+    """Return the module with the functions of the array API standard for this array."""
     check_version(api_version)
-    return sys.modules["ricci_numpy"]
+    return array_namespace()
 
 
 def _array_module(self, types: Sequence[type]) -> object:
-    """The module whose functions take these classes of arrays (NumPy's proposal NEP 37)."""
+    """Return the module whose functions take these classes of arrays (NumPy's proposal NEP 37)."""
     ours = builtins.all(issubclass(t, Array | np.ndarray) for t in types)
-    return sys.modules["ricci_numpy"] if ours else NotImplemented
+    return array_namespace() if ours else NotImplemented
 
 
 define_array_methods(

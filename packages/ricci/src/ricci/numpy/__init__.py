@@ -6,6 +6,7 @@ from ricci_ir import guard_public as _guard_public
 from ricci_numpy import *
 from ricci_numpy import __array_api_version__ as __array_api_version__
 from ricci_numpy import __array_namespace_info__ as __array_namespace_info__
+from ricci_numpy.authoring import array_namespaces as _array_namespaces
 
 # isort: split
 # Not ricci_numpy's modules of these names, which came with the star.
@@ -17,3 +18,4 @@ else:
     import ricci.numpy.linalg as linalg
 
 _guard_public(globals(), "fft", "linalg")
+_array_namespaces.append(__name__)

@@ -1,0 +1,93 @@
+"""What is in the modules of this package: the names of Ricci's modules, or of the table."""
+
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from ricci_ir import api_boundary, lazy_names, public_names
+
+from ._modules import alias
+from ._table import TABLE
+
+_ROOT = f"{__package__}."
+# The attributes of a module that are not names in it.
+_OWN = frozenset(
+    "__annotate__ __annotations__ __builtins__ __cached__ __dir__ __file__ __getattr__ __loader__ "
+    "__name__ __package__ __path__ __spec__".split()
+)
+
+
+def fill(module: ModuleType) -> None:
+    """Give a module its names, or put the module in its place that it is an alias of."""
+    namespace = vars(module)
+    inside = module.__name__.removeprefix(_ROOT)
+    if inside in TABLE:
+        namespace["__doc__"] = "Names that JAX does not list and libraries use."
+        sources = {**TABLE[inside], **{name: f".{name}" for name in _table_modules(inside)}}
+        namespace["__getattr__"], namespace["__dir__"] = lazy_names(namespace, sources)
+        return
+    source = import_module(alias(inside) or f"ricci.{inside}")
+    if source.__name__ != f"ricci.{inside}":
+        sys.modules[module.__name__] = source
+        return
+    listed = frozenset(source.__all__)
+    for name, value in list(vars(source).items()):  # to which other threads may add names
+        public = name in listed or (name.startswith("__") and name not in _OWN)
+        if public and not _is_inner(source, name, value):
+            namespace[name] = value
+    namespace["__getattr__"], namespace["__dir__"] = late_names(namespace, source)
+
+
+def late_names(
+    namespace: dict[str, Any], source: ModuleType
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and ``__dir__`` of a module with the names of one of Ricci's.
+
+    Modules inside of it are the drop-in's own, imported at their first use.
+
+    Args:
+      namespace: the module's ``globals()``.
+      source: Ricci's module.
+    """
+    module = namespace["__name__"]
+
+    @api_boundary
+    def __getattr__(name: str) -> Any:
+        try:
+            value = getattr(source, name)
+        except AttributeError as error:
+            text = str(error).replace("ricci.", "jax.").replace("'ricci'", "'jax'")
+            raise AttributeError(text, name=name, obj=sys.modules.get(module)) from None
+        if _is_inner(source, name, value) and find_spec(f"{module}.{name}") is not None:
+            return import_module(f"{module}.{name}")
+        return value
+
+    def __dir__() -> list[str]:
+        return public_names(namespace, [name for name in dir(source) if not name.startswith("_")])
+
+    return __getattr__, __dir__
+
+
+def listed_modules(package: str) -> list[str]:
+    """Return the names of Ricci's modules inside one of its packages, files and others."""
+    if package in TABLE:
+        return []
+    twin = import_module(f"ricci.{package}".removesuffix("."))
+    inside = f"{twin.__name__}."
+    names = {info.name for info in pkgutil.iter_modules(twin.__path__)}
+    names |= {name.removeprefix(inside) for name in list(sys.modules) if name.startswith(inside)}
+    return sorted(name for name in names if "." not in name)
+
+
+def _is_inner(source: ModuleType, name: str, value: object) -> bool:
+    return isinstance(value, ModuleType) and value.__name__ == f"{source.__name__}.{name}"
+
+
+def _table_modules(inside: str) -> Iterator[str]:
+    """Yield the names of the table's modules directly inside one."""
+    names = (name.removeprefix(f"{inside}.") for name in TABLE if name.startswith(f"{inside}."))
+    return (name for name in names if "." not in name)

@@ -1,9 +1,0 @@
-"""The names of ``ricci.example_libraries.optimizers``.
-
-Written by tools/drop_in.py.
-"""
-
-from ricci.example_libraries.optimizers import *
-from ricci_ir import export_names as _export_names
-
-_export_names(globals())

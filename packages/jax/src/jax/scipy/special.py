@@ -1,9 +1,0 @@
-"""The names of ``ricci.scipy.special``.
-
-Written by tools/drop_in.py.
-"""
-
-from ricci.scipy.special import *
-from ricci_ir import export_names as _export_names
-
-_export_names(globals())

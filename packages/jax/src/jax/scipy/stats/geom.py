@@ -1,9 +1,0 @@
-"""The names of ``ricci.scipy.stats.geom``.
-
-Written by tools/drop_in.py.
-"""
-
-from ricci.scipy.stats.geom import *  # pyright: ignore[reportMissingImports]
-from ricci_ir import export_names as _export_names
-
-_export_names(globals())
