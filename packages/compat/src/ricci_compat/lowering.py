@@ -6,7 +6,6 @@ made by ``lower_fun`` writes StableHLO text, like Ricci's rules. Any other rule 
 """
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from ricci_ir import (
@@ -153,8 +152,9 @@ def _ordered(
 
 
 def _run_mlir_rule(*args: Any) -> list[Value]:
-    # Most libraries register rules that build no MLIR objects.
-    return import_module("ricci_compat.mlir").run_mlir_rule(*args)
+    from ricci_compat import mlir  # noqa: PLC0415 - lazy: most libraries build no MLIR objects
+
+    return mlir.run_mlir_rule(*args)
 
 
 def _lower_ordered(
