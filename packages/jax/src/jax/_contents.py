@@ -1,4 +1,4 @@
-"""What is in the modules of this package: the names of Ricci's modules, or of the table."""
+"""The contents of this package's modules: the names of Ricci's modules, or of the table."""
 
 import pkgutil
 import sys
