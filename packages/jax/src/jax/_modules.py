@@ -104,7 +104,7 @@ class Modules:
         """Give a module its names, or put the module in its place that it is an alias of."""
         import_module(f"{_ROOT}_contents").fill(module)
 
-    def get_code(self, name: str) -> Any:
+    def get_code(self, name: str) -> object:
         """Return the code of Ricci's module, for ``python -m``."""
         return _ask_twin("get_code", name)
 
@@ -112,7 +112,7 @@ class Modules:
         """Return the text of Ricci's module."""
         return _ask_twin("get_source", name)
 
-    def get_resource_reader(self, name: str) -> Any:
+    def get_resource_reader(self, name: str) -> object:
         """Return the reader of the files beside Ricci's module."""
         return _ask_twin("get_resource_reader", name)
 

@@ -22,7 +22,7 @@ class HiPrim:
       NotImplementedError: when one is made.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+    def __new__(cls, *args: object, **kwargs: object) -> NoReturn:
         raise NotImplementedError(f"{cls.__name__}: {_NO_HIJAX}.")
 
 
@@ -81,7 +81,7 @@ class ifrt_programs:
     make_plugin_compile_options = make_plugin_program
 
 
-def splash_attention(*args: Any, **kwargs: Any) -> NoReturn:
+def splash_attention(*args: object, **kwargs: object) -> NoReturn:
     """Compute attention by a kernel written for TPUs, with its masks: not supported."""
     raise NotImplementedError(
         "splash_attention: kernels written for TPUs are not supported. Use "
