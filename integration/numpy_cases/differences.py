@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from patterns import matches
+
 from .case import Call
 
 # What JAX raises where it does not look: Ricci then gives a TypeError or a ValueError.
@@ -14,7 +16,10 @@ ACCIDENTAL = frozenset(
 
 
 class Expected(NamedTuple):
-    """A difference from JAX: whose, what the call or the difference mentions, and the reason."""
+    """A difference from JAX: whose, what the call or the difference mentions, and the reason.
+
+    In what is mentioned, `*` is any text.
+    """
 
     functions: str
     side: str
@@ -96,9 +101,10 @@ NUMPY: list[Numpy] = [
     Numpy("isscalar", "float32[]", "arrays of rank 0 count as scalars"),
     Numpy("sort argsort", "HOLES, ", "from the greatest on, NaN is first"),
     Numpy("argsort", "int32[2,5]", "NumPy's order of equal elements is not stable"),
-    Numpy("unique_values", "", "NumPy's values are not sorted"),
+    Numpy("unique_values", " values, the first at ", "NumPy's values are not sorted"),
     Numpy("unique", "sorted=False", "values are sorted all the same"),
-    Numpy("empty empty_like", "", "NumPy's values are whatever was in memory"),
+    Numpy("empty empty_like", " values, the first at *ours:*(0",
+          "NumPy's values are whatever was in memory"),
     Numpy("pad", "empty", "NumPy's values are whatever was in memory"),
     Numpy("fromfunction", "lambda i: 7", "the function is mapped over the positions"),
     Numpy("atleast_?d", "atleast", "nothing gives a list"),
@@ -120,6 +126,8 @@ def numpy_reason(call: Call, text: str) -> str | None:
 def _first(rows: Iterable[Expected | Numpy], call: Call, text: str) -> str | None:
     for row in rows:
         names = row.functions.split()
-        if row.mentions in text and any(fnmatchcase(call.function, name) for name in names):
+        if matches(text, f"*{row.mentions}*") and any(
+            fnmatchcase(call.function, name) for name in names
+        ):
             return row.reason
     return None
