@@ -55,7 +55,8 @@ def read(text: str) -> Iterator[Row]:
             reason = line.removeprefix("# ")
         elif line.startswith("    "):
             place, ours, theirs = line.strip().split(" | ")
-            yield Row(name, *place.split(" in "), ours, theirs, reason)
+            aspect, _, probe = place.partition(" in ")
+            yield Row(name, aspect, probe, ours, theirs, reason)
         else:
             name = line
 
