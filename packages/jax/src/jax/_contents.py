@@ -10,8 +10,7 @@ from typing import Any
 
 from ricci_ir import api_boundary, lazy_names, public_names
 
-from ._modules import alias
-from ._table import TABLE
+from ._table import TABLE, alias
 
 _ROOT = f"{__package__}."
 # The attributes of a module that are not names in it.

@@ -13,13 +13,12 @@ find it: see ``jax._contents``.
 
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ._table import NOT_IN_JAX, TABLE
+from ._table import NOT_IN_JAX, TABLE, alias
 
 _ROOT = f"{__package__}."
 _ENTRY = "ricci:"
@@ -28,13 +27,6 @@ _ENTRY = "ricci:"
 def path_entry(name: str) -> str:
     """Return the entry of the ``__path__`` of a package of the drop-in."""
     return _ENTRY + name.removeprefix(_ROOT)
-
-
-def alias(inside: str) -> str | None:
-    """Return the module that the table has under a name; ``None`` for another object."""
-    parent, _, name = inside.rpartition(".")
-    source = TABLE.get(parent, {}).get(name)
-    return None if source is None or ":" in source else source
 
 
 def twin_spec(inside: str) -> ModuleSpec | None:
@@ -92,7 +84,9 @@ class Modules:
 
     def iter_modules(self, prefix: str = "") -> Iterator[tuple[str, bool]]:
         """Yield the name of each module that JAX lists in the package, and whether it has more."""
-        for name in import_module(f"{_ROOT}_contents").listed_modules(self.package):
+        from . import _contents  # noqa: PLC0415 - lazy: it imports Ricci
+
+        for name in _contents.listed_modules(self.package):
             spec = twin_spec(f"{self.package}.{name}".removeprefix("."))
             if spec is not None:
                 yield prefix + name, spec.submodule_search_locations is not None
@@ -102,7 +96,9 @@ class Modules:
 
     def exec_module(self, module: ModuleType) -> None:
         """Give a module its names, or put the module in its place that it is an alias of."""
-        import_module(f"{_ROOT}_contents").fill(module)
+        from . import _contents  # noqa: PLC0415 - lazy: it imports Ricci
+
+        _contents.fill(module)
 
     def get_code(self, name: str) -> object:
         """Return the code of Ricci's module, for ``python -m``."""

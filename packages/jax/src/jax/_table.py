@@ -142,3 +142,10 @@ TABLE: dict[str, dict[str, str]] = {
         },
     },
 }
+
+
+def alias(inside: str) -> str | None:
+    """Return the module that the table has under a name; ``None`` for another object."""
+    parent, _, name = inside.rpartition(".")
+    source = TABLE.get(parent, {}).get(name)
+    return None if source is None or ":" in source else source
