@@ -299,10 +299,7 @@ def indexing_full(session: nox.Session) -> None:
     """Compare 10,000 random indices with NumPy and the oracle; arguments go to pytest."""
     ORACLE.make([dependency_group("oracle")])
     run_pytest(
-        session,
-        workspace(),
-        "integration/test_indexing_properties.py",
-        RICCI_INDEX_CASES="10000",
+        session, workspace(), "integration/test_indexing_properties.py", RICCI_INDEX_CASES="10000"
     )
 
 

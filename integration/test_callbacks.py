@@ -420,10 +420,7 @@ COMBINE = {
     "reduce": lambda f: lambda x: lax.reduce(x, np.float32(0), f, (0,)),
     "reduce of a pair": lambda f: (
         lambda x: lax.reduce(
-            (x, x),
-            (np.float32(0), np.float32(0)),
-            lambda a, b: (f(a[0], b[0]), a[1]),
-            (0,),
+            (x, x), (np.float32(0), np.float32(0)), lambda a, b: (f(a[0], b[0]), a[1]), (0,)
         )
     ),
     "reduce_window": lambda f: lambda x: lax.reduce_window(x, np.float32(0), f, (2,)),

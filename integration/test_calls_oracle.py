@@ -13,14 +13,7 @@ import pytest
 pytest.importorskip("ricci_xla", reason="values need the compiler")
 
 import ricci.scipy as jsp
-from ricci_testing import (
-    Oracle,
-    Request,
-    compare,
-    evaluate_with,
-    ricci_namespace,
-    shared_oracle,
-)
+from ricci_testing import Oracle, Request, compare, evaluate_with, ricci_namespace, shared_oracle
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
 LINES = (Path(__file__).parent / "data" / "calls.txt").read_text().splitlines()[1:]

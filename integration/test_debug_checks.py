@@ -29,10 +29,7 @@ INVALID = {
     "jit": (lambda: jit(lambda x: jnp.log(x) + 1)(-1.0), "log"),
     "jit of jit": (lambda: jit(lambda x: jit(jnp.log)(x) + 1)(-1.0), "log"),
     "one of several results": (lambda: jit(lambda x: {"a": x, "b": jnp.log(x)})(-1.0), "log"),
-    "loop": (
-        lambda: jit(lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.log(c), x))(-1.0),
-        "log",
-    ),
+    "loop": (lambda: jit(lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.log(c), x))(-1.0), "log"),
     "vmap": (lambda: vmap(jnp.log)(-jnp.ones(3)), "log"),
     "derivative": (lambda: grad(lambda x: jnp.sqrt(x) * 0)(0.0), "mul"),
     "donated": (lambda: jit(lambda x: jnp.log(x), donate_argnums=0)(-jnp.ones(3)), "log"),

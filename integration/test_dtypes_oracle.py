@@ -10,13 +10,7 @@ import pytest
 
 pytest.importorskip("ricci_xla", reason="values need the compiler")
 
-from ricci_testing import (
-    Oracle,
-    Request,
-    evaluate_with,
-    ricci_namespace,
-    shared_oracle,
-)
+from ricci_testing import Oracle, Request, evaluate_with, ricci_namespace, shared_oracle
 
 needs_oracle = pytest.mark.skipif(
     not Oracle.available(), reason="oracle environment missing: run nox -s oracle"

@@ -198,11 +198,7 @@ def test_rules_of_dead_values_do_not_run(run):
 
 
 @pytest.mark.parametrize(
-    "run",
-    [
-        ricci.grad(_slope_of_a_closure),
-        ricci.jit(ricci.grad(_slope_of_a_closure)),
-    ],
+    "run", [ricci.grad(_slope_of_a_closure), ricci.jit(ricci.grad(_slope_of_a_closure))]
 )
 def test_that_rule_is_run_where_nothing_was_recorded(run):
     with pytest.raises(UnexpectedTracerError):

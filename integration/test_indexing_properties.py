@@ -18,27 +18,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 sys.path[:0] = [str(Path(__file__).parent)]
 
 pytest.importorskip("ricci_xla", reason="values need the compiler")
-from index_cases import (  # noqa: E402
-    Answer,
-    Case,
-    broken_cases,
-    cases,
-    eagerly,
-    numpy_result,
-    request,
-    together,
-)
+from index_cases import Answer, Case, broken_cases, cases, eagerly, numpy_result, request, together  # noqa: E402
 
 from ricci_ir import use_backend  # noqa: E402
 from ricci_reference import reference_backend  # noqa: E402
-from ricci_testing import (  # noqa: E402
-    Oracle,
-    Result,
-    compare,
-    evaluate_with,
-    ricci_namespace,
-    shared_oracle,
-)
+from ricci_testing import Oracle, Result, compare, evaluate_with, ricci_namespace, shared_oracle  # noqa: E402
 
 COUNT = int(os.environ.get("RICCI_INDEX_CASES", "160"))
 BATCH = 20

@@ -285,11 +285,7 @@ MISSES = {
         (({"a": 1.0, "b": 1.0}, 1.0), {}),
         "argument w['b'] is there now and was not",
     ),
-    "container": (
-        (([1.0], 1.0), {}),
-        (((1.0,), 1.0), {}),
-        "argument w is (*,) now and was [*]",
-    ),
+    "container": ((([1.0], 1.0), {}), (((1.0,), 1.0), {}), "argument w is (*,) now and was [*]"),
     "static": (((1.0, 1.0, 2), {}), ((1.0, 1.0, 3), {}), "static argument n is 3 now and was 2"),
     "static type": (
         ((1.0, 1.0, 1), {}),

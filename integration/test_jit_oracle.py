@@ -2,14 +2,7 @@
 
 import pytest
 
-from ricci_testing import (
-    Oracle,
-    Request,
-    compare,
-    evaluate_with,
-    ricci_namespace,
-    shared_oracle,
-)
+from ricci_testing import Oracle, Request, compare, evaluate_with, ricci_namespace, shared_oracle
 
 pytestmark = pytest.mark.skipif(
     not Oracle.available(), reason="oracle environment missing: run nox -s oracle"

@@ -15,13 +15,7 @@ from lax_cases.bad_calls import BAD, OPERANDS
 from lax_cases.bad_differences import ACCIDENTAL, difference, namesakes
 
 import ricci
-from ricci_testing import (
-    Oracle,
-    Request,
-    evaluate_with,
-    ricci_namespace,
-    shared_oracle,
-)
+from ricci_testing import Oracle, Request, evaluate_with, ricci_namespace, shared_oracle
 
 LINES = 12
 FOREIGN = re.compile(

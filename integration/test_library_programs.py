@@ -12,14 +12,7 @@ import pytest
 
 pytest.importorskip("ricci_xla", reason="programs are compiled")
 
-from ricci_testing import (
-    Oracle,
-    Request,
-    compare,
-    evaluate_with,
-    ricci_namespace,
-    shared_oracle,
-)
+from ricci_testing import Oracle, Request, compare, evaluate_with, ricci_namespace, shared_oracle
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
 TEXT = (Path(__file__).parent / "data" / "library_programs.txt").read_text()

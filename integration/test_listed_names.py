@@ -22,13 +22,13 @@ OURS = {
     "jax.distributed": {"ProcessFailure", "ProgramMismatch"},
     # JAX has the functions of ``serialization`` where tensorstore is installed.
     "jax.experimental.array_serialization.serialization": {
-        *("async_deserialize", "async_serialize", "run_deserialization", "run_serialization"),
+        *("async_deserialize", "async_serialize", "run_deserialization", "run_serialization")
     },
     "jax.experimental.array_serialization.tensorstore_impl": {
-        *("run_deserialization", "run_serialization"),
+        *("run_deserialization", "run_serialization")
     },
     "jax.experimental.sparse": {
-        *("BCOOProperties", "BCSRProperties", "bcoo_eliminate_zeros", "bcsr_eliminate_zeros"),
+        *("BCOOProperties", "BCSRProperties", "bcoo_eliminate_zeros", "bcsr_eliminate_zeros")
     },
     "jax.ffi": {"TypeRegistration"},
     "jax.random": {"KeyArray", "KeyType"},

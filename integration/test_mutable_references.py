@@ -23,14 +23,7 @@ from ricci import lax
 from ricci.debug import find_nan
 from ricci.experimental import checkify
 from ricci_ir import live_program
-from ricci_testing import (
-    Oracle,
-    Request,
-    compare,
-    evaluate_with,
-    ricci_namespace,
-    shared_oracle,
-)
+from ricci_testing import Oracle, Request, compare, evaluate_with, ricci_namespace, shared_oracle
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
 DATA = Path(__file__).parent / "data"

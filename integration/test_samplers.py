@@ -13,14 +13,7 @@ import pytest
 
 pytest.importorskip("ricci_xla", reason="values need the compiler")
 
-from ricci_testing import (
-    Oracle,
-    Request,
-    Result,
-    evaluate_with,
-    ricci_namespace,
-    shared_oracle,
-)
+from ricci_testing import Oracle, Request, Result, evaluate_with, ricci_namespace, shared_oracle
 
 EVERYTHING = os.environ.get("RICCI_SAMPLER_CASES") == "all"
 FLOATS = ("float32", "bfloat16", "float16", "float64")
@@ -144,7 +137,7 @@ DEVIATIONS = {
     Call(
         "binomial(K, jnp.array([5., 1e5, jnp.nan, -1., jnp.inf]), jnp.array([0., .9, .4, .3, .3]))",
         partitionable=False,
-    ): 3 * 95.0,
+    ): 3 * 95.0
 }
 
 

@@ -155,8 +155,7 @@ def printed(x):
 
 
 @pytest.mark.parametrize(
-    "function, message",
-    [(called_back, "calls Python functions"), (printed, "has side effects")],
+    "function, message", [(called_back, "calls Python functions"), (printed, "has side effects")]
 )
 def test_functions_bound_to_this_process_are_not_serializable(function: Any, message):
     with pytest.raises(ValueError, match=message):

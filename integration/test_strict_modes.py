@@ -17,13 +17,7 @@ pytest.importorskip("ricci_xla", reason="values need the compiler")
 from numpy_cases import by_function
 
 import ricci.scipy as jsp
-from ricci_testing import (
-    Oracle,
-    Request,
-    evaluate_with,
-    ricci_namespace,
-    shared_oracle,
-)
+from ricci_testing import Oracle, Request, evaluate_with, ricci_namespace, shared_oracle
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
 MODES = {

@@ -16,14 +16,7 @@ pytest.importorskip("ricci_xla", reason="values need the compiler")
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
-from symbolic_cases import (  # noqa: E402
-    Case,
-    cases,
-    difference,
-    jax_errors,
-    lowering_error,
-    recorded_errors,
-)
+from symbolic_cases import Case, cases, difference, jax_errors, lowering_error, recorded_errors  # noqa: E402
 
 from ricci_testing import Oracle  # noqa: E402
 

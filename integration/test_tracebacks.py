@@ -159,19 +159,13 @@ UNUSUAL = {
     "index": (lambda: range(MANY), TypeError),
     "dtype": (lambda: jnp.float32("a"), ValueError),
     "truth of an escaped array": (lambda: bool(escaped()), ricci.errors.TracerBoolConversionError),
-    "number of an escaped array": (
-        lambda: float(escaped()),
-        ricci.errors.ConcretizationTypeError,
-    ),
+    "number of an escaped array": (lambda: float(escaped()), ricci.errors.ConcretizationTypeError),
     "escaped array in NumPy": (
         lambda: np.asarray(escaped()),
         ricci.errors.TracerArrayConversionError,
     ),
     "trees": (lambda: ricci.tree.map(lambda a, b: a, [1], [1, 2]), ValueError),
-    "too few leaves": (
-        lambda: ricci.tree.unflatten(ricci.tree.structure([1, 2]), [1]),
-        ValueError,
-    ),
+    "too few leaves": (lambda: ricci.tree.unflatten(ricci.tree.structure([1, 2]), [1]), ValueError),
     "keys without an order": (lambda: ricci.tree.leaves({1: 0, "a": 0}), ValueError),
     "grid": (lambda: jnp.mgrid["a"], TypeError),
 }

@@ -195,13 +195,7 @@ def test_again_in_the_same_process(tmp_path):
 
 @pytest.mark.parametrize(
     "args",
-    [
-        (jnp.zeros((0, 2)),),
-        (True,),
-        (ricci.random.key(1),),
-        (None,),
-        ((1, {"a": np.uint8(3)}),),
-    ],
+    [(jnp.zeros((0, 2)),), (True,), (ricci.random.key(1),), (None,), ((1, {"a": np.uint8(3)}),)],
     ids=["empty", "bool", "key", "none", "tree"],
 )
 def test_arguments_of_all_kinds(tmp_path, args):

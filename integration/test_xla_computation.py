@@ -55,8 +55,7 @@ def test_two_axes():
 
 
 @pytest.mark.parametrize(
-    ("collective", "operation"),
-    [(lax.pmax, "maximum"), (lax.pmin, "minimum"), (lax.pmean, "add")],
+    ("collective", "operation"), [(lax.pmax, "maximum"), (lax.pmin, "minimum"), (lax.pmean, "add")]
 )
 def test_other_collectives(collective, operation):
     c = xla_computation(lambda x: collective(x, "i"), axis_env=[("i", 2)])(1.0)

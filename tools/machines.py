@@ -133,9 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tests on each machine that this one can pass for; the status tells of failures."""
     names = [machine.name for machine in MACHINES]
     parser = argparse.ArgumentParser(
-        description=__doc__,
-        epilog="Other arguments go to pytest.",
-        allow_abbrev=False,
+        description=__doc__, epilog="Other arguments go to pytest.", allow_abbrev=False
     )
     parser.add_argument("--on", action="append", choices=names, help="a machine, by default all")
     parser.add_argument("--short", action="store_true", help="a part that takes about a minute")

@@ -11,11 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import (  # pyright: ignore[reportMissingImports]  # of the group docs
-    Browser,
-    TimeoutError,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, TimeoutError, sync_playwright  # pyright: ignore[reportMissingImports]  # of the group docs
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDTHS = {"wide": 1280, "narrow": 400}

@@ -41,10 +41,9 @@ def expected(files: Iterable[Path], root: Path) -> set[tuple[str, int]]:
 def pyright_reports(output: str, root: Path) -> Reports:
     """Return the errors in the JSON that pyright prints."""
     return {
-        (
-            str(Path(found["file"]).relative_to(root)),
-            found["range"]["start"]["line"] + 1,
-        ): found["message"]
+        (str(Path(found["file"]).relative_to(root)), found["range"]["start"]["line"] + 1): found[
+            "message"
+        ]
         for found in json.loads(output)["generalDiagnostics"]
         if found["severity"] == "error"
     }

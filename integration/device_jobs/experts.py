@@ -40,11 +40,7 @@ SPECS = {"gate": P(), "up": P("expert"), "down": P("expert")}
 
 
 @partial(jax.jit, donate_argnums=0)
-@partial(
-    jax.shard_map,
-    in_specs=(SPECS, P("expert"), P("expert")),
-    out_specs=(SPECS, P()),
-)
+@partial(jax.shard_map, in_specs=(SPECS, P("expert"), P("expert")), out_specs=(SPECS, P()))
 def step(weights, x, y):
     loss, gradient = jax.value_and_grad(loss_of)(weights, x, y)
     return jax.tree.map(lambda w, g: w - 0.3 * g, weights, gradient), loss

@@ -30,10 +30,7 @@ def rms_norm(x: jax.Array, weight: jax.Array, eps: float = 1e-6) -> jax.Array:
 
 
 def _forward(x, weight, eps):
-    types = (
-        jax.ShapeDtypeStruct(x.shape, x.dtype),
-        jax.ShapeDtypeStruct(x.shape[:-1], x.dtype),
-    )
+    types = (jax.ShapeDtypeStruct(x.shape, x.dtype), jax.ShapeDtypeStruct(x.shape[:-1], x.dtype))
     return jax.ffi.ffi_call("rms_norm", types, vmap_method="broadcast_all")(x, weight, eps=eps)
 
 

@@ -24,10 +24,7 @@ SOLVERS = {
     "GMRES": (FULL, lx.GMRES(rtol=1e-9, atol=1e-9)),
     "BiCGStab": (FULL, lx.BiCGStab(rtol=1e-9, atol=1e-9)),
     "NormalCG": (FULL, lx.Normal(lx.CG(rtol=1e-9, atol=1e-9))),
-    "Triangular": (
-        lx.MatrixLinearOperator(jnp.tril(A), lx.lower_triangular_tag),
-        lx.Triangular(),
-    ),
+    "Triangular": (lx.MatrixLinearOperator(jnp.tril(A), lx.lower_triangular_tag), lx.Triangular()),
     "Diagonal": (lx.DiagonalLinearOperator(jnp.arange(1.0, 4.0)), lx.Diagonal()),
     "Tridiagonal": (
         lx.TridiagonalLinearOperator(jnp.full(3, 4.0), jnp.ones(2), jnp.full(2, 0.5)),

@@ -71,11 +71,7 @@ def conditioned(kernel, x, y):
     return moments(x, y, x[1:] + 0.05, kernel)
 
 
-WAYS = {
-    "matrix": lambda kernel, x, y: kernel(x, x),
-    "gradient": slope,
-    "condition": conditioned,
-}
+WAYS = {"matrix": lambda kernel, x, y: kernel(x, x), "gradient": slope, "condition": conditioned}
 
 
 def gp(**options):

@@ -45,7 +45,4 @@ def train(data):
         yield step(model, optimizer, metrics, images[rows], labels[rows])
     model.eval()
     predicted = model(images[1408:]).argmax(1)
-    return {
-        "accuracy": (predicted == labels[1408:]).mean(),
-        "mean_loss": metrics.compute(),
-    }
+    return {"accuracy": (predicted == labels[1408:]).mean(), "mean_loss": metrics.compute()}

@@ -32,8 +32,7 @@ def train(data):
     schedule = optax.warmup_cosine_decay_schedule(0.0, 1e-2, 20, STEPS)
     decayed = {"w1": True, "b1": False, "w2": True, "b2": False}
     optimizer = optax.chain(
-        optax.clip_by_global_norm(1.0),
-        optax.adamw(schedule, weight_decay=1e-2, mask=decayed),
+        optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=1e-2, mask=decayed)
     )
     state = optimizer.init(parameters)
     average = parameters

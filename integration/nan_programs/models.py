@@ -9,13 +9,7 @@ from ricci import grad, jit, lax, nn, vmap
 from .table import EIGHT, EVERY, FORWARD, GRADS, f32, planted
 
 
-@planted(
-    "gather",
-    "out of bounds",
-    f32(1, 2, 3),
-    np.array([0, 7]),
-    run=FORWARD,
-)
+@planted("gather", "out of bounds", f32(1, 2, 3), np.array([0, 7]), run=FORWARD)
 def taken_out_of_bounds(x, i):
     y = jnp.take(x, i)  # cause
     return y.sum()
@@ -70,12 +64,7 @@ def layer_norm(x):
     return (x - x.mean()) * inverse
 
 
-@planted(
-    "mul",
-    "above 3.4",
-    np.array([2e20 + 0j, 1], np.complex64),
-    run=FORWARD,
-)
+@planted("mul", "above 3.4", np.array([2e20 + 0j, 1], np.complex64), run=FORWARD)
 def complex_product(x):
     y = x * x * 1e5  # cause
     return (y - y).real

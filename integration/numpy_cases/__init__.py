@@ -5,15 +5,7 @@ from .case import Call
 
 TOPICS: dict[str, list[Call]] = {
     module.__name__.rpartition(".")[2]: module.TABLE.cases
-    for module in (
-        elementwise,
-        reductions,
-        shapes,
-        indexing,
-        sorting,
-        algebra,
-        others,
-    )
+    for module in (elementwise, reductions, shapes, indexing, sorting, algebra, others)
 }
 
 

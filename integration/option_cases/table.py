@@ -105,10 +105,7 @@ DEMONSTRATIONS: dict[str, Row] = {
         [928981903, 3453687069],
     ),
     "jax_high_dynamic_range_gumbel": Row(
-        True,
-        lambda tools: "log1p" in str(make_jaxpr(random.gumbel)(random.key(0))),
-        False,
-        True,
+        True, lambda tools: "log1p" in str(make_jaxpr(random.gumbel)(random.key(0))), False, True
     ),
     # what programs are
     "jax_enable_x64": Row(True, lambda tools: jnp.arange(3).dtype.name, "int32", "int64"),
@@ -123,10 +120,7 @@ DEMONSTRATIONS: dict[str, Row] = {
         True,
     ),
     "jax_softmax_custom_jvp": Row(
-        True,
-        lambda tools: "custom_jvp" in str(make_jaxpr(nn.softmax)(jnp.ones(3))),
-        False,
-        True,
+        True, lambda tools: "custom_jvp" in str(make_jaxpr(nn.softmax)(jnp.ones(3))), False, True
     ),
     "jax_use_magma": Row("off", decomposition_on_gpu, "auto", "off"),
     # what is said

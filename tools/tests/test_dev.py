@@ -63,8 +63,7 @@ def test_its_own_interpreter_comes_first(machine: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    "place",
-    ["bin/python3.12", "bin/python3", "home/.pyenv/versions/3.13.0/bin/python"],
+    "place", ["bin/python3.12", "bin/python3", "home/.pyenv/versions/3.13.0/bin/python"]
 )
 def test_finds_an_interpreter_behind_a_shim_that_fails(machine: Path, place: str) -> None:
     fake(machine / "bin" / "python3.13", "3 13", status=127)

@@ -10,11 +10,7 @@ from type_completeness import FLOORS, Floor, Found, counted, incomplete, problem
 
 REPORT = {
     "typeCompleteness": {
-        "exportedSymbolCounts": {
-            "withKnownType": 7,
-            "withAmbiguousType": 2,
-            "withUnknownType": 1,
-        },
+        "exportedSymbolCounts": {"withKnownType": 7, "withAmbiguousType": 2, "withUnknownType": 1},
         "symbols": [
             {"name": "a.f", "diagnostics": []},
             {"name": "a.g", "diagnostics": [{"message": "Return type\n  is unknown"}]},

@@ -21,8 +21,7 @@ def step(log_density: Callable[[Array], Array], chain: Chain, key: Array) -> tup
     density = log_density(position)
     accepted = np.log(random.uniform(accept)) < density - chain.log_density
     new = Chain(
-        np.where(accepted, position, chain.position),
-        np.where(accepted, density, chain.log_density),
+        np.where(accepted, position, chain.position), np.where(accepted, density, chain.log_density)
     )
     return new, new.position
 

@@ -35,9 +35,7 @@ exp = primitive(
 neg = primitive("neg", _same, ad.linear, lambda ct, x: [neg.bind(ct)])
 add = primitive("add_any", _same, ad.linear, lambda ct, x, y: [ct, ct])
 mul = primitive(
-    "mul",
-    _same,
-    **ad.bilinear(lambda ct, x, y: mul.bind(ct, y), lambda ct, x, y: mul.bind(x, ct)),
+    "mul", _same, **ad.bilinear(lambda ct, x, y: mul.bind(ct, y), lambda ct, x, y: mul.bind(x, ct))
 )
 floor = primitive("floor", _same, ad.zero_derivative, ad.not_linear)
 # Its jvp rule returns something that depends on no tangent.

@@ -49,11 +49,7 @@ sum_ = primitive(
     lambda x, axes: x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in axes)),
     _sum_batch,
 )
-matvec = primitive(
-    "matvec",
-    lambda a, x: x.update(shape=a.shape[:-1]),
-    rb.leading_dims,
-)
+matvec = primitive("matvec", lambda a, x: x.update(shape=a.shape[:-1]), rb.leading_dims)
 pair = primitive("pair", lambda x, y: [y, x], _pair_batch, multiple_results=True)
 psum = primitive("psum", lambda x, name: x, _psum_batch, lambda *, name: (name,))
 broadcast = primitive(

@@ -221,16 +221,8 @@ ERRORS = {
         "in_axes must be an int, None, or a tuple .*got 'a'",
     ),
     "in_axes leaf": (lambda: rb.vmap(f, in_axes=("a",))(X), TypeError, "'a'"),
-    "in_axes no prefix": (
-        lambda: rb.vmap(f, in_axes=((0, 1),))(X),
-        ValueError,
-        "vmap in_axes",
-    ),
-    "out_axes no prefix": (
-        lambda: rb.vmap(f, out_axes=(0, 0))(X),
-        ValueError,
-        "vmap out_axes",
-    ),
+    "in_axes no prefix": (lambda: rb.vmap(f, in_axes=((0, 1),))(X), ValueError, "vmap in_axes"),
+    "out_axes no prefix": (lambda: rb.vmap(f, out_axes=(0, 0))(X), ValueError, "vmap out_axes"),
     "out_axes None": (
         lambda: rb.vmap(lambda x: {"k": x}, out_axes=None)(X),
         ValueError,

@@ -53,9 +53,7 @@ def test_arguments_can_have_different_lengths():
         return jnp.dot(queries, keys.T).max(1) * scale
 
     function = bucketed(
-        scores,
-        axis={"queries": "q, _", "keys": "k, _"},
-        sizes={"q": [4], "k": [8, 16]},
+        scores, axis={"queries": "q, _", "keys": "k, _"}, sizes={"q": [4], "k": [8, 16]}
     )
     for q, k in ((1, 5), (4, 9), (3, 8)):
         result = function(_rows(q), keys=_rows(k), scale=2.0)

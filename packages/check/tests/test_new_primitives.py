@@ -6,13 +6,7 @@ import pytest
 import ricci_lax as lax
 import ricci_random as random
 from ricci_check import check
-from ricci_ir import (
-    ShapedArray,
-    ShapeDtypeStruct,
-    define,
-    primitives,
-    unsupported,
-)
+from ricci_ir import ShapedArray, ShapeDtypeStruct, define, primitives, unsupported
 from ricci_lax.authoring import KeyRole, Positions, nary
 from ricci_stablehlo import traced
 

@@ -15,9 +15,7 @@ import ricci_random as random
 from ricci_autodiff import grad, jvp, linearize
 from ricci_batching import vmap
 from ricci_check import check
-from ricci_ir import (
-    ShapeDtypeStruct,
-)
+from ricci_ir import ShapeDtypeStruct
 from ricci_xla import jit
 
 KEY = random.key(0)

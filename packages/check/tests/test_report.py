@@ -14,10 +14,7 @@ import ricci_lax as lax
 import ricci_numpy as rnp
 import ricci_random as random
 from ricci_check import RULES, CheckError, check
-from ricci_ir import (
-    ShapeDtypeStruct,
-    array_moves,
-)
+from ricci_ir import ShapeDtypeStruct, array_moves
 from ricci_xla import jit
 
 KEY = random.key(0)

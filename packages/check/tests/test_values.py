@@ -12,10 +12,7 @@ import ricci_random as random
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_check import check
-from ricci_ir import (
-    ShapeDtypeStruct,
-    enable_x64,
-)
+from ricci_ir import ShapeDtypeStruct, enable_x64
 from ricci_xla import jit
 
 KEY = random.key(0)

@@ -46,10 +46,7 @@ CORRUPTIONS = {
         "is not bound",
     ),
     "bound twice": (lambda j: j.replace(eqns=[j.eqns[0], *j.eqns]), "already bound"),
-    "argument bound again": (
-        lambda j: with_equation(j, 3, outvars=[j.invars[0]]),
-        "already bound",
-    ),
+    "argument bound again": (lambda j: with_equation(j, 3, outvars=[j.invars[0]]), "already bound"),
     "argument twice": (lambda j: j.replace(invars=[*j.invars, *j.invars]), "already bound"),
     "result type": (lambda j: with_equation(j, 3, outvars=[OTHER]), "a result of type float32[3]"),
     "operand types": (

@@ -86,11 +86,7 @@ _CONSTRAINED = {
     },
     ("a >= b", "b >= c"): {"a >= c": True, "2*a >= b + c": True, "c > a": False},
     ("a >= 2*b", "b >= 3*c + 1"): {"a >= 6*c + 2": True, "symbolic_dim_bounds(a)": (8, inf)},
-    ("mod(a, 2) == 0",): {
-        "a % 2": 0,
-        "a//2*2 is a": True,
-        "str((3*a) % 2)": "mod(3*a, 2)",
-    },
+    ("mod(a, 2) == 0",): {"a % 2": 0, "a//2*2 is a": True, "str((3*a) % 2)": "mod(3*a, 2)"},
     ("2*a == 3*b",): {"4*a == 6*b": True, "a >= b": True, "a == b": False},
     ("a*b == 8",): {"a*b": 8, "str(a*b*b)": "8*b", "a*b*3": 24},
     ("max(a, b) == b",): {"a <= b": True, "max_dim(a, b) is b": True},

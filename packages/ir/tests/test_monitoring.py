@@ -18,12 +18,7 @@ KINDS = {
         ir.record_event_time_span,
         (1.0, 2.0),
     ),
-    "scalar": (
-        ir.register_scalar_listener,
-        ir.unregister_scalar_listener,
-        ir.record_scalar,
-        (7,),
-    ),
+    "scalar": (ir.register_scalar_listener, ir.unregister_scalar_listener, ir.record_scalar, (7,)),
 }
 
 

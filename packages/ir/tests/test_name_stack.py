@@ -4,14 +4,7 @@ from functools import reduce
 
 import pytest
 
-from ricci_ir import (
-    jvp_stack,
-    named_call,
-    named_scope,
-    scope_path,
-    transposed_stack,
-    vmap_stack,
-)
+from ricci_ir import jvp_stack, named_call, named_scope, scope_path, transposed_stack, vmap_stack
 from ricci_ir.traces._trace import context
 
 

@@ -106,11 +106,7 @@ def test_the_options_of_config_warn():
 
 def test_the_environment_warns_at_import():
     code = "import ricci_ir"
-    env = {
-        **os.environ,
-        "JAX_BACKEND_TARGET": "elsewhere",
-        "PYTHONPATH": ":".join(sys.path),
-    }
+    env = {**os.environ, "JAX_BACKEND_TARGET": "elsewhere", "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert done.stderr.count("jax_backend_target='elsewhere' is not supported") == 1
 

@@ -4,14 +4,7 @@ import warnings
 
 import pytest
 
-from ricci_ir import (
-    ShapedArray,
-    check_index,
-    check_item,
-    check_number,
-    check_truth,
-    warn_user,
-)
+from ricci_ir import ShapedArray, check_index, check_item, check_number, check_truth, warn_user
 
 SCALAR = ShapedArray((), "int32")
 ONE = ShapedArray((1, 1), "int32")

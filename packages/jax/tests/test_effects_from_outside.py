@@ -197,10 +197,7 @@ BUILT_IN = {
         lambda x: jax.debug.print("{}", x, ordered=True),
         [True, True, True, True, True],
     ),
-    "io": (
-        lambda x: jax.experimental.io_callback(np.sin, x, x),
-        [True, False, True, False, False],
-    ),
+    "io": (lambda x: jax.experimental.io_callback(np.sin, x, x), [True, False, True, False, False]),
     "ordered io": (
         lambda x: jax.experimental.io_callback(np.sin, x, x, ordered=True),
         [True, False, True, True, False],

@@ -84,10 +84,7 @@ INSIDE = {
     "a derivative": (lambda x: Batch(jax.grad(lambda d: jnp.sum(d**2))(x.data)), 2 * DATA),
     "a constant": (lambda x: Batch(jnp.ones(2)), np.ones((3, 2))),
     "a jitted function": (lambda x: Batch(jax.jit(jnp.negative)(x.data)), -DATA),
-    "a mapped function": (
-        lambda x: jax.vmap(double, **{**SPECS, "axis_size": 2})(x),
-        2 * DATA,
-    ),
+    "a mapped function": (lambda x: jax.vmap(double, **{**SPECS, "axis_size": 2})(x), 2 * DATA),
     "a cond": (lambda x: Batch(jax.lax.cond(x.data[0] > 1, jnp.sin, jnp.cos, x.data)), None),
 }
 

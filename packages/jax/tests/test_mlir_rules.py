@@ -61,10 +61,9 @@ WRONG = {
     "another type": (half, ValueError, "tensor<3xf16> as result 0, whose type is tensor<3xf32>"),
     "no value": (lambda ctx, x: [3], TypeError, "returned 3, which is not an MLIR value"),
     "invalid operations": (
-        lambda ctx, x: [
-            x,
-            mlir.ir.Operation.create("stablehlo.add", [x.type], [x, half(ctx, x)]),
-        ][:1],
+        lambda ctx, x: [x, mlir.ir.Operation.create("stablehlo.add", [x.type], [x, half(ctx, x)])][
+            :1
+        ],
         ValueError,
         "'library_operation' built invalid operations",
     ),

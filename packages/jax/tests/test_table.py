@@ -78,10 +78,7 @@ def test_devices_and_processes():
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        (
-            "experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel",
-            "make_splash_mha",
-        ),
+        ("experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel", "make_splash_mha"),
         ("experimental.hijax", "HiPrim"),
         ("experimental.colocated_python", "colocated_python"),
     ],

@@ -75,11 +75,7 @@ def test_donated_buffers():
     tree = tree_structure(((1, (2, 3)), {"a": 1, "b": (1, 2)}))
     assert donation_vector((1,), ("a",), tree) == (False, True, True, True, False, False)
     assert not any(donation_vector((5, -1), (), tree))
-    assert donation_vector((0,), (), tree_structure((1, (2, 3))), kws=False) == (
-        True,
-        False,
-        False,
-    )
+    assert donation_vector((0,), (), tree_structure((1, (2, 3))), kws=False) == (True, False, False)
 
 
 @pytest.mark.parametrize(

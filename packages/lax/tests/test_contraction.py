@@ -8,13 +8,7 @@ import pytest
 
 from ricci_autodiff import grad
 from ricci_batching import vmap
-from ricci_ir import (
-    ShapeDtypeStruct,
-    check_jaxpr,
-    default_matmul_precision,
-    enable_x64,
-    make_jaxpr,
-)
+from ricci_ir import ShapeDtypeStruct, check_jaxpr, default_matmul_precision, enable_x64, make_jaxpr
 from ricci_lax.contractions._dot import batch_matmul, dot, dot_general
 from ricci_lax.contractions._precision import (
     DotAlgorithm,

@@ -255,8 +255,5 @@ def test_closed_over_values_are_operands():
     jaxpr = make_jaxpr(f)(of(), of())
     assert [
         atom is var for atom, var in zip(jaxpr.eqns[0].invars, jaxpr.invars[::-1], strict=True)
-    ] == [
-        True,
-        True,
-    ]
+    ] == [True, True]
     assert make_jaxpr(vmap(f, (0, None)))(of(3), c).out_avals[0].shape == (3,)

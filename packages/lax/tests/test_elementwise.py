@@ -51,11 +51,7 @@ UNARY = {
     "rsqrt": (FLOATS + COMPLEX, "stablehlo.rsqrt", "rsqrt div mul mul"),
     "cbrt": (FLOATS, "stablehlo.cbrt", "cbrt integer_pow mul mul"),
     "square": (INTS + FLOATS + COMPLEX, "chlo.square", "square mul mul"),
-    "one_minus_square": (
-        INTS + FLOATS + COMPLEX,
-        "stablehlo.subtract",
-        "one_minus_square mul mul",
-    ),
+    "one_minus_square": (INTS + FLOATS + COMPLEX, "stablehlo.subtract", "one_minus_square mul mul"),
     "abs": (("int8", "int32") + FLOATS + COMPLEX, "stablehlo.abs", "abs ge neg select_n"),
     "erf": (FLOATS, "chlo.erf", "erf square neg exp mul mul"),
     "erfc": (FLOATS, "chlo.erfc", "erfc square neg exp mul mul"),
@@ -490,12 +486,7 @@ def test_barrier_keeps_tangents_apart():
             TypeError,
             "add: the operands have different numbers of dimensions",
         ),
-        (
-            lax.add,
-            [aval(), aval(shape=(2,))],
-            TypeError,
-            "incompatible shapes for broadcasting",
-        ),
+        (lax.add, [aval(), aval(shape=(2,))], TypeError, "incompatible shapes for broadcasting"),
         (
             lax.pow,
             [aval("int32"), aval("int32")],

@@ -100,8 +100,7 @@ def test_gather_promises_by_default_that_indices_are_in_bounds():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "fill"),
-    [("int8", -128), ("uint8", 255), ("bool", True), ("int32", -(2**31))],
+    ("dtype", "fill"), [("int8", -128), ("uint8", 255), ("bool", True), ("int32", -(2**31))]
 )
 def test_the_fill_value_depends_on_the_dtype(dtype, fill):
     params = last_params(lambda x, i: rows(x, i, mode="fill"), of(4, 6, dtype=dtype), AT)

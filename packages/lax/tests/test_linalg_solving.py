@@ -203,10 +203,7 @@ def test_lu_factors(backend, dtype, shape):
 
 @pytest.mark.parametrize(
     ("x", "expected"),
-    [
-        ([[1, 2], [2, 4]], [[2, 4], [0.5, 0]]),
-        ([[0, 0], [0, 0]], [[0, 0], [0, 0]]),
-    ],
+    [([[1, 2], [2, 4]], [[2, 4], [0.5, 0]]), ([[0, 0], [0, 0]], [[0, 0], [0, 0]])],
 )
 def test_lu_of_a_singular_matrix_is_finite(backend, x, expected):
     found = np.asarray(linalg.lu(np.array(x, F32))[0])

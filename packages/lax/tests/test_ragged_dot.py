@@ -8,13 +8,7 @@ import pytest
 from ricci_autodiff import grad
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, bfloat16, check_jaxpr, make_jaxpr
-from ricci_lax import (
-    RaggedDotDimensionNumbers,
-    mul,
-    ragged_dot,
-    ragged_dot_general,
-    reduce_sum,
-)
+from ricci_lax import RaggedDotDimensionNumbers, mul, ragged_dot, ragged_dot_general, reduce_sum
 from ricci_stablehlo import lower_jaxpr
 
 FREE = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])

@@ -165,12 +165,7 @@ def test_full_like_follows_a_description(like, expected):
 def test_iota_records_its_parameters():
     ((name, params),) = steps(lambda: broadcasted_iota(np.int32, (4, 5), 1))
     assert name == "iota"
-    assert params == {
-        "dtype": np.dtype("int32"),
-        "shape": (4, 5),
-        "dimension": 1,
-        "sharding": None,
-    }
+    assert params == {"dtype": np.dtype("int32"), "shape": (4, 5), "dimension": 1, "sharding": None}
 
 
 x = np.ones((2, 3), np.float32)

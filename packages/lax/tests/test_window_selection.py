@@ -41,8 +41,7 @@ def test_select_and_scatter_is_one_operation_with_two_regions():
 
 
 @pytest.mark.parametrize(
-    ("combine", "init", "expected"),
-    [(add, 1, [1, 2, 1, 3, 5, 1]), (mul, 2, [2, 2, 2, 4, 8, 2])],
+    ("combine", "init", "expected"), [(add, 1, [1, 2, 1, 3, 5, 1]), (mul, 2, [2, 2, 2, 4, 8, 2])]
 )
 def test_values(backend, combine, init, expected):
     x = np.array([0, 1, 2, 3, 5, 4], np.float32)

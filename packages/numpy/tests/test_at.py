@@ -87,8 +87,7 @@ def test_set_out_of_bounds(mode, expected, backend):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "fill"),
-    [("float32", np.nan), ("int8", -128), ("uint8", 255), ("bool", True)],
+    ("dtype", "fill"), [("float32", np.nan), ("int8", -128), ("uint8", 255), ("bool", True)]
 )
 def test_get_fills_with_the_extreme_value(dtype, fill, backend):
     x = jnp.asarray(np.zeros(3, dtype))

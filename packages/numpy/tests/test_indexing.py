@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 import ricci_numpy as jnp
-from ricci_ir import (
-    NonConcreteBooleanIndexError,
-    ShapeDtypeStruct,
-    config,
-    make_jaxpr,
-    staged_call,
-)
+from ricci_ir import NonConcreteBooleanIndexError, ShapeDtypeStruct, config, make_jaxpr, staged_call
 from ricci_numpy.indexing import _brackets
 from ricci_numpy.indexing._entries import ds
 

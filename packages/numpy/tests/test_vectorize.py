@@ -90,10 +90,7 @@ def test_an_argument_by_keyword_is_not_dropped():
 
 
 def test_signature_is_parsed():
-    assert parse_signature("(n,m),(),(m)->(n,p),()") == (
-        [("n", "m"), (), ("m",)],
-        [("n", "p"), ()],
-    )
+    assert parse_signature("(n,m),(),(m)->(n,p),()") == ([("n", "m"), (), ("m",)], [("n", "p"), ()])
 
 
 def test_vectorize_wraps_the_function():

@@ -93,12 +93,7 @@ SAME = lambda rows: rows
 TILED = lambda rows: np.tile(rows, (4, 1))
 TOTAL = lambda rows: rows.sum(0, keepdims=True)
 STEPS = {
-    "pvary": (
-        P(),
-        P("i"),
-        lambda a: pcast(a, "i", to="varying"),
-        TILED,
-    ),
+    "pvary": (P(), P("i"), lambda a: pcast(a, "i", to="varying"), TILED),
     "psum_invariant": (P("i"), P(), lambda a: psum(a, "i"), TOTAL),
     "all_gather_invariant": (
         P("i"),
@@ -118,12 +113,7 @@ STEPS = {
         lambda a: pcast(all_gather(a, "i", tiled=True, to="reduced"), "i", to="varying"),
         TILED,
     ),
-    "unreduced_psum": (
-        P("i"),
-        P(),
-        lambda a: psum(pcast(a, "i", to="unreduced"), "i"),
-        TOTAL,
-    ),
+    "unreduced_psum": (P("i"), P(), lambda a: psum(pcast(a, "i", to="unreduced"), "i"), TOTAL),
     "vary_unreduced_cast_p": (
         P(None, "i"),
         P("i"),

@@ -358,10 +358,7 @@ BAD = {
         lambda x: ragged_all_to_all(x, x, ONE * 1.0, ONE, ONE, ONE, axis_name="i"),
         "input_offsets must be integers",
     ),
-    "entries": (
-        lambda x: ragged_all_to_all(x, x, *[ONE[:7]] * 4, axis_name="i"),
-        "has 7 entries",
-    ),
+    "entries": (lambda x: ragged_all_to_all(x, x, *[ONE[:7]] * 4, axis_name="i"), "has 7 entries"),
 }
 
 

@@ -221,11 +221,7 @@ def test_get_mesh_and_set_mesh_are_refused_while_tracing(transform, name, call):
     ("error", "message", "call"),
     [
         (ValueError, "takes a Mesh or None, got 3 of type int", lambda: set_mesh(3)),
-        (
-            ValueError,
-            "use_abstract_mesh",
-            lambda: set_mesh(AbstractMesh((2,), ("x",))),
-        ),
+        (ValueError, "use_abstract_mesh", lambda: set_mesh(AbstractMesh((2,), ("x",)))),
         (
             ValueError,
             "axes of type Manual, .'x',., which are for functions that shard_map runs",

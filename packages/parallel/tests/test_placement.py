@@ -7,15 +7,7 @@ from ricci_ir import make_jaxpr
 from ricci_lax import add, full
 from ricci_lax.authoring import constrain_to_place, create_at_place
 from ricci_parallel import reshard, set_mesh
-from ricci_xla import (
-    Mesh,
-    NamedSharding,
-    P,
-    devices,
-    jit,
-    make_mesh,
-    single_device_sharding,
-)
+from ricci_xla import Mesh, NamedSharding, P, devices, jit, make_mesh, single_device_sharding
 
 
 def test_new_array_is_put_on_the_device():

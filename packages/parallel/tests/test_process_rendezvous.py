@@ -22,11 +22,7 @@ def address():
 
 
 def meet(
-    address: str,
-    count: int,
-    *ranks: tuple[int, int],
-    limit: float = 5.0,
-    security: Security = OPEN,
+    address: str, count: int, *ranks: tuple[int, int], limit: float = 5.0, security: Security = OPEN
 ) -> dict:
     """Let rank 0 and others meet; what each returned or raised, by its position.
 

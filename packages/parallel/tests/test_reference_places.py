@@ -5,11 +5,7 @@ import pytest
 
 from ricci_ir import eval_jaxpr, make_jaxpr, use_backend
 from ricci_lax import mul
-from ricci_parallel import (
-    device_put,
-    with_layout_constraint,
-    with_sharding_constraint,
-)
+from ricci_parallel import device_put, with_layout_constraint, with_sharding_constraint
 from ricci_reference import reference_backend
 from ricci_xla import AxisType, Layout, NamedSharding, P, devices, make_mesh, single_device_sharding
 

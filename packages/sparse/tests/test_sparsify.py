@@ -83,8 +83,7 @@ def test_bcsr_results_are_those_of_the_dense_array(fun):
 
 
 @pytest.mark.parametrize(
-    "fun",
-    [jnp.cos, jnp.exp, jnp.sort, jnp.max, lambda m: m + 1, lambda m: 1 / m, lambda m: m > 0],
+    "fun", [jnp.cos, jnp.exp, jnp.sort, jnp.max, lambda m: m + 1, lambda m: 1 / m, lambda m: m > 0]
 )
 def test_dense_results_raise_and_leave_no_trace_behind(fun):
     mat = BCOO.fromdense(DENSE)

@@ -107,11 +107,7 @@ def test_is_splat_compares_bits():
 
 @pytest.mark.parametrize(
     ("text", "escaped"),
-    [
-        ("plain x[0]", '"plain x[0]"'),
-        ('a"b\\c', '"a\\22b\\5Cc"'),
-        ("é\n", '"\\C3\\A9\\0A"'),
-    ],
+    [("plain x[0]", '"plain x[0]"'), ('a"b\\c', '"a\\22b\\5Cc"'), ("é\n", '"\\C3\\A9\\0A"')],
 )
 def test_string_escapes(text, escaped):
     assert sh.string(text) == escaped

@@ -174,11 +174,7 @@ def test_slices_are_the_major_part_of_each_axis():
             lambda: create_device_mesh((-2, -2), torus(2, 2)),
         ),
         (TypeError, "integer", lambda: create_device_mesh((2.0, 2), torus(2, 2))),
-        (
-            ValueError,
-            "do not fill a box",
-            lambda: create_device_mesh((3,), torus(2, 2)[:3]),
-        ),
+        (ValueError, "do not fill a box", lambda: create_device_mesh((3,), torus(2, 2)[:3])),
         (
             ValueError,
             "is for 3 slices, but by slice_index there are 2",

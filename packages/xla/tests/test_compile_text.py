@@ -112,11 +112,7 @@ def test_deleted_argument_is_named():
     [
         ({"text": "nonsense"}, (JaxRuntimeError, ValueError), "(?i)pars"),
         ({"compiler_options": {"xla_nonesuch": True}}, JaxRuntimeError, "xla_nonesuch"),
-        (
-            {"compiler_options": {"xla_dump_to": []}},
-            TypeError,
-            r"options\['xla_dump_to'\]",
-        ),
+        ({"compiler_options": {"xla_dump_to": []}}, TypeError, r"options\['xla_dump_to'\]"),
         ({"num_partitions": 2}, ValueError, "needs 2 devices, got 1"),
     ],
 )

@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from ricci_xla import (
-    Mesh,
-    NamedSharding,
-    P,
-    devices,
-    jit,
-    pjit,
-)
+from ricci_xla import Mesh, NamedSharding, P, devices, jit, pjit
 
 X = np.arange(8, dtype=np.float32)
 

@@ -463,13 +463,7 @@ def checked_tangent(
 
 
 def check_type(
-    transform: str,
-    what: str,
-    of: str,
-    i: int,
-    aval: AbstractValue,
-    value: ArrayLike,
-    tree: PyTree,
+    transform: str, what: str, of: str, i: int, aval: AbstractValue, value: ArrayLike, tree: PyTree
 ) -> None:
     """Raise an error unless ``value`` has the tangent type of ``aval``.
 

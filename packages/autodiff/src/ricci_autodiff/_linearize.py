@@ -474,9 +474,7 @@ def _split_linear(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
 
 
 def linearize_flat(
-    fun: Callable[..., Sequence[ArrayLike]],
-    primals: Sequence[ArrayLike],
-    nonzeros: Sequence[bool],
+    fun: Callable[..., Sequence[ArrayLike]], primals: Sequence[ArrayLike], nonzeros: Sequence[bool]
 ) -> tuple[Tape, list[TangentTracer], list[ArrayLike], list[TangentTracer | Zero]]:
     """Run a flat function, and record its derivative.
 
@@ -526,9 +524,7 @@ rewrite_differentiated: State = State("rewrite_differentiated", None, lambda fun
 
 
 def linearize_function(
-    fun: Callable[..., Sequence[ArrayLike]],
-    primals: Sequence[ArrayLike],
-    nonzeros: Sequence[bool],
+    fun: Callable[..., Sequence[ArrayLike]], primals: Sequence[ArrayLike], nonzeros: Sequence[bool]
 ) -> tuple[Tape, list[TangentTracer], list[ArrayLike], list[TangentTracer | Zero]]:
     """``linearize_flat`` of a user's function, or of what replaces it."""
     return linearize_flat(rewrite_differentiated.value(fun), primals, nonzeros)

@@ -276,10 +276,7 @@ def batch_jaxpr(
 
 
 def _batch_jaxpr(
-    jaxpr: Jaxpr,
-    axis: Axis,
-    dims: tuple[int | None, ...],
-    targets: tuple[int | None, ...],
+    jaxpr: Jaxpr, axis: Axis, dims: tuple[int | None, ...], targets: tuple[int | None, ...]
 ) -> tuple[Jaxpr, list[int | None]]:
     out_dims: list[int | None] = []
 

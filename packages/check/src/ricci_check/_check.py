@@ -56,10 +56,7 @@ class Traced(NamedTuple):
 
 
 def check(
-    fun: Callable[..., Any],
-    *,
-    select: Sequence[str] | None = None,
-    ignore: Sequence[str] = (),
+    fun: Callable[..., Any], *, select: Sequence[str] | None = None, ignore: Sequence[str] = ()
 ) -> Callable[..., Report]:
     """Trace a function once, run nothing, and report what would go wrong or slow when it runs.
 

@@ -126,11 +126,7 @@ class Reader:
         ]
 
     def _moved(
-        self,
-        eqn: JaxprEqn,
-        rule: Callable[..., Any],
-        avals: Sequence[Any],
-        operands: list[Value],
+        self, eqn: JaxprEqn, rule: Callable[..., Any], avals: Sequence[Any], operands: list[Value]
     ) -> list[Value] | None:
         """Return the results of an operation that only moves elements, or ``None`` for another one.
 

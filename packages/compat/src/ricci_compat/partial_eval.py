@@ -99,9 +99,7 @@ dce_rules: RulesInForm[Callable[..., Any]] = RulesInForm(
 
 
 def dce_jaxpr(
-    jaxpr: Jaxpr,
-    used_outputs: bool | Sequence[bool],
-    instantiate: bool | Sequence[bool] = False,
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
     """Eliminate dead code: drop unused results, and the equations that only they need.
 
@@ -129,9 +127,7 @@ def dce_jaxpr(
 
 
 def dce_jaxpr_consts(
-    jaxpr: Jaxpr,
-    used_outputs: Sequence[bool],
-    instantiate: bool | Sequence[bool] = False,
+    jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool], list[bool]]:
     """Like ``dce_jaxpr``; returns as well for each constant whether it is still used.
 

@@ -23,18 +23,11 @@ from ricci_lax.authoring import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tokens_at
 from ricci_xla import HOST_MEMORY, NamedSharding, canonical_platform
-from ricci_xla.exported import (
-    argument_names,
-    call_exported_main,
-    sizes_of_call,
-    with_sizes,
-)
+from ricci_xla.exported import argument_names, call_exported_main, sizes_of_call, with_sizes
 
 from ._messages import differences
 
-__all__ = [
-    "call_exported_p",
-]
+__all__ = ["call_exported_p"]
 
 
 class Callee:

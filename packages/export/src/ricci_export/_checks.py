@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "DisabledSafetyCheck",
-]
+__all__ = ["DisabledSafetyCheck"]
 
 _CUSTOM_CALL = "custom_call:"
 

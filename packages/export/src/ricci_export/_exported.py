@@ -14,9 +14,7 @@ from ._call import Callee, Calls, call_flat, calls_of
 from ._checks import DisabledSafetyCheck
 from ._records import record_of
 
-__all__ = [
-    "Exported",
-]
+__all__ = ["Exported"]
 
 
 @dataclass(frozen=True)

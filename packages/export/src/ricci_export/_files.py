@@ -1,21 +1,14 @@
 """Deserialization of exported functions."""
 
 from ricci_ir import Effect
-from ricci_xla.exported import (
-    ExportedRecord,
-    decode_abstract_sharding,
-    read_export,
-    signature_of,
-)
+from ricci_xla.exported import ExportedRecord, decode_abstract_sharding, read_export, signature_of
 from ricci_xla.files import FileError
 
 from ._checks import DisabledSafetyCheck
 from ._exported import Exported
 from ._records import effect_name
 
-__all__ = [
-    "deserialize",
-]
+__all__ = ["deserialize"]
 
 
 def deserialize(blob: bytes | bytearray | memoryview) -> Exported:

@@ -7,10 +7,7 @@ from ricci_pytree import register_pytree_node, registered_nodes
 from ricci_xla.exported import named_tuple_form, node_forms
 from ricci_xla.files import NodeForm
 
-__all__ = [
-    "register_namedtuple_serialization",
-    "register_pytree_node_serialization",
-]
+__all__ = ["register_namedtuple_serialization", "register_pytree_node_serialization"]
 
 
 def register_pytree_node_serialization[T](

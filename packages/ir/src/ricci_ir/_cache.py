@@ -16,13 +16,7 @@ from typing import Protocol
 
 from ._records import TupleRecord
 
-__all__ = [
-    "Cache",
-    "cache_sizes",
-    "CacheSize",
-    "clear_caches",
-    "register_cache",
-]
+__all__ = ["Cache", "cache_sizes", "CacheSize", "clear_caches", "register_cache"]
 
 _lock = threading.RLock()
 

@@ -6,11 +6,7 @@ users set it.
 
 from ._settings import State, define_context
 
-__all__ = [
-    "current_mesh",
-    "lenient_sharding",
-    "varying_axes",
-]
+__all__ = ["current_mesh", "lenient_sharding", "varying_axes"]
 
 # ``current_mesh.value`` is this thread's current abstract mesh, or None, and
 # ``with current_mesh(mesh):`` overrides it. An equation stores the mesh that it was traced under,

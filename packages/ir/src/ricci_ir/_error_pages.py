@@ -5,10 +5,7 @@ While there is no site, the link is a command: ``ricci_ir.explain`` prints the p
 
 from importlib.util import find_spec
 
-__all__ = [
-    "error_link",
-    "explained",
-]
+__all__ = ["error_link", "explained"]
 
 # The address of the pages, with a slash at the end. While it is empty, messages name a command.
 SITE = ""

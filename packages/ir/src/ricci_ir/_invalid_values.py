@@ -3,10 +3,7 @@
 import sys
 from dataclasses import is_dataclass
 
-__all__ = [
-    "described_value",
-    "registering",
-]
+__all__ = ["described_value", "registering"]
 
 
 def described_value(x: object) -> str:

@@ -8,10 +8,7 @@ from typing import Any
 
 from ._hook import Hook
 
-__all__ = [
-    "check_key_reuse",
-    "mark_used_keys",
-]
+__all__ = ["check_key_reuse", "mark_used_keys"]
 
 # Checks a jaxpr by itself.
 check_key_reuse: Hook[Callable[[Any], object]] = Hook(

@@ -6,11 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = [
-    "export_names",
-    "lazy_names",
-    "public_names",
-]
+__all__ = ["export_names", "lazy_names", "public_names"]
 
 
 def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> list[str]:

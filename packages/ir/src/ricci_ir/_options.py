@@ -33,11 +33,7 @@ from ._option_kinds import (
 )
 from ._records import TupleRecord
 
-__all__ = [
-    "Option",
-    "OPTIONS",
-    "Status",
-]
+__all__ = ["Option", "OPTIONS", "Status"]
 
 
 class Status(enum.StrEnum):
@@ -172,9 +168,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "jax_enable_custom_prng": _traced(BOOL, False, "PRNGKey returns keys rather than integers"),
     "jax_default_prng_impl": _traced(
-        PRNG_IMPL,
-        "threefry2x32",
-        "the generator that keys are for if none is named",
+        PRNG_IMPL, "threefry2x32", "the generator that keys are for if none is named"
     ),
     "jax_threefry_partitionable": _per_equation(
         BOOL, True, "Threefry draws each number by its position, so that devices share the work"

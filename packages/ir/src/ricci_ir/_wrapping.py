@@ -4,10 +4,7 @@ from collections.abc import Callable
 from functools import WRAPPER_ASSIGNMENTS
 from typing import Any
 
-__all__ = [
-    "check_callable",
-    "looks_like",
-]
+__all__ = ["check_callable", "looks_like"]
 
 
 def check_callable(transformation: str, fun: object) -> None:

@@ -13,7 +13,7 @@ TABLE: dict[str, dict[str, str]] = {
     "_src": {},
     "_src.ad_util": {"stop_gradient_p": "ricci_lax:stop_gradient_p"},  # lineax
     "_src.api_util": {  # e3nn
-        "infer_argnums_and_argnames": f"{ADAPTERS}:infer_argnums_and_argnames",
+        "infer_argnums_and_argnames": f"{ADAPTERS}:infer_argnums_and_argnames"
     },
     "_src.checkify": {  # flax
         "Error": "ricci_lax.checkify:Error",

@@ -191,8 +191,7 @@ def one_hot(
     """
     if isinstance(num_classes, Tracer) and num_classes.concrete() is None:
         raise ConcretizationTypeError(
-            num_classes,
-            "one_hot: num_classes is a size of the result, so it must be static.",
+            num_classes, "one_hot: num_classes is a size of the result, so it must be static."
         )
     num_classes = index(num_classes)
     result_dtype = explicit_dtype(dtype, "one_hot")

@@ -216,13 +216,7 @@ def _resize(image: Array, *, shape: Shape, settings: Settings) -> Array:
 
 @inlined("scale_and_translate")
 def _scale_and_translate(
-    image: Array,
-    scale: Array,
-    translation: Array,
-    *,
-    shape: Shape,
-    dims: Shape,
-    settings: Settings,
+    image: Array, scale: Array, translation: Array, *, shape: Shape, dims: Shape, settings: Settings
 ) -> Array:
     steps = [jnp.divide(1.0, scale[i]) for i in range(len(dims))]
     offsets = [translation[i] * step for i, step in enumerate(steps)]

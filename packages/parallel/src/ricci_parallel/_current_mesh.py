@@ -1,13 +1,7 @@
 """The mesh in force: set for a thread, or for the tracing of a program."""
 
 from ricci_ir import Override, context, current_mesh, eval_trace
-from ricci_xla import (
-    AbstractMesh,
-    Mesh,
-    device_mesh,
-    empty_abstract_mesh,
-    empty_mesh,
-)
+from ricci_xla import AbstractMesh, Mesh, device_mesh, empty_abstract_mesh, empty_mesh
 
 
 def get_mesh() -> Mesh:

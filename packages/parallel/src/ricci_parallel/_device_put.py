@@ -25,13 +25,7 @@ from ricci_ir import (
     memory_move,
     own_sharding,
 )
-from ricci_pytree import (
-    flatten_axes,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+from ricci_pytree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 from ricci_xla import (
     HOST_MEMORY,

@@ -58,10 +58,7 @@ def check_slices(name: str, size: int, axis_size: int | None, over: Sequence[Dev
 
 
 def joined(
-    leaves: Sequence[ArrayLike],
-    dims: Sequence[int | None],
-    over: Sequence[Device],
-    axis: Hashable,
+    leaves: Sequence[ArrayLike], dims: Sequence[int | None], over: Sequence[Device], axis: Hashable
 ) -> list[Any]:
     """Join this process's slices with those of the others into global arrays."""
     mesh = Mesh(np.array(over, dtype=object), (axis,))

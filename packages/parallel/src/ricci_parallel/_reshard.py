@@ -164,11 +164,7 @@ def auto_axes(f: None = None, /, *, axes: MeshAxes = None) -> KeywordDecorator: 
 
 
 def auto_axes(
-    f: Callable[..., Any] | None = None,
-    /,
-    *,
-    axes: MeshAxes = None,
-    out_sharding: PyTree = None,
+    f: Callable[..., Any] | None = None, /, *, axes: MeshAxes = None, out_sharding: PyTree = None
 ) -> Any:
     """Return a function that runs ``f`` with axes of the mesh in ``Auto`` mode.
 
@@ -235,11 +231,7 @@ def explicit_axes(f: None = None, /, *, axes: MeshAxes = None) -> KeywordDecorat
 
 
 def explicit_axes(
-    f: Callable[..., Any] | None = None,
-    /,
-    *,
-    axes: MeshAxes = None,
-    in_sharding: PyTree = None,
+    f: Callable[..., Any] | None = None, /, *, axes: MeshAxes = None, in_sharding: PyTree = None
 ) -> Any:
     """Return a function that runs ``f`` with axes of the mesh in ``Explicit`` mode.
 

@@ -201,12 +201,7 @@ def _is_none(tree: object) -> bool:
 
 
 def flatten_axes(
-    name: str,
-    treedef: PyTreeDef,
-    axis_tree: Any,
-    *,
-    kws: bool = False,
-    tupled_args: bool = False,
+    name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
 ) -> list[Any]:
     """Broadcast a tree of axis specifications over a structure.
 

@@ -118,11 +118,7 @@ class PyTreeRegistry:
         return leaves, self._flatten_with_path((), tree, leaves, leaf_predicate)
 
     def _flatten_with_path(
-        self,
-        path: _Path,
-        tree: object,
-        leaves: list[tuple[_Path, Any]],
-        is_leaf: _IsLeafWithPath,
+        self, path: _Path, tree: object, leaves: list[tuple[_Path, Any]], is_leaf: _IsLeafWithPath
     ) -> PyTreeDef:
         if is_leaf is None or not _checked_bool(is_leaf(path, tree)):
             node = self.node_type(type(tree))

@@ -150,10 +150,7 @@ class PyTreeDef:
         return self._walk(f_node, f_leaf, self._counted(leaves))
 
     def _walk(
-        self,
-        f_node: Callable[[Any, Any], Any],
-        f_leaf: Callable[[Any], Any],
-        leaves: Iterator[Any],
+        self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any], leaves: Iterator[Any]
     ) -> Any:
         if self._node is None:
             return f_leaf(next(leaves))
@@ -174,9 +171,7 @@ class PyTreeDef:
 
     @staticmethod
     def from_node_data_and_children(
-        registry: NodeTypes,
-        node_data: tuple[type, Any] | None,
-        children: Iterable[PyTreeDef],
+        registry: NodeTypes, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
     ) -> PyTreeDef:
         """The structure with this `node_data` and these `children`."""
         children = tuple(children)

@@ -49,8 +49,7 @@ registered_nodes: dict[type, RegisteredNode] = {
         _one_level, lambda keys, children: OrderedDict(zip(keys, children, strict=True))
     ),
     defaultdict: RegisteredNode(
-        _one_level,
-        lambda data, children: defaultdict(data[0], zip(data[1], children, strict=True)),
+        _one_level, lambda data, children: defaultdict(data[0], zip(data[1], children, strict=True))
     ),
 }
 

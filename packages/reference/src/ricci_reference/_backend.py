@@ -108,10 +108,7 @@ class ReferenceBackend:
 
 
 def _wrap(
-    primitive: Primitive,
-    result: np.ndarray | Token,
-    aval: ShapedArray,
-    operands: list[Any],
+    primitive: Primitive, result: np.ndarray | Token, aval: ShapedArray, operands: list[Any]
 ) -> Any:
     if type(result) is Token:
         return result

@@ -138,8 +138,4 @@ def _hessenberg(x: np.ndarray) -> list[np.ndarray]:
     return _per_matrix(x, _reduce, outs)
 
 
-nonsymmetric_rules: dict[str, Rule] = {
-    "eig": _eig,
-    "hessenberg": _hessenberg,
-    "schur": _schur,
-}
+nonsymmetric_rules: dict[str, Rule] = {"eig": _eig, "hessenberg": _hessenberg, "schur": _schur}

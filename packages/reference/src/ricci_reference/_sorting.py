@@ -53,8 +53,4 @@ def _approx_top_k(
     return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
 
 
-sorting_rules: dict[str, Rule] = {
-    "approx_top_k": _approx_top_k,
-    "sort": _sort,
-    "top_k": _top_k,
-}
+sorting_rules: dict[str, Rule] = {"approx_top_k": _approx_top_k, "sort": _sort, "top_k": _top_k}

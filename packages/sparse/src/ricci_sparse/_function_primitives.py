@@ -46,10 +46,7 @@ def _type_of(x: Any) -> Any:
 
 
 def function_primitive(
-    name: str,
-    fun: Callable[..., Array | Sequence[Array]],
-    *,
-    multiple_results: bool = False,
+    name: str, fun: Callable[..., Array | Sequence[Array]], *, multiple_results: bool = False
 ) -> Primitive:
     """Define a primitive by a function of arrays.
 

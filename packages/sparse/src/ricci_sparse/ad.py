@@ -111,10 +111,7 @@ def flatten_fun_for_sparse_ad(
 
 
 def value_and_grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    **kwargs: Any,
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., tuple[Any, Any]]:
     """The value and the gradient of a function of arrays, some of them sparse.
 
@@ -154,10 +151,7 @@ def value_and_grad(
 
 
 def grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    **kwargs: Any,
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """The gradient of a function of arrays, some of them sparse: see ``value_and_grad``.
 
@@ -238,10 +232,7 @@ def _argument_jacobian(x: Any, jacobian: Array) -> Any:
 
 
 def jacfwd(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    **kwargs: Any,
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """The Jacobian of a function of arrays, some of them sparse, in forward mode.
 
@@ -268,10 +259,7 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    **kwargs: Any,
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """The Jacobian of a function of sparse arrays, in reverse mode: see ``jacfwd``."""
     return _jacobian(lax.jacrev, fun, argnums, has_aux, kwargs)

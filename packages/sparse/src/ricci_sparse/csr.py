@@ -40,13 +40,7 @@ def _fromdense(mat: Array, *, nse: int, index_dtype: DTypeLike) -> tuple[Array, 
 
 
 def _matmul(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    x: Array,
-    *,
-    shape: tuple[int, ...],
-    transpose: bool,
+    data: Array, indices: Array, indptr: Array, x: Array, *, shape: tuple[int, ...], transpose: bool
 ) -> Array:
     rows = rows_of(indptr, data.shape[0])
     if transpose:

@@ -99,11 +99,7 @@ def write_dynamic_slice(
 
 
 def write_pad(
-    ctx: Writer,
-    x: Value,
-    value: Value,
-    config: Sequence[tuple[int, int, int]],
-    out: ShapedArray,
+    ctx: Writer, x: Value, value: Value, config: Sequence[tuple[int, int, int]], out: ShapedArray
 ) -> Value:
     """Write ``pad``; ``config`` has the padding of each dimension, as in ``lax.pad``."""
     low, high, interior = zip(*config, strict=True) if config else ((), (), ())

@@ -31,12 +31,7 @@ from ricci_ir import (
 )
 
 from ._custom_calls import custom_call_attributes
-from ._dimensions import (
-    derive_dimensions,
-    dimension_value,
-    dimension_variables,
-    shape_value,
-)
+from ._dimensions import derive_dimensions, dimension_value, dimension_variables, shape_value
 from ._dynamic_shapes import write_broadcast, write_reshape
 from ._metadata import Metadata, annotate, metadata_text
 from ._module import Module

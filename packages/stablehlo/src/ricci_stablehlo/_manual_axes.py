@@ -69,9 +69,7 @@ def on_each_device(
 
 
 def once_along(
-    ctx: Lowering,
-    operands: Sequence[Value],
-    build: Callable[..., Sequence[Value]],
+    ctx: Lowering, operands: Sequence[Value], build: Callable[..., Sequence[Value]]
 ) -> None:
     """Write operations that one of the devices runs along the axes left to the compiler.
 

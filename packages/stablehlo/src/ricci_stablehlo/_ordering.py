@@ -92,10 +92,7 @@ def tokens_at(
     """
 
     def rule(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]) -> _Ordered:
-        params = {
-            **eqn.params,
-            **{name: change(eqn, effects) for name, change in changes.items()},
-        }
+        params = {**eqn.params, **{name: change(eqn, effects) for name, change in changes.items()}}
         index = position if isinstance(position, int) else position(eqn)
         return with_tokens(eqn, eqn.primitive, params, tokens, index)
 

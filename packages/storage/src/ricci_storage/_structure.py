@@ -9,11 +9,7 @@ from typing import Any
 from ricci_pytree import PyTreeDef
 from ricci_xla.exported import read_jax_tree, write_jax_tree
 
-__all__ = [
-    "PyTreeFuture",
-    "deserialize_pytreedef",
-    "serialize_pytreedef",
-]
+__all__ = ["PyTreeFuture", "deserialize_pytreedef", "serialize_pytreedef"]
 
 TREE = "__jax_pytreedef_repr"
 LEAVES = "__jax_leaf_ids"

@@ -33,13 +33,7 @@ from ._specs import (
 from ._structure import LEAVES, PyTreeFuture, deserialize_pytreedef, entry, serialize_pytreedef
 from ._tensorstore import tensorstore
 
-__all__ = [
-    "load",
-    "load_pytreedef",
-    "nonblocking_load",
-    "nonblocking_save",
-    "save",
-]
+__all__ = ["load", "load_pytreedef", "nonblocking_load", "nonblocking_save", "save"]
 
 _STRUCTURE = "pytreedef.json"
 _STORE = "array_store"

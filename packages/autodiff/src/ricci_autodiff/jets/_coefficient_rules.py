@@ -23,13 +23,7 @@ from ricci_autodiff._jet_kinds import (
 )
 from ricci_autodiff._rules import Algebra, algebra_of, jvp_rules
 from ricci_autodiff._tangent import Tangent, Zero, instantiate, scaled_tangent, tangent_sum
-from ricci_ir import (
-    ArrayLike,
-    Primitive,
-    eval_jaxpr,
-    program_rules,
-    staged_call,
-)
+from ricci_ir import ArrayLike, Primitive, eval_jaxpr, program_rules, staged_call
 
 from ._series import CircularSeries, Coefficient, Expansion, JetTracer, SeriesTrace
 

@@ -169,9 +169,7 @@ class SeriesTrace(Trace):
         return JetTracer(self, primal, Expansion([(term,) for term in (primal, *terms)]), 0)
 
     def results(
-        self,
-        values: Sequence[ArrayLike],
-        next_row: Callable[[int], Sequence[Coefficient]],
+        self, values: Sequence[ArrayLike], next_row: Callable[[int], Sequence[Coefficient]]
     ) -> list[Any]:
         """Return tracers for an operation's results; the values of discrete ones.
 

@@ -54,10 +54,7 @@ def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None
 
 
 def ir_constants(
-    val: Any,
-    *,
-    const_lowering: Mapping[Any, Any] | None = None,
-    aval: AbstractValue | None = None,
+    val: Any, *, const_lowering: Mapping[Any, Any] | None = None, aval: AbstractValue | None = None
 ) -> "tuple[ir.Value[Any], ...]":
     """The MLIR values of a constant: one, unless a registered handler returns several.
 
@@ -89,10 +86,7 @@ def ir_constants(
 
 
 def ir_constant(
-    val: Any,
-    *,
-    const_lowering: Mapping[Any, Any] | None = None,
-    aval: AbstractValue | None = None,
+    val: Any, *, const_lowering: Mapping[Any, Any] | None = None, aval: AbstractValue | None = None
 ) -> "ir.Value[Any]":
     """Write a constant at the current insertion point, and return its MLIR value.
 

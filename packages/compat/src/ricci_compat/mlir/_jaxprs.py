@@ -23,12 +23,7 @@ from ._types import IrValues, flatten_ir_values
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
-__all__ = [
-    "core_call_lowering",
-    "jaxpr_subcomp",
-    "lower_jaxpr_to_fun",
-    "lower_jaxpr_to_module",
-]
+__all__ = ["core_call_lowering", "jaxpr_subcomp", "lower_jaxpr_to_fun", "lower_jaxpr_to_module"]
 
 
 def core_call_lowering(

@@ -11,12 +11,7 @@ from ricci_xla.authoring import load_mlir
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
-__all__ = [
-    "make_ir_context",
-    "merge_mlir_modules",
-    "module_to_bytecode",
-    "module_to_string",
-]
+__all__ = ["make_ir_context", "merge_mlir_modules", "module_to_bytecode", "module_to_string"]
 
 
 def make_ir_context() -> "ir.Context":

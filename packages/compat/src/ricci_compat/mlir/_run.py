@@ -25,9 +25,7 @@ from ._modules import create_function, rename_symbols, symbol_of
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
-__all__ = [
-    "run_mlir_rule",
-]
+__all__ = ["run_mlir_rule"]
 
 
 def run_mlir_rule(

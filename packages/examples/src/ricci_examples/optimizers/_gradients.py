@@ -4,10 +4,7 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, PyTree
 from ricci_pytree import tree_leaves, tree_map
 
-__all__ = [
-    "clip_grads",
-    "l2_norm",
-]
+__all__ = ["clip_grads", "l2_norm"]
 
 
 def l2_norm(tree: PyTree) -> Array:

@@ -8,12 +8,7 @@ from ricci_pytree import PyTreeDef, register_pytree_node, tree_flatten
 
 from ._types import Optimizer, OptimizerState, Params, State, Step, Updates
 
-__all__ = [
-    "JoinPoint",
-    "optimizer",
-    "pack_optimizer_state",
-    "unpack_optimizer_state",
-]
+__all__ = ["JoinPoint", "optimizer", "pack_optimizer_state", "unpack_optimizer_state"]
 
 
 def _flatten_state(state: OptimizerState) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -27,9 +22,7 @@ def _unflatten_state(aux: tuple[Any, ...], children: tuple[Any, ...]) -> Optimiz
 register_pytree_node(OptimizerState, _flatten_state, _unflatten_state)
 
 type _OneArray = tuple[
-    Callable[[Params], State],
-    Callable[[Step, Updates, State], State],
-    Callable[[State], Params],
+    Callable[[Params], State], Callable[[Step, Updates, State], State], Callable[[State], Params]
 ]
 
 

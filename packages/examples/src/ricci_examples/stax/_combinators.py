@@ -8,14 +8,7 @@ import ricci_random as random
 
 from ._types import Layer
 
-__all__ = [
-    "FanInConcat",
-    "FanInSum",
-    "FanOut",
-    "parallel",
-    "serial",
-    "shape_dependent",
-]
+__all__ = ["FanInConcat", "FanInSum", "FanOut", "parallel", "serial", "shape_dependent"]
 
 
 def _keys(rng: Any, number: int) -> Any:

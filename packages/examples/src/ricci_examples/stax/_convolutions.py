@@ -9,13 +9,7 @@ from ricci_nn.initializers import Initializer, glorot_normal, normal
 
 from ._types import Layer
 
-__all__ = [
-    "Conv",
-    "Conv1DTranspose",
-    "ConvTranspose",
-    "GeneralConv",
-    "GeneralConvTranspose",
-]
+__all__ = ["Conv", "Conv1DTranspose", "ConvTranspose", "GeneralConv", "GeneralConvTranspose"]
 
 type _Numbers = tuple[str, str, str]
 type _Padding = str | Sequence[tuple[int, int]]

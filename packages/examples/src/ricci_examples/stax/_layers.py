@@ -11,15 +11,7 @@ from ricci_nn.initializers import Initializer, glorot_normal, normal, ones, zero
 
 from ._types import Layer
 
-__all__ = [
-    "BatchNorm",
-    "Dense",
-    "Dropout",
-    "Flatten",
-    "Identity",
-    "glorot",
-    "randn",
-]
+__all__ = ["BatchNorm", "Dense", "Dropout", "Flatten", "Identity", "glorot", "randn"]
 
 glorot = glorot_normal
 randn = normal

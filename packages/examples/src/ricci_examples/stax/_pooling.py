@@ -10,11 +10,7 @@ import ricci_numpy as jnp
 
 from ._types import Layer
 
-__all__ = [
-    "AvgPool",
-    "MaxPool",
-    "SumPool",
-]
+__all__ = ["AvgPool", "MaxPool", "SumPool"]
 
 type _Padding = str | Sequence[tuple[int, int]]
 

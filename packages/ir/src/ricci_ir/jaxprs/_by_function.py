@@ -16,10 +16,7 @@ from ricci_ir.traces._named_axes import TraceContext, trace_context
 from ricci_ir.traces._observe import active_cache
 from ricci_ir.traces._trace import Tracer
 
-__all__ = [
-    "ByFunction",
-    "TracedFunctions",
-]
+__all__ = ["ByFunction", "TracedFunctions"]
 
 # Instances of these types are compared by identity and count as constants.
 _constant_by_identity = (FunctionType, BuiltinFunctionType, type, ModuleType, Enum)

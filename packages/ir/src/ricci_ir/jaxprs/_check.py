@@ -10,9 +10,7 @@ from ._effects import program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from ._print import Names
 
-__all__ = [
-    "check_jaxpr",
-]
+__all__ = ["check_jaxpr"]
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:

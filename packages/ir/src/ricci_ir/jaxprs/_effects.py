@@ -110,10 +110,7 @@ class EffectTypeSet:
         return [effect for effect in effects if not self.contains(effect)]
 
     def require(
-        self,
-        what: str,
-        effects: Iterable[Effect],
-        error: type[Exception] = NotImplementedError,
+        self, what: str, effects: Iterable[Effect], error: type[Exception] = NotImplementedError
     ) -> None:
         """Refuse a jaxpr that has effects of other kinds.
 

@@ -13,13 +13,7 @@ from ricci_ir.traces._trace import context
 from ._jaxpr import Jaxpr, JaxprEqn, Literal
 from ._staging import JaxprTrace
 
-__all__ = [
-    "eval_jaxpr",
-    "eval_jaxpr_p",
-    "jaxpr_as_fun",
-    "jaxpr_function",
-    "run_equations",
-]
+__all__ = ["eval_jaxpr", "eval_jaxpr_p", "jaxpr_as_fun", "jaxpr_function", "run_equations"]
 
 
 def eval_jaxpr(

@@ -7,9 +7,7 @@ import numpy as np
 
 from ._jaxpr import Atom, Jaxpr, JaxprEqn, Literal
 
-__all__ = [
-    "same_program",
-]
+__all__ = ["same_program"]
 
 
 def same_program(one: Jaxpr, other: Jaxpr) -> bool:

@@ -24,13 +24,7 @@ from ricci_pytree import (
 from ._jaxpr import DebugInfo, Jaxpr
 from ._staging import trace_to_jaxpr
 
-__all__ = [
-    "check_results",
-    "eval_shape",
-    "has_stages",
-    "make_jaxpr",
-    "register_described",
-]
+__all__ = ["check_results", "eval_shape", "has_stages", "make_jaxpr", "register_described"]
 
 # For functions of these types ``eval_shape(fun, *args)`` is ``describe(fun, *args)``.
 _describers: dict[type, Callable[..., Any]] = {}

@@ -13,13 +13,7 @@ from ._fixpoint import fixpoint
 from ._jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from ._staged_call import program_rules
 
-__all__ = [
-    "carry_on_host",
-    "memory_move",
-    "memory_rules",
-    "moves_to_host",
-    "results_on_host",
-]
+__all__ = ["carry_on_host", "memory_move", "memory_rules", "moves_to_host", "results_on_host"]
 
 # For primitives that move values between memories, and for control flow: ``rule(on_host,
 # **params)`` returns a flag for each result, given one for each operand.

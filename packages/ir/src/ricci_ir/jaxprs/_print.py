@@ -26,10 +26,7 @@ from ._document import (
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Literal, Var, equations_printer, jaxpr_printer
 from ._staged_call import staged_call
 
-__all__ = [
-    "hides",
-    "shown_rules",
-]
+__all__ = ["hides", "shown_rules"]
 
 # ``shown(**params)`` returns the parameters that a printed equation of a primitive shows; by
 # default all of them. A dict is printed with ``name`` first and the others in alphabetical order, a
@@ -197,9 +194,7 @@ class _Printer:
         head: list[Document] = [Nest(2, fill(binders)), " = "] if binders else []
         parts: list[Document] = [*head, *self.comments(eqn), eqn.primitive.name]
         if shown:
-            parts.append(
-                Group(["[", Nest(2, [Break(""), *joined(shown)]), Break(""), "]"]),
-            )
+            parts.append(Group(["[", Nest(2, [Break(""), *joined(shown)]), Break(""), "]"]))
         return [*parts, " ", Nest(2, fill(self.atom(a) for a in eqn.invars))]
 
     def comments(self, eqn: JaxprEqn) -> Iterator[Document]:

@@ -10,10 +10,7 @@ from ricci_ir.traces._primitive import Primitive
 from ._jaxpr import DebugInfo, Jaxpr
 from ._staging import trace_to_jaxpr
 
-__all__ = [
-    "equation_program",
-    "single_equation",
-]
+__all__ = ["equation_program", "single_equation"]
 
 _single_equations: Cache[Any, Jaxpr] = Cache("programs of one equation", 4096)
 

@@ -9,12 +9,7 @@ from ricci_ir.traces._primitive import Primitive, RuleTable, rule_table
 
 from ._jaxpr import Jaxpr
 
-__all__ = [
-    "donation",
-    "host_rules",
-    "program_rules",
-    "staged_call",
-]
+__all__ = ["donation", "host_rules", "program_rules", "staged_call"]
 
 # For primitives that are defined by a jaxpr: ``rule(**params)`` returns it and its name. A backend
 # evaluates the primitive by running that jaxpr.

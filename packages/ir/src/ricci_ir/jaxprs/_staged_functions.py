@@ -25,12 +25,7 @@ from ._jaxpr import DebugInfo, Jaxpr, convert_constvars
 from ._staged_call import staged_call
 from ._staging import is_recording, trace_to_jaxpr
 
-__all__ = [
-    "Composite",
-    "composite",
-    "Inlined",
-    "inlined",
-]
+__all__ = ["Composite", "composite", "Inlined", "inlined"]
 
 
 class Step(TupleRecord):

@@ -41,15 +41,7 @@ from ricci_ir.types._shape_dtype import result_aval
 
 from ._check import check_jaxpr
 from ._effects import no_effects, program_effects
-from ._jaxpr import (
-    DebugInfo,
-    DropVar,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Var,
-    unknown_debug_info,
-)
+from ._jaxpr import DebugInfo, DropVar, Jaxpr, JaxprEqn, Literal, Var, unknown_debug_info
 
 __all__ = [
     "closes_over_tracers",

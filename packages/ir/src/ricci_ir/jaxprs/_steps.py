@@ -9,12 +9,7 @@ from ricci_ir.traces._typing import ArrayLike
 
 from ._jaxpr import Jaxpr, JaxprEqn
 
-__all__ = [
-    "first_error",
-    "non_finite_report",
-    "step_rules",
-    "Steps",
-]
+__all__ = ["first_error", "non_finite_report", "step_rules", "Steps"]
 
 
 class Steps(Protocol):

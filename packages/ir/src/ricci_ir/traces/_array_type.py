@@ -9,12 +9,7 @@ from typing import Any
 
 from ricci_ir._traceback_filtering import api_boundary, is_boundary
 
-__all__ = [
-    "Array",
-    "define_array_methods",
-    "describe_arrays",
-    "register_array_type",
-]
+__all__ = ["Array", "define_array_methods", "describe_arrays", "register_array_type"]
 
 _types: list[type] = []
 _methods: dict[str, Any] = {}

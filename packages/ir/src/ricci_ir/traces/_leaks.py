@@ -8,9 +8,7 @@ from ricci_ir._source import is_internal_module
 
 from ._trace import Trace, Tracer
 
-__all__ = [
-    "check_leaks",
-]
+__all__ = ["check_leaks"]
 
 
 def check_leaks(trace: Trace) -> None:

@@ -6,13 +6,7 @@ from ricci_ir._current_mesh import current_mesh
 from ricci_ir._records import TupleRecord
 from ricci_ir._settings import Override, State, TraceKey, trace_key
 
-__all__ = [
-    "axis_size",
-    "axis_sizes",
-    "extend_axes",
-    "trace_context",
-    "TraceContext",
-]
+__all__ = ["axis_size", "axis_sizes", "extend_axes", "trace_context", "TraceContext"]
 
 # The named axes of this thread with their sizes; a dict that is replaced, never changed in place.
 # It is not part of ``trace_key()``: single operations and composites cannot read it, and need not

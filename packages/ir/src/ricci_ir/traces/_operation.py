@@ -7,9 +7,7 @@ from ._backend import Applied, Backend
 from ._primitive import Primitive
 from ._trace import context, eval_trace
 
-__all__ = [
-    "Operation",
-]
+__all__ = ["Operation"]
 
 
 class Operation(Applied):

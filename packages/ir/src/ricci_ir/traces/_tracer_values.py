@@ -11,9 +11,7 @@ from ricci_ir.types._aval import get_aval
 from ._backend import backend
 from ._trace import Tracer, check_derivative
 
-__all__ = [
-    "values_of",
-]
+__all__ = ["values_of"]
 
 _METHODS = (
     *("__dlpack__", "addressable_data", "delete", "devices", "is_deleted", "item"),

@@ -14,12 +14,7 @@ from ricci_ir._records import TupleRecord
 from ricci_ir.types._aval import AbstractValue
 from ricci_ir.types._type_sharding import AxisNames, no_axes
 
-__all__ = [
-    "linear_in_all",
-    "linear_in_each",
-    "SumsOfBlock",
-    "SumsRule",
-]
+__all__ = ["linear_in_all", "linear_in_each", "SumsOfBlock", "SumsRule"]
 
 
 class SumsRule(TupleRecord):
@@ -56,10 +51,7 @@ def sums_of(aval: AbstractValue) -> tuple[AxisNames, AxisNames]:
 
 
 def sums_of_result(
-    name: str,
-    rule: SumsOfBlock,
-    avals: Sequence[AbstractValue],
-    params: dict[str, Any],
+    name: str, rule: SumsOfBlock, avals: Sequence[AbstractValue], params: dict[str, Any]
 ) -> tuple[AxisNames, AxisNames] | None:
     """The axes along which a result is unreduced and reduced; ``None`` if no operand is.
 

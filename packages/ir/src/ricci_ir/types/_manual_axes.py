@@ -6,10 +6,7 @@ from typing import Any, final
 
 from ._type_sharding import AxisNames, no_axes
 
-__all__ = [
-    "ManualAxisType",
-    "UnreducedKind",
-]
+__all__ = ["ManualAxisType", "UnreducedKind"]
 
 
 class UnreducedKind(enum.Enum):

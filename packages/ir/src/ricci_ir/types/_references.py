@@ -7,9 +7,7 @@ from typing import Any
 from ._aval import AbstractValue, ShapedArray
 from ._type_sharding import TypeSharding
 
-__all__ = [
-    "AbstractRef",
-]
+__all__ = ["AbstractRef"]
 
 _living: "weakref.WeakValueDictionary[Any, AbstractRef]" = weakref.WeakValueDictionary()
 _lock = threading.RLock()  # reentrant: a destructor that runs inside may make a type

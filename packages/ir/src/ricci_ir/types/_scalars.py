@@ -7,13 +7,7 @@ import numpy as np
 from ._aval import ShapedArray
 from ._dtypes import iinfo, issubdtype, itemsize_bits
 
-__all__ = [
-    "check_index",
-    "check_item",
-    "check_number",
-    "check_truth",
-    "converted_scalar",
-]
+__all__ = ["check_index", "check_item", "check_number", "check_truth", "converted_scalar"]
 
 
 def check_truth(aval: ShapedArray) -> None:

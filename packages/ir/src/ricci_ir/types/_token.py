@@ -4,9 +4,7 @@ from typing import Any
 
 from ._aval import AbstractToken, abstract_token
 
-__all__ = [
-    "Token",
-]
+__all__ = ["Token"]
 
 
 class Token:

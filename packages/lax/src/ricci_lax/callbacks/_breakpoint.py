@@ -9,9 +9,7 @@ from ricci_ir import api_boundary, get_aval, is_internal_module
 from ._debug import debug_callback
 from ._prompt import Prompt, StackFrame
 
-__all__ = [
-    "debug_breakpoint",
-]
+__all__ = ["debug_breakpoint"]
 
 
 @api_boundary

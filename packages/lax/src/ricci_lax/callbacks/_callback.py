@@ -27,12 +27,7 @@ from ricci_stablehlo import Lowering, Value, axes_left, host_call, tokens_at
 
 from ._vmap_methods import by_vmap_method, check_vmap_method, sequentially, vmap_methods
 
-__all__ = [
-    "io_callback",
-    "io_callback_p",
-    "pure_callback",
-    "pure_callback_p",
-]
+__all__ = ["io_callback", "io_callback_p", "pure_callback", "pure_callback_p"]
 
 
 class FlatCallback:

@@ -32,13 +32,7 @@ from ricci_stablehlo import Lowering, Value, axes_left, host_call, once_along, t
 from ._callback import FlatCallback, host_arrays, with_static
 from ._vmap_methods import unrolled
 
-__all__ = [
-    "debug_callback",
-    "debug_callback_p",
-    "debug_log",
-    "debug_print",
-    "debug_print_p",
-]
+__all__ = ["debug_callback", "debug_callback_p", "debug_log", "debug_print", "debug_print_p"]
 
 logger = logging.getLogger("ricci.debug")
 

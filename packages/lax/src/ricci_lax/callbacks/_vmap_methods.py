@@ -4,14 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_batching import Axis, batched_at
-from ricci_ir import (
-    Array,
-    ShapedArray,
-    context,
-    eval_trace,
-    get_aval,
-    trace_to_jaxpr,
-)
+from ricci_ir import Array, ShapedArray, context, eval_trace, get_aval, trace_to_jaxpr
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.shapes._joining import stack
 from ricci_lax.shapes._slicing import slice_in_dim

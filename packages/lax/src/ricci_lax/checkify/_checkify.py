@@ -8,13 +8,7 @@ from ricci_lax.control_flow._bodies import trace_body
 from ricci_pytree import tree_map, tree_structure, tree_unflatten
 
 from ._error import Error
-from ._exceptions import (
-    DivisionByZeroError,
-    FailedCheckError,
-    JaxException,
-    NaNError,
-    OOBError,
-)
+from ._exceptions import DivisionByZeroError, FailedCheckError, JaxException, NaNError, OOBError
 from ._log import Enabled, Log, run
 
 ErrorCategory = type[JaxException]

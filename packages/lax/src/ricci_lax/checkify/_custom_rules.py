@@ -76,11 +76,7 @@ class CheckedRules:
         return [*_errors(self.checked, primals), *outs], residuals, tree
 
     def backward(
-        self,
-        tree: PyTreeDef,
-        residuals: Sequence[Any],
-        cts: Sequence[Any],
-        avals: Sequence[Any],
+        self, tree: PyTreeDef, residuals: Sequence[Any], cts: Sequence[Any], avals: Sequence[Any]
     ) -> list:
         """The cotangents of the arguments."""
         return self.bwd(tree, residuals, cts[self.checked.leaf_count :], avals)

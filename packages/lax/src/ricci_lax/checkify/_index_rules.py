@@ -133,12 +133,5 @@ def _scatter(log: Log, primitive: Primitive, operands: list, params: dict) -> li
 check_rules.define(dynamic_slice_p, _dynamic_slice)
 check_rules.define(dynamic_update_slice_p, _dynamic_update_slice)
 check_rules.define(gather_p, _gather)
-for _p in (
-    scatter_p,
-    scatter_add_p,
-    scatter_sub_p,
-    scatter_mul_p,
-    scatter_min_p,
-    scatter_max_p,
-):
+for _p in (scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p):
     check_rules.define(_p, _scatter)

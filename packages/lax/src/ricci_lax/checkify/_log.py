@@ -33,16 +33,7 @@ from ricci_pytree import tree_flatten
 
 from ._error import Error, check_effect, error_of, slots_in
 from ._exceptions import DivisionByZeroError, JaxException, NaNError, Site
-from ._slots import (
-    ErrorEffect,
-    Slot,
-    collapsed,
-    earlier,
-    leaf_count,
-    no_error,
-    shifted,
-    slots_of,
-)
+from ._slots import ErrorEffect, Slot, collapsed, earlier, leaf_count, no_error, shifted, slots_of
 
 Enabled = frozenset[type[JaxException]]
 

@@ -45,10 +45,7 @@ from ._convolution_shape import (
 from ._convolution_type import NAME, conv_aval
 from ._precision import CanonicalPrecision, DotAlgorithm, PrecisionLike, canonicalize_precision
 
-__all__ = [
-    "conv_general_dilated",
-    "conv_general_dilated_p",
-]
+__all__ = ["conv_general_dilated", "conv_general_dilated_p"]
 
 # Splitting and merging dimensions
 

@@ -6,12 +6,7 @@ from operator import index
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    public,
-)
+from ricci_ir import Array, ArrayLike, DTypeLike, public
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import convert_element_type

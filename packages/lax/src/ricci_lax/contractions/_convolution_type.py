@@ -2,18 +2,10 @@
 
 import numpy as np
 
-from ricci_ir import (
-    Shape,
-    ShapedArray,
-    issubdtype,
-)
+from ricci_ir import Shape, ShapedArray, issubdtype
 from ricci_lax.reductions._window_shape import Padding, dilated_shape
 
-from ._convolution_shape import (
-    ConvDimensionNumbers,
-    conv_shape_tuple,
-    spatial_sizes,
-)
+from ._convolution_shape import ConvDimensionNumbers, conv_shape_tuple, spatial_sizes
 from ._precision import CanonicalPrecision
 
 NAME = "conv_general_dilated"

@@ -41,13 +41,7 @@ from ._precision import (
     resolve_algorithm,
 )
 
-__all__ = [
-    "batch_matmul",
-    "dot",
-    "dot_general",
-    "dot_general_p",
-    "DotDimensionNumbers",
-]
+__all__ = ["batch_matmul", "dot", "dot_general", "dot_general_p", "DotDimensionNumbers"]
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -108,11 +102,7 @@ def _dot_general_aval(
 
 
 def _mismatch(
-    kind: str,
-    lhs: ShapedArray,
-    lhs_dims: Sequence[int],
-    rhs: ShapedArray,
-    rhs_dims: Sequence[int],
+    kind: str, lhs: ShapedArray, lhs_dims: Sequence[int], rhs: ShapedArray, rhs_dims: Sequence[int]
 ) -> str:
     return (
         f"dot_general: the {kind} dimensions of operands of shapes {lhs.shape} and {rhs.shape} "
@@ -189,12 +179,7 @@ def _transpose_lhs(
 
 
 def _transpose_rhs(
-    ct: Array,
-    x: Array,
-    y: ShapedArray,
-    *,
-    dimension_numbers: DotDimensionNumbers,
-    **params: object,
+    ct: Array, x: Array, y: ShapedArray, *, dimension_numbers: DotDimensionNumbers, **params: object
 ) -> Array:
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
     swapped = ((y_contracting, x_contracting), (y_batch, x_batch))
@@ -284,11 +269,7 @@ def _dot_general_shown(
 
 
 def _dot_general_factors(
-    lhs: ShapedArray,
-    rhs: ShapedArray,
-    *,
-    dimension_numbers: DotDimensionNumbers,
-    **params: object,
+    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DotDimensionNumbers, **params: object
 ) -> FactorMap:
     """The sharding factors: the dimensions of ``lhs``, then those only of ``rhs``."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
@@ -442,12 +423,7 @@ def dot(
             )
         dimension_numbers = (((len(lhs_shape) - 1,), (0,)), ((), ()))
     return dot_general(
-        lhs,
-        rhs,
-        dimension_numbers,
-        precision,
-        preferred_element_type,
-        out_sharding=out_sharding,
+        lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding
     )
 
 

@@ -40,11 +40,7 @@ from ricci_stablehlo import Lowering, Value, int_list, traced
 
 from ._symbolic_fft import by_products, symbolic_multiplicities
 
-__all__ = [
-    "fft",
-    "fft_p",
-    "FftType",
-]
+__all__ = ["fft", "fft_p", "FftType"]
 
 _GREATEST_RANK = 3  # StableHLO transforms at most three dimensions at once
 _DOUBLES = ("float64", "int64", "uint64", "complex128")

@@ -16,12 +16,7 @@ from ml_dtypes import (
 from ricci_ir import DTypeLike, TupleRecord, default_matmul_precision, lattice_result_type
 from ricci_stablehlo import element_type
 
-__all__ = [
-    "DotAlgorithm",
-    "DotAlgorithmPreset",
-    "Precision",
-    "PrecisionLike",
-]
+__all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike"]
 
 _precision_names = {
     "highest": 2,

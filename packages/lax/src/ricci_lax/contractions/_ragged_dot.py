@@ -38,18 +38,9 @@ from ricci_stablehlo import Lowering, Value, int_list, traced
 
 from ._dot import dot_general
 from ._precision import CanonicalPrecision, PrecisionLike, canonicalize_precision, precision_config
-from ._ragged_dot_shape import (
-    NAME,
-    RaggedDims,
-    RaggedDotDimensionNumbers,
-    ragged_aval,
-    ragged_dims,
-)
+from ._ragged_dot_shape import NAME, RaggedDims, RaggedDotDimensionNumbers, ragged_aval, ragged_dims
 
-__all__ = [
-    "ragged_dot",
-    "ragged_dot_general",
-]
+__all__ = ["ragged_dot", "ragged_dot_general"]
 
 
 # The transposes are ragged products, too. Each gives the cotangent with its dimensions ordered by

@@ -5,20 +5,12 @@ from operator import index
 
 import numpy as np
 
-from ricci_ir import (
-    Record,
-    Shape,
-    ShapedArray,
-    TupleRecord,
-    issubdtype,
-)
+from ricci_ir import Record, Shape, ShapedArray, TupleRecord, issubdtype
 
 from ._dot import DotDimensionNumbers, dot_general_p
 from ._precision import CanonicalPrecision
 
-__all__ = [
-    "RaggedDotDimensionNumbers",
-]
+__all__ = ["RaggedDotDimensionNumbers"]
 
 
 class RaggedDotDimensionNumbers(Record):
@@ -98,12 +90,7 @@ def ragged_dims(numbers: RaggedDotDimensionNumbers) -> RaggedDims:
     group = numbers.rhs_group_dimensions
     (ragged,) = numbers.lhs_ragged_dimensions
     return RaggedDims(
-        lhs_contracting,
-        rhs_contracting,
-        lhs_batch,
-        rhs_batch,
-        ragged,
-        group[0] if group else None,
+        lhs_contracting, rhs_contracting, lhs_batch, rhs_batch, ragged, group[0] if group else None
     )
 
 

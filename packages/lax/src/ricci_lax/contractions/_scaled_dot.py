@@ -31,9 +31,7 @@ from ricci_stablehlo import Lowering, Value
 
 from ._dot import DotDimensionNumbers, dot_general
 
-__all__ = [
-    "scaled_dot",
-]
+__all__ = ["scaled_dot"]
 
 _bf16 = np.dtype(bfloat16)
 

@@ -76,11 +76,7 @@ from ._cond_programs import (
 )
 from ._series import cond_series
 
-__all__ = [
-    "cond",
-    "cond_p",
-    "switch",
-]
+__all__ = ["cond", "cond_p", "switch"]
 
 _int32 = np.dtype(np.int32)
 
@@ -386,11 +382,7 @@ def _older_form(
             "Write cond(pred, true_fun, false_fun, *operands)."
         )
     false_operand, false_fun = others
-    return (
-        lambda x, _: true_fun(x),
-        lambda _, y: false_fun(y),
-        (true_operand, false_operand),
-    )
+    return (lambda x, _: true_fun(x), lambda _, y: false_fun(y), (true_operand, false_operand))
 
 
 def switch[R](
@@ -479,11 +471,7 @@ def _check_scalar(what: str, x: object) -> None:
 
 
 def _bind(
-    what: str,
-    index: ArrayLike,
-    branches: Sequence[Callable],
-    names: Sequence[str],
-    operands: tuple,
+    what: str, index: ArrayLike, branches: Sequence[Callable], names: Sequence[str], operands: tuple
 ) -> PyTree:
     leaves, tree = tree_flatten(operands)
     paths = lambda: argument_paths(operands, {}, branches[0])

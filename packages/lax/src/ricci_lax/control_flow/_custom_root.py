@@ -28,9 +28,7 @@ from ricci_lax.elementwise._addition import neg
 from ricci_lax.elementwise._conversion import converted
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
-__all__ = [
-    "custom_root",
-]
+__all__ = ["custom_root"]
 
 
 @api_boundary

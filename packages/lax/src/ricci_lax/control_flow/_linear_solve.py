@@ -49,10 +49,7 @@ from ricci_lax.structure._broadcasting import zeros_of
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
-__all__ = [
-    "custom_linear_solve",
-    "linear_solve_p",
-]
+__all__ = ["custom_linear_solve", "linear_solve_p"]
 
 
 class _LinearSolveTuple(TupleRecord):
@@ -196,11 +193,7 @@ def _trace(
 
 
 def _check_like_b(
-    what: str,
-    tree: PyTreeDef,
-    avals: Sequence[Any],
-    out_tree: PyTreeDef,
-    results: Sequence[Any],
+    what: str, tree: PyTreeDef, avals: Sequence[Any], out_tree: PyTreeDef, results: Sequence[Any]
 ) -> None:
     if out_tree != tree:
         raise ValueError(
@@ -266,9 +259,7 @@ def _tangents(outs, primals, tangents, **params):
         # A x = b gives A dx = db - dA x.
         run = lambda *args: eval_jaxpr(jaxprs.matvec, (), *args)
         _, applied = jvp_flat(
-            run,
-            [*consts.matvec, *x],
-            [*const_tangents.matvec, *map(Zero.from_primal, x)],
+            run, [*consts.matvec, *x], [*const_tangents.matvec, *map(Zero.from_primal, x)]
         )
         applied = [_instantiated(t, y) for t, y in zip(applied, x, strict=True)]
         rhs = [add_tangents(t, n) for t, n in zip(rhs, map(neg, applied), strict=True)]

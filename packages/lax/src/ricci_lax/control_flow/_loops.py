@@ -65,11 +65,7 @@ from ._bodies import (
 from ._scan import scan_p
 from ._while import bind_while
 
-__all__ = [
-    "fori_loop",
-    "map",
-    "scan",
-]
+__all__ = ["fori_loop", "map", "scan"]
 
 
 def scan[C, X, Y](
@@ -224,11 +220,7 @@ def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) 
 
 
 def _check_pair(
-    f: Callable,
-    body: Body,
-    carry_tree: PyTreeDef,
-    names: Names,
-    avals: Sequence[ShapedArray],
+    f: Callable, body: Body, carry_tree: PyTreeDef, names: Names, avals: Sequence[ShapedArray]
 ) -> PyTreeDef:
     """Check that a scan's body returns a pair like the carry; return the other's structure."""
     out = body.out_tree
@@ -246,12 +238,7 @@ def _check_pair(
 
 
 def _run(
-    f: Callable,
-    carry: PyTree,
-    leaves: Sequence[Any],
-    tree: PyTreeDef,
-    length: int,
-    reverse: bool,
+    f: Callable, carry: PyTree, leaves: Sequence[Any], tree: PyTreeDef, length: int, reverse: bool
 ) -> tuple[PyTree, PyTree]:
     """Run the loop in Python, for debugging."""
     ys = [None] * length
@@ -318,12 +305,7 @@ def _without_forwarding(
     moving = [i for i in range(num_carry) if i not in fixed]
     return (
         jaxpr.replace(
-            invars=[
-                *consts,
-                *(carry[i] for i in sorted(fixed)),
-                *(carry[i] for i in moving),
-                *xs,
-            ],
+            invars=[*consts, *(carry[i] for i in sorted(fixed)), *(carry[i] for i in moving), *xs],
             outvars=[
                 *(carry_out[i] for i in moving),
                 *(v for v, i in zip(ys, forwarded, strict=True) if i is None),

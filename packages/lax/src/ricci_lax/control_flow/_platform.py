@@ -13,10 +13,7 @@ from ricci_stablehlo import Lowering, Value
 from ._bodies import check_branches, trace_body
 from ._cond import bind_branches, index_of_platform
 
-__all__ = [
-    "platform_dependent",
-    "platform_index_p",
-]
+__all__ = ["platform_dependent", "platform_index_p"]
 
 _index = ShapedArray((), np.dtype(np.int32))
 

@@ -77,9 +77,7 @@ from ._scan_programs import (
 )
 from ._series import scan_series
 
-__all__ = [
-    "scan_p",
-]
+__all__ = ["scan_p"]
 
 
 def _scan_aval(*avals, jaxpr, length, num_carry, **params):
@@ -156,12 +154,7 @@ def _scan_linearize(tape: Tape, primals, tangents, *, jaxpr, num_consts, num_car
             *(values[i] for i in lin.xs_residuals),
             *_nonzero(xs),
         ],
-        {
-            "jaxpr": lin.tangent,
-            "num_consts": len(fixed),
-            "num_carry": sum(lin.carry),
-            **params,
-        },
+        {"jaxpr": lin.tangent, "num_consts": len(fixed), "num_carry": sum(lin.carry), **params},
     )
     return results, join_tangents(flags, recorded, results)
 

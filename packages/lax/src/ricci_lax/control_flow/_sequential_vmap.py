@@ -9,9 +9,7 @@ from ricci_pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from ._loops import map as map_in_order
 
-__all__ = [
-    "sequential_vmap",
-]
+__all__ = ["sequential_vmap"]
 
 
 @api_boundary

@@ -101,12 +101,7 @@ def _scan_body(push, jaxpr, num_consts, num_carry, flags):
     outs, out_terms = pushed.outvars[: len(jaxpr.outvars)], pushed.outvars[len(jaxpr.outvars) :]
     body = pushed.replace(
         invars=[v for pair in pairs for part in pair for v in part],
-        outvars=[
-            *outs[:num_carry],
-            *out_terms[:count],
-            *outs[num_carry:],
-            *out_terms[count:],
-        ],
+        outvars=[*outs[:num_carry], *out_terms[:count], *outs[num_carry:], *out_terms[count:]],
     )
     return body, carry, collected
 

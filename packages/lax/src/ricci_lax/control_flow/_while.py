@@ -62,10 +62,7 @@ from ._while_programs import (
     without_unchanged,
 )
 
-__all__ = [
-    "while_loop",
-    "while_p",
-]
+__all__ = ["while_loop", "while_p"]
 
 
 # Derivatives

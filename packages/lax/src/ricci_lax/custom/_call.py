@@ -30,13 +30,7 @@ from ricci_ir import (
     trace_to_jaxpr,
     without_boundaries,
 )
-from ricci_pytree import (
-    PyTreeDef,
-    argument_paths,
-    read_signature,
-    tree_flatten,
-    tree_unflatten,
-)
+from ricci_pytree import PyTreeDef, argument_paths, read_signature, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from ._eager_call import EagerCall, is_eager

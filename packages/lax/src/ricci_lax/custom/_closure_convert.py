@@ -20,9 +20,7 @@ from ricci_ir import (
 )
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
-__all__ = [
-    "closure_convert",
-]
+__all__ = ["closure_convert"]
 
 
 @api_boundary

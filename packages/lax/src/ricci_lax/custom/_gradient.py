@@ -26,9 +26,7 @@ from ricci_pytree import (
 from ._call import check_logs
 from ._vjp import custom_vjp
 
-__all__ = [
-    "custom_gradient",
-]
+__all__ = ["custom_gradient"]
 
 
 class _Pullback(TupleRecord):

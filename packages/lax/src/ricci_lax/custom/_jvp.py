@@ -54,10 +54,7 @@ from ._dce_rules import LiveRule
 from ._eager_call import BatchedEagerCall, EagerCall, define_eager
 from ._references import discharge_custom
 
-__all__ = [
-    "custom_jvp",
-    "custom_jvp_call_p",
-]
+__all__ = ["custom_jvp", "custom_jvp_call_p"]
 
 
 class custom_jvp[**P, R](CustomFunction[P, R]):

@@ -3,14 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_autodiff import (
-    Tape,
-    Zero,
-    has_tangent,
-    instantiate,
-    is_undefined_primal,
-    tangent_aval,
-)
+from ricci_autodiff import Tape, Zero, has_tangent, instantiate, is_undefined_primal, tangent_aval
 from ricci_batching import Axis, batch_jaxpr, batched_at
 from ricci_ir import (
     Array,
@@ -34,10 +27,7 @@ from ricci_stablehlo import Lowering, Value
 
 from ._call import bind_once, lower_inline
 
-__all__ = [
-    "linear_call",
-    "linear_call_p",
-]
+__all__ = ["linear_call", "linear_call_p"]
 
 
 @api_boundary

@@ -6,10 +6,7 @@ from ricci_pytree import tree_map
 
 from ._vjp_rules import CustomVJPPrimal
 
-__all__ = [
-    "custom_vjp_primal_tree_values",
-    "zero_from_primal",
-]
+__all__ = ["custom_vjp_primal_tree_values", "zero_from_primal"]
 
 
 def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:

@@ -33,9 +33,7 @@ from ricci_stablehlo import Lowering, Value
 
 from ._call import bind_once
 
-__all__ = [
-    "tangent_map_p",
-]
+__all__ = ["tangent_map_p"]
 
 
 def _map_program(jaxpr: Jaxpr, count: int, transposed: bool) -> Jaxpr:
@@ -130,10 +128,7 @@ def _transpose(cts, *args, jaxpr, count, transposed):
             "transposed with respect to the primal."
         )
     results = tangent_map(
-        [*args[:fixed], *map(instantiate, cts)],
-        jaxpr=jaxpr,
-        count=count,
-        transposed=not transposed,
+        [*args[:fixed], *map(instantiate, cts)], jaxpr=jaxpr, count=count, transposed=not transposed
     )
     pairs = zip(results, args[fixed:], strict=True)
     return [*(None,) * fixed, *(r if is_undefined_primal(x) else None for r, x in pairs)]

@@ -12,9 +12,7 @@ from ._eager_call import EagerCall
 from ._vjp_primitives import custom_vjp_call_p, custom_vjp_open_p
 from ._vjp_rules import Rules
 
-__all__ = [
-    "custom_vjp",
-]
+__all__ = ["custom_vjp"]
 
 
 class custom_vjp[**P, R](CustomFunction[P, R]):

@@ -40,10 +40,7 @@ from ._recomputed_rules import RecomputedRules
 from ._references import discharge_custom
 from ._vjp_rules import VJPFunction
 
-__all__ = [
-    "custom_vjp_call_p",
-    "custom_vjp_tangent_p",
-]
+__all__ = ["custom_vjp_call_p", "custom_vjp_tangent_p"]
 
 
 def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
@@ -265,11 +262,7 @@ def _open_batch(axis, args, dims, *, bwd, call, fwd, symbolic_zeros):
     batched = BatchedEagerCall(call, axis, dims)
     rules = BatchedRules(fwd, bwd, axis, dims, None, batched)
     outs = custom_vjp_open_p.bind(
-        *args,
-        bwd=rules.backward,
-        call=batched,
-        fwd=rules.forward,
-        symbolic_zeros=symbolic_zeros,
+        *args, bwd=rules.backward, call=batched, fwd=rules.forward, symbolic_zeros=symbolic_zeros
     )
     return outs, batched.out_dims
 

@@ -5,20 +5,12 @@ from typing import Any, Protocol
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_ir import ArrayLike, PyTree, Record, config, float0, get_aval, varying
-from ricci_pytree import (
-    PyTreeDef,
-    broadcast_prefix,
-    read_signature,
-    tree_flatten,
-    tree_unflatten,
-)
+from ricci_pytree import PyTreeDef, broadcast_prefix, read_signature, tree_flatten, tree_unflatten
 
 from ._call import Call, array_operand, call_rule
 from ._eager_call import EagerCall
 
-__all__ = [
-    "CustomVJPPrimal",
-]
+__all__ = ["CustomVJPPrimal"]
 
 
 class CustomVJPPrimal(Record):
@@ -67,11 +59,7 @@ class Rules:
     __slots__ = ("call", "const_count", "custom", "out_tree")
 
     def __init__(
-        self,
-        custom: VJPFunction,
-        call: Call,
-        const_count: int,
-        out_tree: PyTreeDef | EagerCall,
+        self, custom: VJPFunction, call: Call, const_count: int, out_tree: PyTreeDef | EagerCall
     ):
         self.custom = custom
         self.call = call.form()
@@ -106,11 +94,7 @@ class Rules:
         return outs, residuals, tree
 
     def backward(
-        self,
-        tree: PyTreeDef,
-        residuals: Sequence[Any],
-        cts: Sequence[Any],
-        avals: Sequence[Any],
+        self, tree: PyTreeDef, residuals: Sequence[Any], cts: Sequence[Any], avals: Sequence[Any]
     ) -> list:
         """The cotangents of the arguments, as arrays or ``Zero``."""
         name = self.custom.name

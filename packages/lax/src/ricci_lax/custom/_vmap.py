@@ -37,10 +37,7 @@ from ricci_stablehlo import Lowering, Value
 
 from ._call import Call, CustomFunction, lower_inline
 
-__all__ = [
-    "custom_vmap",
-    "custom_vmap_p",
-]
+__all__ = ["custom_vmap", "custom_vmap_p"]
 
 # A rule of flat arrays: from the size of the batch, which operands are batches (along their first
 # axis) and the operands, to the results and which of them are batches.

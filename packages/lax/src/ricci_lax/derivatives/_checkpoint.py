@@ -55,21 +55,10 @@ from ricci_lax.custom._vjp_primitives import custom_vjp_call_p, with_values_of_f
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.staged_calls._inlining import inlined
 from ricci_lax.structure._identity import lower_barrier
-from ricci_pytree import (
-    argument_paths,
-    read_signature,
-    tree_flatten,
-    tree_map,
-    tree_unflatten,
-)
+from ricci_pytree import argument_paths, read_signature, tree_flatten, tree_map, tree_unflatten
 from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at
 
-__all__ = [
-    "checkpoint",
-    "checkpoint_name",
-    "name_p",
-    "remat_p",
-]
+__all__ = ["checkpoint", "checkpoint_name", "name_p", "remat_p"]
 
 
 class Recomputing(TupleRecord):

@@ -11,9 +11,7 @@ from ricci_pytree import read_signature
 
 from ._checkpoint import checkpoint_name
 
-__all__ = [
-    "custom_remat",
-]
+__all__ = ["custom_remat"]
 
 _KEPT = KeptName("saved by custom_remat")
 

@@ -10,9 +10,7 @@ from ricci_ir import PyTree, api_boundary, disable_jit_state, staged_call
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
-__all__ = [
-    "fwd_and_bwd",
-]
+__all__ = ["fwd_and_bwd"]
 
 
 def fwd_and_bwd(

@@ -38,12 +38,7 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
-__all__ = [
-    "hessian",
-    "jacfwd",
-    "jacobian",
-    "jacrev",
-]
+__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
 
 def jacfwd[**P](

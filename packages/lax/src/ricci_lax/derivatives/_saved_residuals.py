@@ -23,10 +23,7 @@ from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
 from ._checkpoint import described
 
-__all__ = [
-    "print_saved_residuals",
-    "saved_residuals",
-]
+__all__ = ["print_saved_residuals", "saved_residuals"]
 
 
 def saved_residuals(

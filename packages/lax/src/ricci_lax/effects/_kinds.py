@@ -2,10 +2,7 @@
 
 from ricci_ir import Effect
 
-__all__ = [
-    "DebugEffect",
-    "OrderedDebugEffect",
-]
+__all__ = ["DebugEffect", "OrderedDebugEffect"]
 
 
 class AllowedEffect(Effect):

@@ -19,13 +19,7 @@ from ricci_stablehlo import Lowering, Value
 
 from ._kinds import AllowedEffect
 
-__all__ = [
-    "after_all",
-    "after_all_p",
-    "create_token",
-    "create_token_p",
-    "dce_sink",
-]
+__all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "dce_sink"]
 
 _no_derivative = unsupported("tokens hold no numbers, so that nothing can be differentiated")
 _no_batch = unsupported("a token orders effects for all examples of a batch; it has no axis")

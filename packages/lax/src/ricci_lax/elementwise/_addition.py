@@ -16,15 +16,7 @@ from ricci_lax.structure._operand_types import anything, numeric, shape_of
 
 from ._factories import binary_function, nary, repeat_to, sum_to, unary_function
 
-__all__ = [
-    "add",
-    "add_any_p",
-    "add_p",
-    "neg",
-    "neg_p",
-    "sub",
-    "sub_p",
-]
+__all__ = ["add", "add_any_p", "add_p", "neg", "neg_p", "sub", "sub_p"]
 
 neg_p: Primitive = nary(
     "neg",

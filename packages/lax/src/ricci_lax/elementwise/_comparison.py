@@ -104,11 +104,7 @@ def compare(ctx: Lowering, direction: str, x: Value, y: Value, kind: str = "") -
 
 
 def _comparison(
-    name: str,
-    direction: str,
-    accepted: Sequence[type],
-    total_order: bool = False,
-    **rules: Any,
+    name: str, direction: str, accepted: Sequence[type], total_order: bool = False, **rules: Any
 ) -> Primitive:
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
         kind = "TOTALORDER" if total_order and issubdtype(x.dtype, np.inexact) else ""

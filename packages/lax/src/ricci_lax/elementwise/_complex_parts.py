@@ -26,16 +26,7 @@ from ._factories import (
     unary_function,
 )
 
-__all__ = [
-    "complex",
-    "complex_p",
-    "conj",
-    "conj_p",
-    "imag",
-    "imag_p",
-    "real",
-    "real_p",
-]
+__all__ = ["complex", "complex_p", "conj", "conj_p", "imag", "imag_p", "real", "real_p"]
 
 _complex = (np.complexfloating,)
 _parts = (np.float32, np.float64)

@@ -8,27 +8,14 @@ from ricci_ir import Array, ArrayLike, Primitive, issubdtype
 from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, no_order, samples
-from ricci_lax.structure._operand_types import (
-    anything,
-)
+from ricci_lax.structure._operand_types import anything
 from ricci_stablehlo import Lowering, Value
 
 from ._arithmetic import mul
 from ._comparison import compare, eq, gt, select_n, write_select
-from ._factories import (
-    binary_function,
-    filled_like,
-    in_full_shape,
-    nary,
-    real_part,
-)
+from ._factories import binary_function, filled_like, in_full_shape, nary, real_part
 
-__all__ = [
-    "max",
-    "max_p",
-    "min",
-    "min_p",
-]
+__all__ = ["max", "max_p", "min", "min_p"]
 
 
 def _share(larger: ArrayLike, same: ArrayLike, like: ArrayLike) -> Array:

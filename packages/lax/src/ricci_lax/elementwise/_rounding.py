@@ -6,16 +6,9 @@ from ricci_ir import Array, ArrayLike, Primitive, unsupported
 from ricci_lax.elementwise._factories import UnaryFunction
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, samples
-from ricci_lax.structure._operand_types import (
-    floating,
-)
+from ricci_lax.structure._operand_types import floating
 
-from ._factories import (
-    nary,
-    nary_aval,
-    to_bool,
-    unary_function,
-)
+from ._factories import nary, nary_aval, to_bool, unary_function
 
 __all__ = [
     "ceil",

@@ -289,10 +289,7 @@ tanh_p: Primitive = _accurate(
     "tanh", "stablehlo.tanh", inexact, jvp=per_operand_with_result(_tanh_derivative)
 )
 logistic_p: Primitive = _accurate(
-    "logistic",
-    traced(_logistic),
-    inexact,
-    jvp=per_operand_with_result(_logistic_derivative),
+    "logistic", traced(_logistic), inexact, jvp=per_operand_with_result(_logistic_derivative)
 )
 
 exp: AccurateFunction = _accurate_function(
@@ -562,9 +559,7 @@ pow_p: Primitive = nary(
     from_result=True,
     abstract_eval=_pow_aval,
     singular=Singular(
-        lambda x, y: (x == 0) & (y < 1) & (y != 0),
-        at_zero=True,
-        spellings=("power", "float_power"),
+        lambda x, y: (x == 0) & (y < 1) & (y != 0), at_zero=True, spellings=("power", "float_power")
     ),
     examples=samples(POSITIVE, ANY),
 )

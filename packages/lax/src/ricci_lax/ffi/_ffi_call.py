@@ -29,11 +29,7 @@ from ricci_stablehlo import Lowering, Value, batch_annotations, batch_partitiona
 from ._layouts import MinorToMajor, batched_layout, read_layouts
 from ._static_attributes import Attribute, static_attributes
 
-__all__ = [
-    "FfiEffect",
-    "ffi_call",
-    "ffi_call_p",
-]
+__all__ = ["FfiEffect", "ffi_call", "ffi_call_p"]
 
 
 class FfiEffect(AllowedEffect):

@@ -24,14 +24,7 @@ from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_pytree import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
-__all__ = [
-    "jet",
-    "jet2",
-    "zero_series",
-    "zero_term",
-    "ZeroSeries",
-    "ZeroTerm",
-]
+__all__ = ["jet", "jet2", "zero_series", "zero_term", "ZeroSeries", "ZeroTerm"]
 
 
 @final

@@ -137,11 +137,7 @@ def _layout(aval: ShapedArray, batch_rank: int, row_major: bool) -> tuple[int, .
 
 
 def nan_where_failed(
-    ctx: Lowering,
-    x: Value,
-    info: Value,
-    batch_rank: int,
-    succeeded: BinaryFunction = eq,
+    ctx: Lowering, x: Value, info: Value, batch_rank: int, succeeded: BinaryFunction = eq
 ) -> Value:
     """``x``, with NaN in each example whose kernel reported a failure.
 

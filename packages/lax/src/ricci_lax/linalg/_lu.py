@@ -27,14 +27,7 @@ from ricci_lax.structure._filling import broadcasted_iota
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._kernels import (
-    call_kernel,
-    check_matrices,
-    gpu_kernel,
-    is_gpu,
-    lapack,
-    nan_where_failed,
-)
+from ._kernels import call_kernel, check_matrices, gpu_kernel, is_gpu, lapack, nan_where_failed
 from ._loops import at_index, with_index, write_loop
 from ._matrices import dtype_of, identity, in_batch, part, product, rows_at
 from ._triangles import lower_triangle, upper_triangle

@@ -18,12 +18,7 @@ from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._addition import neg
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.structure._broadcasting import expand_dims
-from ricci_lax.structure._operand_types import (
-    check_dtype,
-    check_same_dtype,
-    inexact,
-    shape_of,
-)
+from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, inexact, shape_of
 from ricci_lax.structure._reshaping import reshape, squeeze
 from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, traced

@@ -27,9 +27,7 @@ from ._report import NonFinite, report
 from ._trail import Event, follow
 from ._watch import Endless, Location, Watch, WatchTrace, host
 
-__all__ = [
-    "find_nan",
-]
+__all__ = ["find_nan"]
 
 
 _FOLLOWED = 16  # elements, the first and the last of each result

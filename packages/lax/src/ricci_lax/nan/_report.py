@@ -12,9 +12,7 @@ from ._double_where import remedy, source_text
 from ._trail import Event
 from ._watch import Hit, Location, Watch
 
-__all__ = [
-    "NonFinite",
-]
+__all__ = ["NonFinite"]
 
 _PRINTED = 8  # arrays of up to this many elements are printed whole
 

@@ -13,9 +13,7 @@ from ricci_lax.structure._identity import lower_barrier
 from ricci_lax.structure._operand_types import broadcast_result_shape, shape_of
 from ricci_stablehlo import Lowering, Value
 
-__all__ = [
-    "threefry2x32_p",
-]
+__all__ = ["threefry2x32_p"]
 
 _UINT32 = np.dtype("uint32")
 # Table 2 of the paper: how far a word is rotated in each of eight rounds, which then repeat.

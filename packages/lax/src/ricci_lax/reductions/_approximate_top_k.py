@@ -36,11 +36,7 @@ from ricci_stablehlo import Lowering, Value, string, tensor_type, traced
 
 from ._sorting import top_k
 
-__all__ = [
-    "approx_max_k",
-    "approx_min_k",
-    "approx_top_k_p",
-]
+__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p"]
 
 # How many elements a TPU compares at once: of a vector, and along a dimension of an array.
 _vector_tile, _lane_tile = 1024, 128

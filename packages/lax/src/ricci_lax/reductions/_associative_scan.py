@@ -13,9 +13,7 @@ from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten
 
-__all__ = [
-    "associative_scan",
-]
+__all__ = ["associative_scan"]
 
 
 def associative_scan(

@@ -52,10 +52,7 @@ from ._axis_reductions import (
     reduce_xor,
 )
 
-__all__ = [
-    "reduce",
-    "reduce_p",
-]
+__all__ = ["reduce", "reduce_p"]
 
 
 def _zero(dtype: DTypeLike) -> ArrayLike:

@@ -29,13 +29,7 @@ from ricci_stablehlo import Lowering, Value, tensor_type
 
 from ._packed_sorting import can_pack, sort_packed, take_along
 
-__all__ = [
-    "sort",
-    "sort_key_val",
-    "sort_p",
-    "top_k",
-    "top_k_p",
-]
+__all__ = ["sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 
 # sort
 

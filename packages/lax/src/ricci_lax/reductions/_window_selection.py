@@ -33,11 +33,7 @@ from ._axis_reductions import highest, lowest
 from ._window_lowering import lower_reduce_window, lower_select_and_scatter
 from ._window_shape import Padding, batched_window, check_window, reduce_window_shape_tuple
 
-__all__ = [
-    "select_and_gather_add_p",
-    "select_and_scatter_add_p",
-    "select_and_scatter_p",
-]
+__all__ = ["select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p"]
 
 
 def _worst(select_prim: Primitive, dtype: DTypeLike) -> ArrayLike:

@@ -6,10 +6,7 @@ from typing import Any
 
 from ricci_ir import as_size, max_dim, to_sizes
 
-__all__ = [
-    "padtype_to_pads",
-    "reduce_window_shape_tuple",
-]
+__all__ = ["padtype_to_pads", "reduce_window_shape_tuple"]
 
 # Low and high padding of each dimension.
 Padding = Sequence[tuple[int, int]]

@@ -23,15 +23,7 @@ from ricci_ir import (
 from ricci_lax.elementwise._conversion import converted
 
 from ._indexing import Form, read_index
-from ._primitives import (
-    addupdate_p,
-    empty_ref_p,
-    free_ref_p,
-    freeze_p,
-    get_p,
-    new_ref_p,
-    swap_p,
-)
+from ._primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, get_p, new_ref_p, swap_p
 from ._updates import write
 
 __all__ = [

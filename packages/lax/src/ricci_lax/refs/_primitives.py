@@ -31,15 +31,7 @@ from ricci_lax.structure._broadcasting import zeros_of
 from ._indexing import index_text, is_whole, shown_form, split_operands
 from ._updates import Forms, add, read_part, shape_behind, swap
 
-__all__ = [
-    "addupdate_p",
-    "empty_ref_p",
-    "free_ref_p",
-    "freeze_p",
-    "get_p",
-    "new_ref_p",
-    "swap_p",
-]
+__all__ = ["addupdate_p", "empty_ref_p", "free_ref_p", "freeze_p", "get_p", "new_ref_p", "swap_p"]
 
 
 def _part_aval(ref: AbstractRef, *operands: ShapedArray, transforms: Forms) -> ShapedArray:

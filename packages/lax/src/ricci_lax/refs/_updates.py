@@ -24,25 +24,9 @@ from ricci_ir import (
     trace_to_jaxpr,
 )
 
-from ._indexing import (
-    ARRAY,
-    WINDOW,
-    Form,
-    Part,
-    added_at,
-    read_at,
-    split_operands,
-    written_at,
-)
+from ._indexing import ARRAY, WINDOW, Form, Part, added_at, read_at, split_operands, written_at
 
-__all__ = [
-    "add",
-    "Forms",
-    "read_part",
-    "shape_behind",
-    "swap",
-    "write",
-]
+__all__ = ["add", "Forms", "read_part", "shape_behind", "swap", "write"]
 
 type Forms = tuple[Form, ...]
 

@@ -12,9 +12,7 @@ from typing import Any, Protocol
 
 from ricci_ir import Array, ArrayLike, Primitive, RuleTable, rule_table
 
-__all__ = [
-    "check_rules",
-]
+__all__ = ["check_rules"]
 
 check_rules: RuleTable = rule_table("checkify", required=False)
 

@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 
 from ricci_ir import AbstractValue, RuleTable, rule_table
 
-__all__ = [
-    "Saving",
-    "saving_rules",
-]
+__all__ = ["Saving", "saving_rules"]
 
 # ``rule(params, policy, needed)`` returns a ``Saving``, or ``None`` if nothing inside is saved.
 # ``needed`` flags the results of the recomputation.

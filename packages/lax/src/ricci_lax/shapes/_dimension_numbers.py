@@ -20,11 +20,7 @@ from ricci_ir import (
 from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list
 
-__all__ = [
-    "GatherDimensionNumbers",
-    "GatherScatterMode",
-    "ScatterDimensionNumbers",
-]
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"]
 
 
 class GatherDimensionNumbers(NamedTuple):

@@ -49,11 +49,7 @@ from ._dimension_numbers import (
 )
 from ._joining import concatenate
 
-__all__ = [
-    "gather",
-    "gather_p",
-    "index_take",
-]
+__all__ = ["gather", "gather_p", "index_take"]
 
 
 def _check_gather(

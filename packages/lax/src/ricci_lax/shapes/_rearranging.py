@@ -20,12 +20,7 @@ from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, int_list, write_broadcast, write_reshape
 
-__all__ = [
-    "rev",
-    "rev_p",
-    "tile",
-    "tile_p",
-]
+__all__ = ["rev", "rev_p", "tile", "tile_p"]
 
 # tile
 

@@ -9,16 +9,7 @@ import numpy as np
 
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    FactorMap,
-    Jaxpr,
-    Primitive,
-    ShapedArray,
-    define,
-    factors,
-)
+from ricci_ir import Array, ArrayLike, FactorMap, Jaxpr, Primitive, ShapedArray, define, factors
 from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import eq, select
@@ -113,10 +104,7 @@ def _check_shapes(
 
 @lru_cache(maxsize=4096)
 def _scatter_aval(
-    operand: ShapedArray,
-    indices: ShapedArray,
-    updates: ShapedArray,
-    dims: ScatterDimensionNumbers,
+    operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, dims: ScatterDimensionNumbers
 ) -> ShapedArray:
     name = "scatter_dims_to_operand_dims"
     check_index_map("scatter", name, dims.scatter_dims_to_operand_dims, indices, operand.ndim)

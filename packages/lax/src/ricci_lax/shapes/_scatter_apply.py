@@ -16,15 +16,10 @@ from ricci_ir import (
 from ricci_lax.structure._filling import full
 from ricci_lax.structure._operand_types import array_aval, as_sizes
 
-from ._dimension_numbers import (
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-)
+from ._dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from ._scatter import bind_scatter, scatter_p
 
-__all__ = [
-    "scatter_apply",
-]
+__all__ = ["scatter_apply"]
 
 
 _update_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("applied functions", 64)

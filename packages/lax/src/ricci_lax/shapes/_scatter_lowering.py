@@ -5,14 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    Jaxpr,
-    Shape,
-    ShapedArray,
-    iinfo,
-    is_symbolic_dim,
-)
+from ricci_ir import Array, Jaxpr, Shape, ShapedArray, iinfo, is_symbolic_dim
 from ricci_stablehlo import Lowering, Value, combining_region, write_reshape
 
 from ._dimension_numbers import (

@@ -32,14 +32,7 @@ from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape
 from ricci_lax.structure._reshaping import squeeze
 from ricci_stablehlo import Lowering, Value, write_pad, write_slice
 
-__all__ = [
-    "index_in_dim",
-    "pad",
-    "pad_p",
-    "slice",
-    "slice_in_dim",
-    "slice_p",
-]
+__all__ = ["index_in_dim", "pad", "pad_p", "slice", "slice_in_dim", "slice_p"]
 
 # slice
 

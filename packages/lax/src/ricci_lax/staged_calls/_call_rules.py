@@ -18,9 +18,7 @@ type Params = dict[str, Any]
 
 
 def call_rules(
-    primitive: Callable[[], Primitive],
-    parameter: str,
-    derived: Callable[[Params], Params] = dict,
+    primitive: Callable[[], Primitive], parameter: str, derived: Callable[[Params], Params] = dict
 ) -> dict[str, Any]:
     """The rules of a call primitive: calls derived from a call bind the same primitive.
 

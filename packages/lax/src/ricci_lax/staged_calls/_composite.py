@@ -24,9 +24,7 @@ from ricci_ir import (
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, dense, element_type, string, tensor_type
 
-__all__ = [
-    "composite",
-]
+__all__ = ["composite"]
 
 _valid_name = r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+"
 

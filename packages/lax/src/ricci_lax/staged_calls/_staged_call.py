@@ -21,9 +21,7 @@ from ricci_ir import (
 )
 from ricci_stablehlo import Lowering, Value
 
-__all__ = [
-    "jit_p",
-]
+__all__ = ["jit_p"]
 
 
 def _jit_jvp(primals, tangents, *, jaxpr, name, donated_invars=()):

@@ -9,9 +9,7 @@ from ricci_lax.rules._law_examples import ANY, samples
 
 from . import _exact_rules as exact
 
-__all__ = [
-    "copy_p",
-]
+__all__ = ["copy_p"]
 
 copy_p: Primitive = define(
     "copy",

@@ -42,13 +42,7 @@ from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p
 from ._operand_types import array_aval, as_sizes, check_dtype, check_nonnegative, numeric
 from ._placement import bind_placed, bind_sharded, create_at_place, place_of
 
-__all__ = [
-    "broadcasted_iota",
-    "full",
-    "full_like",
-    "iota",
-    "iota_p",
-]
+__all__ = ["broadcasted_iota", "full", "full_like", "iota", "iota_p"]
 
 
 def _iota_aval(*, dtype: np.dtype, shape: Shape, dimension: int, sharding) -> ShapedArray:

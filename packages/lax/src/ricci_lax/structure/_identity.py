@@ -15,12 +15,7 @@ from ricci_ir import (
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tensor_type
 
-__all__ = [
-    "optimization_barrier",
-    "optimization_barrier_p",
-    "stop_gradient",
-    "stop_gradient_p",
-]
+__all__ = ["optimization_barrier", "optimization_barrier_p", "stop_gradient", "stop_gradient_p"]
 
 
 def _same(x: ShapedArray) -> ShapedArray:

@@ -35,14 +35,7 @@ from ._filling import full
 from ._operand_types import as_sizes, check_nonnegative, shape_of
 from ._placement import with_out_sharding
 
-__all__ = [
-    "broadcast_like",
-    "dtype",
-    "empty",
-    "shape_as_value",
-    "stage",
-    "stage_p",
-]
+__all__ = ["broadcast_like", "dtype", "empty", "shape_as_value", "stage", "stage_p"]
 
 stage_p: Primitive = define(
     "stage",

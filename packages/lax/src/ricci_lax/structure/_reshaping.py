@@ -29,13 +29,7 @@ from ._placement import bind_placed
 from ._transposing import inverse, transpose
 from ._writing import lower_transpose
 
-__all__ = [
-    "collapse",
-    "reshape",
-    "reshape_p",
-    "squeeze",
-    "squeeze_p",
-]
+__all__ = ["collapse", "reshape", "reshape_p", "squeeze", "squeeze_p"]
 
 # reshape
 

@@ -28,10 +28,7 @@ from ._broadcasting import broadcast_in_dim, reduce_sum_p
 from ._placement import checked_out_sharding, constrain_to_place
 from ._transposing import transpose
 
-__all__ = [
-    "as_typed",
-    "reshard_p",
-]
+__all__ = ["as_typed", "reshard_p"]
 
 
 def _resharded(

@@ -24,10 +24,7 @@ from . import _exact_rules as exact
 from ._operand_types import shape_of
 from ._writing import lower_transpose
 
-__all__ = [
-    "transpose",
-    "transpose_p",
-]
+__all__ = ["transpose", "transpose_p"]
 
 
 def _transpose_aval(x: ShapedArray, *, permutation: Shape) -> ShapedArray:

@@ -20,12 +20,7 @@ from ricci_random import bernoulli, fold_in, key
 
 from ._weights import unpack_lstm_weights
 
-__all__ = [
-    "lstm",
-    "lstm_bwd",
-    "lstm_fwd",
-    "lstm_ref",
-]
+__all__ = ["lstm", "lstm_bwd", "lstm_fwd", "lstm_ref"]
 
 type _States = tuple[Array, Array, Array]
 

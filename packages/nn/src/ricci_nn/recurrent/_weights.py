@@ -16,12 +16,7 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike
 from ricci_random import uniform
 
-__all__ = [
-    "get_num_params_in_lstm",
-    "init_lstm_weight",
-    "swap_lstm_gates",
-    "unpack_lstm_weights",
-]
+__all__ = ["get_num_params_in_lstm", "init_lstm_weight", "swap_lstm_gates", "unpack_lstm_weights"]
 
 type _ByLayer = dict[int, Array]
 

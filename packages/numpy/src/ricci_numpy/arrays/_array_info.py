@@ -8,11 +8,7 @@ import numpy as np
 from ricci_ir import ArrayLike, Axis, ConcretizationTypeError, Tracer
 from ricci_numpy._promotion import operands
 
-__all__ = [
-    "ndim",
-    "shape",
-    "size",
-]
+__all__ = ["ndim", "shape", "size"]
 
 
 def concrete_values(x: ArrayLike, advice: str) -> np.ndarray:

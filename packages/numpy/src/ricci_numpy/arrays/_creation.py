@@ -36,16 +36,7 @@ from ricci_numpy._promotion import as_operand, check_arraylike, convert, operand
 
 from ._selection import broadcast
 
-__all__ = [
-    "array",
-    "asarray",
-    "astype",
-    "copy",
-    "frombuffer",
-    "fromfile",
-    "fromiter",
-    "fromstring",
-]
+__all__ = ["array", "asarray", "astype", "copy", "frombuffer", "fromfile", "fromiter", "fromstring"]
 
 
 def checked_dtype[D: DTypeLike | ExtendedDType](dtype: D, name: str) -> D:

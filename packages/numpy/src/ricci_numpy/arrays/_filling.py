@@ -37,16 +37,7 @@ from ricci_numpy._promotion import convert, operands, scalar_kinds
 from ._creation import checked_dtype, from_host, placed
 from ._selection import broadcast
 
-__all__ = [
-    "empty",
-    "empty_like",
-    "full",
-    "full_like",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-]
+__all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 
 # An array of up to this size is filled on the host, since an executable that fills it would have
 # to be compiled for every shape.

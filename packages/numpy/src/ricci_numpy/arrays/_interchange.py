@@ -18,10 +18,7 @@ from ricci_numpy._promotion import convert
 
 from ._creation import asarray
 
-__all__ = [
-    "from_dlpack",
-    "load",
-]
+__all__ = ["from_dlpack", "load"]
 
 _BFLOAT16 = np.dtype(bfloat16)
 # NumPy writes unknown dtypes as raw bytes.

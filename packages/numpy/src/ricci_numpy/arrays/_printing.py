@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "set_printoptions",
-]
+__all__ = ["set_printoptions"]
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:

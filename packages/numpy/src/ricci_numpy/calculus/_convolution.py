@@ -4,10 +4,7 @@ import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, composite, explicit_dtype, is_static_shape
 from ricci_numpy._promotion import check_arraylike, promote_dtypes_inexact
 
-__all__ = [
-    "convolve",
-    "correlate",
-]
+__all__ = ["convolve", "correlate"]
 
 
 def convolve(

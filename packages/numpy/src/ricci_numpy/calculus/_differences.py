@@ -24,12 +24,7 @@ from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._binary import multiply
 
-__all__ = [
-    "diff",
-    "ediff1d",
-    "gradient",
-    "trapezoid",
-]
+__all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 
 
 def _optional_operands(name: str, *args: ArrayLike | None) -> list[Any]:

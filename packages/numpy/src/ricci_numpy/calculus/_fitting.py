@@ -23,10 +23,7 @@ from ricci_numpy.ufuncs._unary import sqrt
 
 from ._polynomials import vander
 
-__all__ = [
-    "polyfit",
-    "roots",
-]
+__all__ = ["polyfit", "roots"]
 
 
 @overload

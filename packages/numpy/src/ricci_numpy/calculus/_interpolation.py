@@ -19,9 +19,7 @@ from ricci_numpy.ufuncs._division import remainder
 from ricci_numpy.ufuncs._rounding import clip
 from ricci_numpy.ufuncs._unary import abs
 
-__all__ = [
-    "interp",
-]
+__all__ = ["interp"]
 
 _EXTRAPOLATE = "extrapolate"
 

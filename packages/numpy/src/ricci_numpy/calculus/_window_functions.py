@@ -12,13 +12,7 @@ from ricci_numpy.arrays._filling import ones
 from ricci_numpy.ufuncs._binary import divide, multiply, subtract
 from ricci_numpy.ufuncs._signals import i0
 
-__all__ = [
-    "bartlett",
-    "blackman",
-    "hamming",
-    "hanning",
-    "kaiser",
-]
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
 def _weights(M: int, weights: Callable[[Array, int], Array]) -> Array:

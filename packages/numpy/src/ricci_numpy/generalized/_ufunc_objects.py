@@ -116,12 +116,7 @@ class ufunc:
         self._identity = identity
         self.func: Callable[..., Any] = vectorize(func) if call is None else call
         self._loops = loops(self.func)
-        self._faster = {
-            "reduce": reduce,
-            "accumulate": accumulate,
-            "at": at,
-            "reduceat": reduceat,
-        }
+        self._faster = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
     @property
     def nin(self) -> int:
@@ -240,13 +235,7 @@ class ufunc:
         return self.func(A, B)
 
     def at(
-        self,
-        a: ArrayLike,
-        indices: Index,
-        b: ArrayLike | None = None,
-        /,
-        *,
-        inplace: bool = True,
+        self, a: ArrayLike, indices: Index, b: ArrayLike | None = None, /, *, inplace: bool = True
     ) -> Array:
         """An updated copy of an array: the function is applied at the given places.
 

@@ -12,10 +12,7 @@ from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.sequences._ranges import arange
 from ricci_numpy.shapes._reshaping import broadcast_shapes, expand_dims, squeeze
 
-__all__ = [
-    "fromfunction",
-    "vectorize",
-]
+__all__ = ["fromfunction", "vectorize"]
 
 _DIMENSIONS = r"\((?:\w+(?:,\w+)*)?\)"
 _SIDE = f"{_DIMENSIONS}(?:,{_DIMENSIONS})*"

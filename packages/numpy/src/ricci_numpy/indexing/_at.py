@@ -284,11 +284,7 @@ def _update(
     recording = is_recording()
     index = read_index(x.shape, target.index)
     check_single_positions(index)
-    form, operands = gather_form(
-        index,
-        wrap_negative_indices,
-        positions_as_operands=not recording,
-    )
+    form, operands = gather_form(index, wrap_negative_indices, positions_as_operands=not recording)
     _check_dtypes(x, values)
     settings = {
         "form": form,

@@ -31,16 +31,7 @@ from ricci_ir import (
 )
 from ricci_numpy._promotion import constant_like
 
-from ._entries import (
-    DYNAMIC,
-    INT,
-    NEW,
-    SLICE,
-    WINDOW,
-    ParsedIndex,
-    check_not_empty,
-    read_index,
-)
+from ._entries import DYNAMIC, INT, NEW, SLICE, WINDOW, ParsedIndex, check_not_empty, read_index
 from ._gather_form import (
     GatherForm,
     as_int32,

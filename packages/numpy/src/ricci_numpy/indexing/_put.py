@@ -17,12 +17,7 @@ from ._gather_form import dtype_of
 from ._take import check_integers, take
 from ._where import where_step
 
-__all__ = [
-    "fill_diagonal",
-    "place",
-    "put",
-    "put_along_axis",
-]
+__all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
 
 
 def put_along_axis(

@@ -25,13 +25,7 @@ from ._brackets import ModeLike, as_mode, getitem
 from ._gather_form import dtype_of, strong_int32, widened, wrapped
 from ._where import nonzero, where_step
 
-__all__ = [
-    "choose",
-    "compress",
-    "extract",
-    "take",
-    "take_along_axis",
-]
+__all__ = ["choose", "compress", "extract", "take", "take_along_axis"]
 
 _MODES = lax.GatherScatterMode
 

@@ -34,14 +34,7 @@ from ricci_numpy.arrays._creation import asarray, astype, from_host, placed
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 
-__all__ = [
-    "argwhere",
-    "flatnonzero",
-    "nonzero",
-    "piecewise",
-    "select",
-    "where",
-]
+__all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
 
 
 def _as_mask(x: ArrayLike) -> ArrayLike:

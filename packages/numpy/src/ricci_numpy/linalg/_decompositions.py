@@ -360,10 +360,7 @@ def _svd(
     if hermitian:
         return _svd_of_hermitian(a, compute_uv, subset_by_index)
     factors = lax_svd(
-        a,
-        full_matrices=full_matrices,
-        compute_uv=compute_uv,
-        subset_by_index=subset_by_index,
+        a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
     )
     if not compute_uv:
         return factors[0] if isinstance(factors, tuple | list) else factors

@@ -36,10 +36,7 @@ from ._products import contract, is_intercepted, preferred_type
 if TYPE_CHECKING:
     from decimal import Decimal
 
-__all__ = [
-    "einsum",
-    "einsum_path",
-]
+__all__ = ["einsum", "einsum_path"]
 
 
 class PathInfo(Protocol):
@@ -411,12 +408,7 @@ def einsum(
     arrays = checked_operands("einsum", *arguments)
     expression, order = _plan(subscripts, tuple(map(np.shape, arrays)), optimize)
     dtype, weak = preferred_type("einsum", preferred_element_type, *arrays)
-    settings = {
-        "expression": expression,
-        "order": order,
-        "precision": precision,
-        "dtype": dtype,
-    }
+    settings = {"expression": expression, "order": order, "precision": precision, "dtype": dtype}
     if _dot_general is not None:
         result = _run(arrays, **settings, contractor=_contractor(_dot_general))
     elif len(order) == 1 or is_recording() or is_intercepted():

@@ -30,15 +30,7 @@ from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._binary import multiply
 
-__all__ = [
-    "dot",
-    "inner",
-    "matmul",
-    "outer",
-    "tensordot",
-    "vdot",
-    "vecdot",
-]
+__all__ = ["dot", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot"]
 
 
 def preferred_type(

@@ -320,10 +320,7 @@ def _pinv(a: Array, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
 
 
 def _pinv_jvp(
-    rtol: ArrayLike | None,
-    hermitian: bool,
-    primals: tuple[Array, ...],
-    tangents: tuple[Array, ...],
+    rtol: ArrayLike | None, hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]
 ) -> tuple[Array, Array]:
     """``dP = -P da P + P Pᴴ daᴴ (1 - a P) + (1 - P a) daᴴ Pᴴ P``, for a constant rank."""
     (a,), (t,) = primals, tangents

@@ -5,11 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    composite,
-)
+from ricci_ir import Array, ArrayLike, composite
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import convert, operands, promote_dtypes
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
@@ -17,12 +13,7 @@ from ricci_numpy.shapes._transposing import moveaxis
 
 from ._products import conjugate_if_complex, matmul
 
-__all__ = [
-    "cross",
-    "kron",
-    "matvec",
-    "vecmat",
-]
+__all__ = ["cross", "kron", "matvec", "vecmat"]
 
 # For each operand, its smallest rank and the dimension that is summed over.
 _CORES = {"matvec": ((2, -1), (1, -1)), "vecmat": ((1, -1), (2, -2))}

@@ -18,10 +18,7 @@ from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._rounding import clip
 
-__all__ = [
-    "delete",
-    "insert",
-]
+__all__ = ["delete", "insert"]
 
 
 def delete(

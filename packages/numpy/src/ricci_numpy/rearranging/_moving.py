@@ -26,13 +26,7 @@ from ricci_ir import (
 )
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._axes import axis_tuple, canonical_axes, canonical_axis
-from ricci_numpy._promotion import (
-    INEXACT_DTYPES,
-    as_elements,
-    constant,
-    operands,
-    strong_constant,
-)
+from ricci_numpy._promotion import INEXACT_DTYPES, as_elements, constant, operands, strong_constant
 from ricci_numpy.arrays._array_info import concrete_values
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.arrays._selection import broadcast

@@ -11,10 +11,7 @@ from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 from ricci_numpy.shapes._transposing import moveaxis
 
-__all__ = [
-    "packbits",
-    "unpackbits",
-]
+__all__ = ["packbits", "unpackbits"]
 
 _BYTE = np.dtype(np.uint8)
 _PER_BYTE = 8

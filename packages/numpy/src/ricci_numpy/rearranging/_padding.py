@@ -20,9 +20,7 @@ from ricci_numpy.ufuncs._rounding import round as rounded
 
 from ._moving import flip
 
-__all__ = [
-    "pad",
-]
+__all__ = ["pad"]
 
 WidthsLike = ArrayLike | Sequence[Any] | Mapping[int, Any]
 Widths = tuple[tuple[int, int], ...]

@@ -529,11 +529,7 @@ def _columns(rows: Array, places: Array) -> Array:
     )
     starts = lax.expand_dims(lax.transpose(places, (1, 0)), (2,))
     elements = lax.gather(
-        rows,
-        starts,
-        numbers,
-        slice_sizes=(1, 1),
-        mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+        rows, starts, numbers, slice_sizes=(1, 1), mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS
     )
     return lax.transpose(elements, (1, 0))
 

@@ -23,13 +23,7 @@ from ricci_ir import (
 from ricci_numpy._promotion import convert, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
-from ._common_arguments import (
-    accumulated_dtype,
-    keep_axes,
-    no_out,
-    reduced_axes,
-    sum_dtype,
-)
+from ._common_arguments import accumulated_dtype, keep_axes, no_out, reduced_axes, sum_dtype
 from ._kinds import KINDS, any_zero, reduced, reduction_operands
 
 __all__ = [
@@ -374,10 +368,7 @@ def minmax(
       [1, 3]
     """
     low, high = initial if isinstance(initial, tuple) else (initial, initial)
-    return (
-        min(a, axis, out, keepdims, low, where),
-        max(a, axis, out, keepdims, high, where),
-    )
+    return (min(a, axis, out, keepdims, low, where), max(a, axis, out, keepdims, high, where))
 
 
 def all(

@@ -14,14 +14,7 @@ from ricci_numpy.arrays._selection import select_where
 
 from ._common_arguments import no_out, reduced_axes, sum_dtype
 
-__all__ = [
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
-    "nancumprod",
-    "nancumsum",
-]
+__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "nancumprod", "nancumsum"]
 
 
 def _running(

@@ -11,10 +11,7 @@ from ricci_numpy.arrays._creation import asarray
 
 from ._common_arguments import keep_axes, no_out, reduced_axes
 
-__all__ = [
-    "argmax",
-    "argmin",
-]
+__all__ = ["argmax", "argmin"]
 
 
 def index_of_extreme(

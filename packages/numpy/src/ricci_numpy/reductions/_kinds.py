@@ -7,24 +7,11 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    Axis,
-    Primitive,
-    TupleRecord,
-    exact_scalar,
-    iinfo,
-)
+from ricci_ir import BOOL, Array, ArrayLike, Axis, Primitive, TupleRecord, exact_scalar, iinfo
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
 from ricci_numpy.arrays._selection import select_where
 
-from ._common_arguments import (
-    checked_mask,
-    keep_axes,
-    reduced_axes,
-)
+from ._common_arguments import checked_mask, keep_axes, reduced_axes
 
 
 def _initial(name: str, initial: ArrayLike, dtype: np.dtype) -> ArrayLike:

@@ -34,11 +34,7 @@ from ricci_numpy.arrays._selection import select_where
 from ._axis_reductions import sum
 from ._common_arguments import accumulated_dtype, checked_mask, keep_axes, no_out, reduced_axes
 
-__all__ = [
-    "mean",
-    "std",
-    "var",
-]
+__all__ = ["mean", "std", "var"]
 
 
 def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
@@ -125,12 +121,7 @@ def mean_of(
 
 @inlined("mean")
 def _mean(
-    a: Array,
-    where: Array | None,
-    *,
-    axes: tuple[int, ...],
-    dtype: np.dtype | None,
-    keepdims: bool,
+    a: Array, where: Array | None, *, axes: tuple[int, ...], dtype: np.dtype | None, keepdims: bool
 ) -> Array:
     a = asarray(a)
     result_dtype = inexact_dtype(a.dtype)[0] if dtype is None else dtype

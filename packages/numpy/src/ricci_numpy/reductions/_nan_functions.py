@@ -288,12 +288,7 @@ def nanmean(
 
 @composite("nanmean")
 def _nanmean(
-    a: Array,
-    mask: Array | None,
-    *,
-    axes: tuple[int, ...],
-    dtype: np.dtype | None,
-    keepdims: bool,
+    a: Array, mask: Array | None, *, axes: tuple[int, ...], dtype: np.dtype | None, keepdims: bool
 ) -> Array:
     if a.dtype in INEXACT_DTYPES:
         mask = _valid(a, mask)

@@ -27,12 +27,7 @@ from ricci_numpy.reductions._common_arguments import no_out
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 
-__all__ = [
-    "diag",
-    "diagflat",
-    "diagonal",
-    "trace",
-]
+__all__ = ["diag", "diagflat", "diagonal", "trace"]
 
 _INT32 = np.dtype(np.int32)
 _FAR = 1 << 30

@@ -15,12 +15,7 @@ from ricci_numpy.shapes._reshaping import atleast_1d
 
 from ._ranges import arange, linspace
 
-__all__ = [
-    "c_",
-    "mgrid",
-    "ogrid",
-    "r_",
-]
+__all__ = ["c_", "mgrid", "ogrid", "r_"]
 
 _INT32 = np.dtype(np.int32)
 

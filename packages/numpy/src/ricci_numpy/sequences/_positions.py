@@ -41,11 +41,7 @@ from ricci_numpy.indexing._where import nonzero
 from ricci_numpy.ufuncs._division import remainder
 from ricci_numpy.ufuncs._rounding import clip
 
-__all__ = [
-    "ix_",
-    "ravel_multi_index",
-    "unravel_index",
-]
+__all__ = ["ix_", "ravel_multi_index", "unravel_index"]
 
 
 def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:

@@ -51,14 +51,7 @@ from ricci_numpy.arrays._filling import filled
 from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.ufuncs._unary import log10
 
-__all__ = [
-    "arange",
-    "geomspace",
-    "indices",
-    "linspace",
-    "logspace",
-    "meshgrid",
-]
+__all__ = ["arange", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
 
 _FLOAT32 = np.dtype(np.float32)
 # Up to this length, ranges of integers come from the host: no executable for every length.

@@ -21,14 +21,7 @@ from ricci_ir import (
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import check_arraylike, operands
 
-__all__ = [
-    "array_split",
-    "dsplit",
-    "hsplit",
-    "split",
-    "unstack",
-    "vsplit",
-]
+__all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
 
 
 @may_return_operand

@@ -12,14 +12,7 @@ from ricci_numpy._axes import canonical_axes, canonical_axis
 
 from ._reshaping import checked_operand
 
-__all__ = [
-    "matrix_transpose",
-    "moveaxis",
-    "permute_dims",
-    "rollaxis",
-    "swapaxes",
-    "transpose",
-]
+__all__ = ["matrix_transpose", "moveaxis", "permute_dims", "rollaxis", "swapaxes", "transpose"]
 
 
 @may_return_operand

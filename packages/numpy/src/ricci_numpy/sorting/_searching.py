@@ -16,10 +16,7 @@ from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._where import where_step
 from ricci_numpy.shapes._reshaping import ravel
 
-__all__ = [
-    "digitize",
-    "searchsorted",
-]
+__all__ = ["digitize", "searchsorted"]
 
 _INT32 = np.dtype(np.int32)
 _UINT32 = np.dtype(np.uint32)
@@ -174,11 +171,7 @@ def _looked_up(a: Array, positions: ArrayLike) -> Array:
         offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,)
     )
     return lax.gather(
-        a,
-        lax.expand_dims(positions, (rank,)),
-        dims,
-        (1,),
-        mode=lax.GatherScatterMode.CLIP,
+        a, lax.expand_dims(positions, (rank,)), dims, (1,), mode=lax.GatherScatterMode.CLIP
     )
 
 

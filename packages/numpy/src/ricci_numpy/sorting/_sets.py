@@ -13,13 +13,7 @@ from ._searching import searchsorted
 from ._sorting import lexsort
 from ._unique import size_deciding_values, sorted_with_firsts, unique
 
-__all__ = [
-    "intersect1d",
-    "isin",
-    "setdiff1d",
-    "setxor1d",
-    "union1d",
-]
+__all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d"]
 
 
 def isin(

@@ -21,15 +21,7 @@ from ricci_numpy.indexing._at import at
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 
-__all__ = [
-    "argpartition",
-    "argsort",
-    "lexsort",
-    "partition",
-    "sort",
-    "sort_complex",
-    "top_k",
-]
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex", "top_k"]
 
 _INT32 = np.dtype(np.int32)
 

@@ -28,13 +28,7 @@ from ricci_numpy.shapes._transposing import moveaxis
 
 from ._sorting import lexsort
 
-__all__ = [
-    "unique",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-]
+__all__ = ["unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 
 def size_deciding_values(name: str, x: Array) -> np.ndarray:

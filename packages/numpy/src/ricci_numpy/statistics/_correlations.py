@@ -27,10 +27,7 @@ from ricci_numpy.ufuncs._binary import divide, multiply, subtract
 from ricci_numpy.ufuncs._rounding import clip
 from ricci_numpy.ufuncs._unary import abs, conj, sqrt
 
-__all__ = [
-    "corrcoef",
-    "cov",
-]
+__all__ = ["corrcoef", "cov"]
 
 
 def cov(

@@ -9,12 +9,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, issubdtype, python_scalar_dtype
 from ricci_lax.authoring import resolved_by
-from ricci_numpy._promotion import (
-    convert,
-    operands,
-    promote_dtypes_inexact,
-    strong_constant,
-)
+from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._array_info import concrete_values
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.calculus._differences import diff
@@ -27,11 +22,7 @@ from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.sorting._searching import searchsorted
 from ricci_numpy.ufuncs._binary import divide
 
-__all__ = [
-    "bincount",
-    "histogram",
-    "histogram_bin_edges",
-]
+__all__ = ["bincount", "histogram", "histogram_bin_edges"]
 
 _INT32 = np.dtype(np.int32)
 

@@ -19,10 +19,7 @@ from ricci_numpy.ufuncs._binary import divide
 
 from ._histograms import bin_numbers, checked_bins, checked_ends, counted, edges_of
 
-__all__ = [
-    "histogram2d",
-    "histogramdd",
-]
+__all__ = ["histogram2d", "histogramdd"]
 
 
 def histogram2d(

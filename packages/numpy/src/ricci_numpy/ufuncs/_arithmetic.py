@@ -24,15 +24,7 @@ from ricci_numpy._promotion import (
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
 
-__all__ = [
-    "float_power",
-    "fmax",
-    "fmin",
-    "heaviside",
-    "hypot",
-    "pow",
-    "power",
-]
+__all__ = ["float_power", "fmax", "fmin", "heaviside", "hypot", "pow", "power"]
 
 
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:

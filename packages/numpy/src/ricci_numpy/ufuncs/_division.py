@@ -18,13 +18,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._selection import select_where
 
-__all__ = [
-    "divmod",
-    "floor_divide",
-    "fmod",
-    "mod",
-    "remainder",
-]
+__all__ = ["divmod", "floor_divide", "fmod", "mod", "remainder"]
 
 
 def _is_unsigned(dtype: DTypeLike) -> bool:

@@ -18,10 +18,7 @@ from ricci_numpy.arrays._selection import broadcast, broadcast_shape, select_whe
 from ._division import floor_divide
 from ._unary import abs as size_of
 
-__all__ = [
-    "gcd",
-    "lcm",
-]
+__all__ = ["gcd", "lcm"]
 
 
 def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[Array]:

@@ -19,20 +19,11 @@ from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.reductions._common_arguments import no_out
 
-__all__ = [
-    "around",
-    "clip",
-    "rint",
-    "round",
-    "trunc",
-]
+__all__ = ["around", "clip", "rint", "round", "trunc"]
 
 
 def clip(
-    arr: ArrayLike | None = None,
-    /,
-    min: ArrayLike | None = None,
-    max: ArrayLike | None = None,
+    arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
 ) -> Array:
     """The elements limited to an interval.
 

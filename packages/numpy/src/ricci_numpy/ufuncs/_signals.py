@@ -3,12 +3,7 @@
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    composite,
-    python_scalar_dtype,
-)
+from ricci_ir import Array, ArrayLike, composite, python_scalar_dtype
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -30,12 +25,7 @@ from ._comparison import isinf
 from ._division import floor_divide, remainder
 from ._unary import absolute, negative, rad2deg
 
-__all__ = [
-    "angle",
-    "i0",
-    "sinc",
-    "unwrap",
-]
+__all__ = ["angle", "i0", "sinc", "unwrap"]
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Array:
@@ -164,10 +154,7 @@ def _bessel_i0_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array
 
 
 def unwrap(
-    p: ArrayLike,
-    discont: ArrayLike | None = None,
-    axis: int = -1,
-    period: ArrayLike = 2 * np.pi,
+    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * np.pi
 ) -> Array:
     """The angles along an axis with multiples of the period added, so that they do not jump.
 

@@ -200,12 +200,7 @@ fabs: UnaryFunction = publish(
 
 
 def _or_itself(
-    name: str,
-    operation: Operation,
-    unchanged: frozenset,
-    summary: str,
-    argument: str,
-    result: str,
+    name: str, operation: Operation, unchanged: frozenset, summary: str, argument: str, result: str
 ) -> UnaryFunction:
     """A function that returns arrays of the dtypes ``unchanged`` as they are."""
 

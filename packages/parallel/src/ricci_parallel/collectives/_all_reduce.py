@@ -7,15 +7,7 @@ import numpy as np
 
 from ricci_autodiff import linear
 from ricci_batching import Axis
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    define,
-    derived,
-    get_aval,
-)
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, derived, get_aval
 from ricci_lax import mul, reduce_sum
 from ricci_lax.authoring import check_dtype, checks_nan, numeric
 from ricci_stablehlo import Lowering, Value

@@ -5,15 +5,7 @@ from typing import Any
 
 from ricci_autodiff import linear
 from ricci_batching import Axis, batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    PyTree,
-    ShapedArray,
-    api_boundary,
-    define,
-)
+from ricci_ir import Array, ArrayLike, Primitive, PyTree, ShapedArray, api_boundary, define
 from ricci_lax import expand_dims, squeeze
 from ricci_lax.authoring import along_an_axis
 from ricci_pytree import tree_map

@@ -8,22 +8,8 @@ from typing import Any
 
 from ricci_autodiff import linear
 from ricci_batching import Axis, batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    ShardingRule,
-    define,
-    derived,
-)
-from ricci_lax import (
-    dynamic_index_in_dim,
-    dynamic_slice_in_dim,
-    mul,
-    reduce_sum,
-    squeeze,
-)
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, ShardingRule, define, derived
+from ricci_lax import dynamic_index_in_dim, dynamic_slice_in_dim, mul, reduce_sum, squeeze
 from ricci_lax.authoring import along_an_axis, check_dtype, numeric
 from ricci_stablehlo import Lowering, Value
 
@@ -36,13 +22,7 @@ from ._law_examples import (
 )
 from ._lowering import channel, is_alone, on_words, replica_groups
 from ._members import arranged, in_groups, shape_of, sizes_around, split_dimension
-from ._named_axes import (
-    AxisNames,
-    Groups,
-    check_divisible,
-    named,
-    outside,
-)
+from ._named_axes import AxisNames, Groups, check_divisible, named, outside
 from ._varying import (
     gathers,
     gathers_to_invarying,

@@ -3,13 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    PyTree,
-    api_boundary,
-    get_aval,
-)
+from ricci_ir import Array, ArrayLike, PyTree, api_boundary, get_aval
 from ricci_pytree import tree_map
 
 from ._casts import varied
@@ -21,17 +15,8 @@ from ._gather_scatter import (
     unreduced_reduce_scatter_p,
 )
 from ._members import shape_of
-from ._named_axes import (
-    array_axis,
-    as_groups,
-    axis_names,
-    check_divisible,
-    group_size,
-)
-from ._varying import (
-    state_of,
-    typed_axes,
-)
+from ._named_axes import array_axis, as_groups, axis_names, check_divisible, group_size
+from ._varying import state_of, typed_axes
 
 
 @api_boundary

@@ -7,14 +7,7 @@ import numpy as np
 
 from ricci_batching import Axis, batched_at, vmap
 from ricci_ir import Array, ArrayLike, axis_size, get_aval
-from ricci_lax import (
-    GatherDimensionNumbers,
-    concatenate,
-    gather,
-    reshape,
-    slice_in_dim,
-    transpose,
-)
+from ricci_lax import GatherDimensionNumbers, concatenate, gather, reshape, slice_in_dim, transpose
 
 from ._named_axes import AxisNames, Groups
 

@@ -8,25 +8,9 @@ import numpy as np
 
 from ricci_autodiff import linear
 from ricci_batching import Axis, batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    PyTree,
-    ShapedArray,
-    api_boundary,
-    define,
-)
+from ricci_ir import Array, ArrayLike, Primitive, PyTree, ShapedArray, api_boundary, define
 from ricci_ir import axis_size as size_of
-from ricci_lax import (
-    broadcast,
-    dynamic_index_in_dim,
-    eq,
-    full_like,
-    index_in_dim,
-    select,
-    stack,
-)
+from ricci_lax import broadcast, dynamic_index_in_dim, eq, full_like, index_in_dim, select, stack
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 

@@ -166,10 +166,7 @@ _lower_by_gathering = traced(_by_gathering)
 
 
 def _lower(
-    ctx: Lowering,
-    *operands: Value,
-    axis_index_groups: Groups | None,
-    axis_name: AxisNames,
+    ctx: Lowering, *operands: Value, axis_index_groups: Groups | None, axis_name: AxisNames
 ) -> Value:
     module = ctx.module
     if module.platform == "cpu":

@@ -125,10 +125,7 @@ def linearize_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], lis
             return results, join_tangents(split.nonzeros, (), results)
         recorded = tape.record(
             primitive,
-            (
-                *(values[i] for i in split.residuals),
-                *(t for t in tangents if type(t) is not Zero),
-            ),
+            (*(values[i] for i in split.residuals), *(t for t in tangents if type(t) is not Zero)),
             shards.params(
                 split.tangent,
                 (*(specs[i] for i in split.residuals), *compress(in_specs, nonzeros)),
@@ -227,10 +224,7 @@ def transpose_rule(primitive: Primitive) -> Callable[..., list[Array | None]]:
         outs = iter(
             shards.bind(
                 primitive,
-                [
-                    *(a for a in args if not is_linear(a)),
-                    *(c for c in cts if type(c) is not Zero),
-                ],
+                [*(a for a in args if not is_linear(a)), *(c for c in cts if type(c) is not Zero)],
                 transposed,
                 (
                     *compress(in_specs, [not flag for flag in linear]),

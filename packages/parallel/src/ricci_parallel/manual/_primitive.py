@@ -46,15 +46,7 @@ from ._as_batch import as_batch
 from ._checkify import check_shards
 from ._derivatives import Shards, jvp_rule, linearize_rule, transpose_rule
 from ._scope import in_scope
-from ._specs import (
-    AnyMesh,
-    Specs,
-    shard_aval,
-    sharding_text,
-    spec_axes,
-    whole_aval,
-    with_dim,
-)
+from ._specs import AnyMesh, Specs, shard_aval, sharding_text, spec_axes, whole_aval, with_dim
 from ._steps import run_in_steps
 
 

@@ -2,12 +2,7 @@
 
 from collections.abc import Callable
 
-from ricci_ir import (
-    AxisNames,
-    current_mesh,
-    extend_axes,
-    varying_axes,
-)
+from ricci_ir import AxisNames, current_mesh, extend_axes, varying_axes
 
 from ._specs import AnyMesh, manual_mesh
 

@@ -430,12 +430,7 @@ class _Call:
 
 @overload
 def smap[**P, R](
-    f: Callable[P, R],
-    /,
-    *,
-    in_axes: PyTree = ...,
-    out_axes: PyTree,
-    axis_name: Hashable,
+    f: Callable[P, R], /, *, in_axes: PyTree = ..., out_axes: PyTree, axis_name: Hashable
 ) -> Callable[P, R]: ...
 
 

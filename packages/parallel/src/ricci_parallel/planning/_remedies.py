@@ -6,12 +6,7 @@ from typing import Any, NamedTuple
 
 from ricci_autodiff import rewrite_differentiated
 from ricci_ir import observing
-from ricci_lax import (
-    Differentiated,
-    checkpoint_policies,
-    recomputed,
-    recomputed_in_scans,
-)
+from ricci_lax import Differentiated, checkpoint_policies, recomputed, recomputed_in_scans
 from ricci_xla import LocatedProgram, Traced, compile_with_lines
 
 from ._memory import memory_of

@@ -6,14 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Shape,
-    is_symbolic_dim,
-    surely_at_least,
-    surely_at_most,
-)
+from ricci_ir import Array, ArrayLike, Shape, is_symbolic_dim, surely_at_least, surely_at_most
 
 _UINT32 = np.dtype("uint32")
 

@@ -27,9 +27,7 @@ else:
 
 from ._key_type import Generator, KeyType, key_type
 
-__all__ = [
-    "KeyArray",
-]
+__all__ = ["KeyArray"]
 
 ADVICE = (
     "random.split derives several keys from one; random.clone marks intentional reuse of the same "

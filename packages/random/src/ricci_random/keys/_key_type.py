@@ -22,9 +22,7 @@ from ricci_ir import (
     prng_key,
 )
 
-__all__ = [
-    "KeyType",
-]
+__all__ = ["KeyType"]
 
 
 # The generators that encrypt positions with each key separately (Threefry in one of its layouts).

@@ -12,21 +12,11 @@ from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
 from ._float_info import float_info
-from ._parameters import (
-    as_shape,
-    broadcasts_to,
-    common_shape,
-    float_dtype,
-    sampled_shape,
-    to_shape,
-)
+from ._parameters import as_shape, broadcasts_to, common_shape, float_dtype, sampled_shape, to_shape
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._uniform import _uniform
 
-__all__ = [
-    "binomial",
-    "multinomial",
-]
+__all__ = ["binomial", "multinomial"]
 
 # Both methods run for all elements. Where the other method's result is used, a method gets these
 # parameters, with which its loop ends soon.
@@ -202,13 +192,7 @@ def binomial(
 
 @partial(staged, inline=True)
 def _multinomial(
-    key: Array,
-    n: ArrayLike,
-    p: ArrayLike,
-    *,
-    shape: Shape,
-    dtype: np.dtype,
-    unroll: int | bool,
+    key: Array, n: ArrayLike, p: ArrayLike, *, shape: Shape, dtype: np.dtype, unroll: int | bool
 ) -> Array:
     n, p = _parameters(n, p)
     n, p = to_shape(n, shape[:-1]), to_shape(p, shape)

@@ -20,11 +20,7 @@ from ._inversion import _gumbel, gumbel_mode
 from ._parameters import Sharding, as_shape, broadcasts_to, constrain_sharding
 from ._uniform import _randint, _uniform
 
-__all__ = [
-    "categorical",
-    "choice",
-    "permutation",
-]
+__all__ = ["categorical", "choice", "permutation"]
 
 
 def categorical(
@@ -97,11 +93,7 @@ def categorical(
     if replace:
         # Samples get leading dimensions, so the axis of the categories is counted from the end.
         back = axis - logs.ndim
-        full = (
-            *sizes[: len(sizes) + 1 + back],
-            logs.shape[axis],
-            *sizes[len(sizes) + 1 + back :],
-        )
+        full = (*sizes[: len(sizes) + 1 + back], logs.shape[axis], *sizes[len(sizes) + 1 + back :])
         noise = _gumbel(key, shape=full, dtype=logs.dtype, mode=gumbels)
         if extra:
             logs = lax.expand_dims(logs, tuple(range(len(extra))))

@@ -39,11 +39,7 @@ from ._rejection import accept_reject
 from ._sampling import sample
 from ._uniform import _uniform
 
-__all__ = [
-    "gamma",
-    "loggamma",
-    "random_gamma_p",
-]
+__all__ = ["gamma", "loggamma", "random_gamma_p"]
 
 
 def _draw(key: Array, a: Array, log_space: bool) -> Array:

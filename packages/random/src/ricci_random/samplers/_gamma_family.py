@@ -27,15 +27,7 @@ from ._parameters import (
 from ._sampling import sample
 from ._uniform import _rademacher
 
-__all__ = [
-    "ball",
-    "beta",
-    "chisquare",
-    "dirichlet",
-    "f",
-    "generalized_normal",
-    "t",
-]
+__all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", "t"]
 
 
 @staged

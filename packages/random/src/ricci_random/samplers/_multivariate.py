@@ -20,10 +20,7 @@ from ._parameters import (
     float_dtype,
 )
 
-__all__ = [
-    "multivariate_normal",
-    "orthogonal",
-]
+__all__ = ["multivariate_normal", "orthogonal"]
 
 
 @staged

@@ -16,14 +16,7 @@ from ._parameters import Sharding, as_shape, float_dtype, to_shape, with_rank_un
 from ._sampling import sample
 from ._uniform import _rademacher, _uniform
 
-__all__ = [
-    "double_sided_maxwell",
-    "lognormal",
-    "maxwell",
-    "normal",
-    "truncated_normal",
-    "wald",
-]
+__all__ = ["double_sided_maxwell", "lognormal", "maxwell", "normal", "truncated_normal", "wald"]
 
 
 @staged

@@ -6,15 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Shape,
-    ShapeLike,
-    explicit_dtype,
-    issubdtype,
-)
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, explicit_dtype, issubdtype
 from ricci_random.keys._checks import check_key, generator_of
 from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import subkeys
@@ -24,9 +16,7 @@ from ._poisson_approximate import poisson_approximate
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._uniform import _uniform
 
-__all__ = [
-    "poisson",
-]
+__all__ = ["poisson"]
 
 _FLOAT = np.dtype("float32")
 _REJECTED_FROM = 10.0  # the least rate that PTRS is for

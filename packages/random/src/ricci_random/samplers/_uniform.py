@@ -32,13 +32,7 @@ from ._parameters import (
     with_rank,
 )
 
-__all__ = [
-    "bernoulli",
-    "bits",
-    "rademacher",
-    "randint",
-    "uniform",
-]
+__all__ = ["bernoulli", "bits", "rademacher", "randint", "uniform"]
 
 
 @partial(staged, inline=True)

@@ -14,10 +14,7 @@ from ricci_pytree import register_dataclass
 from ricci_random.keys import fold_in, key, split
 from ricci_random.samplers import normal, randint, uniform
 
-__all__ = [
-    "StatefulPRNG",
-    "stateful_rng",
-]
+__all__ = ["StatefulPRNG", "stateful_rng"]
 
 type _Size = int | Sequence[int] | None
 

@@ -1,8 +1,6 @@
 """Programs over several devices: the mesh that is entered, and making arrays of results."""
 
-from ricci_compat.pxla import (
-    global_avals_to_results_handler as global_avals_to_results_handler,
-)
+from ricci_compat.pxla import global_avals_to_results_handler as global_avals_to_results_handler
 from ricci_compat.pxla import thread_resources as thread_resources
 from ricci_ir import guard_public as _guard_public
 from ricci_xla import Lowered as _Lowered

@@ -33,15 +33,7 @@ _STAGES: tuple[tuple[float, tuple[float, ...]], ...] = (
     (1.0, (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84)),
 )
 # The solution of order 5 less that of order 4; the last stage is the start of the next step.
-_ERROR = (
-    71 / 57600,
-    0.0,
-    -71 / 16695,
-    71 / 1920,
-    -17253 / 339200,
-    22 / 525,
-    -1 / 40,
-)
+_ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
 _MIDPOINT = (
     6025192743 / 30085553152 / 2,
     0.0,

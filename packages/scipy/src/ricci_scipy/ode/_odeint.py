@@ -33,10 +33,7 @@ from ._dormand_prince import (
     runge_kutta_step,
 )
 
-__all__ = [
-    "odeint",
-    "ravel_first_arg",
-]
+__all__ = ["odeint", "ravel_first_arg"]
 
 
 class _Layout(NamedTuple):

@@ -146,13 +146,7 @@ def _descend(
         # The function's scale is unknown at first, so the first step has a length of 1 or less.
         first = jnp.where(state.steps == 0, jnp.minimum(1.0, 1.0 / jnp.where(size > 0, size, 1)), 1)
         search = line_search(
-            fun,
-            state.x,
-            direction,
-            state.value,
-            state.gradient,
-            first.astype(state.x.dtype),
-            maxls,
+            fun, state.x, direction, state.value, state.gradient, first.astype(state.x.dtype), maxls
         )
         new = search.point
         change = new.step * direction

@@ -126,14 +126,7 @@ def _limit(b: PyTree, tol: float, atol: float) -> Array:
 
 
 def _cg(
-    A: Operator,
-    b: PyTree,
-    x0: PyTree,
-    *,
-    tol: float,
-    atol: float,
-    maxiter: int,
-    M: Operator,
+    A: Operator, b: PyTree, x0: PyTree, *, tol: float, atol: float, maxiter: int, M: Operator
 ) -> PyTree:
     """Conjugate gradients.
 
@@ -182,14 +175,7 @@ class _Stabilised(NamedTuple):
 
 
 def _bicgstab(
-    A: Operator,
-    b: PyTree,
-    x0: PyTree,
-    *,
-    tol: float,
-    atol: float,
-    maxiter: int,
-    M: Operator,
+    A: Operator, b: PyTree, x0: PyTree, *, tol: float, atol: float, maxiter: int, M: Operator
 ) -> PyTree:
     """Bi-CGSTAB, preconditioned from the right.
 

@@ -426,11 +426,7 @@ gennorm: ModuleType = distribution(
     "gennorm",
     "generalized normal distribution",
     "logpdf pdf cdf",
-    {
-        "logpdf": ("1.0, 3.0", -1.58),
-        "pdf": ("1.0, 3.0", 0.206),
-        "cdf": ("1.0, 3.0", 0.9521),
-    },
+    {"logpdf": ("1.0, 3.0", -1.58), "pdf": ("1.0, 3.0", 0.206), "cdf": ("1.0, 3.0", 0.9521)},
     shapes={"beta": "the exponent, a number above 0"},
     located="",
     valid=lambda beta: beta > 0,

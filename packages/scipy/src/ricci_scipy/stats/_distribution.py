@@ -185,11 +185,7 @@ def _documentation(
 
 
 def _function(
-    name: str,
-    support: Support,
-    count: int,
-    located: list[str],
-    formulas: Mapping[str, Formula],
+    name: str, support: Support, count: int, located: list[str], formulas: Mapping[str, Formula]
 ) -> Formula:
     """The function called ``name``, which takes all shape and location parameters by position."""
     if name == "entropy":

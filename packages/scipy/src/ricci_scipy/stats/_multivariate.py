@@ -198,8 +198,5 @@ multinomial: ModuleType = module_of(
     "multinomial", "multinomial distribution", logpmf=multinomial_logpmf, pmf=multinomial_pmf
 )
 multivariate_normal: ModuleType = module_of(
-    "multivariate_normal",
-    "multivariate normal distribution",
-    logpdf=normal_logpdf,
-    pdf=normal_pdf,
+    "multivariate_normal", "multivariate normal distribution", logpdf=normal_logpdf, pdf=normal_pdf
 )

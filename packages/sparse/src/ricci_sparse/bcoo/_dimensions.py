@@ -13,12 +13,7 @@ from ricci_sparse.layouts import SparseEfficiencyError, SparseEfficiencyWarning
 from ._array import BCOO, update_layout
 from ._layout import is_inside, linear, properties_of, split_shape, whole_batches
 
-__all__ = [
-    "bcoo_broadcast_in_dim",
-    "bcoo_reshape",
-    "bcoo_squeeze",
-    "bcoo_update_layout",
-]
+__all__ = ["bcoo_broadcast_in_dim", "bcoo_reshape", "bcoo_squeeze", "bcoo_update_layout"]
 
 
 def bcoo_update_layout(
@@ -178,11 +173,7 @@ def _split_dense(data: Array, indices: Array, size: int) -> tuple[Array, Array]:
 
 
 def bcoo_broadcast_in_dim(
-    mat: BCOO,
-    *,
-    shape: Shape,
-    broadcast_dimensions: Sequence[int],
-    sharding: Any = None,
+    mat: BCOO, *, shape: Shape, broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCOO:
     """Broadcast an array along new dimensions.
 

@@ -198,10 +198,7 @@ def as_numbers(dimension_numbers: Any) -> Any:
     """Dimension numbers as tuples of ints."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     ints = lambda dims: tuple(map(int, dims))
-    return (
-        (ints(lhs_contract), ints(rhs_contract)),
-        (ints(lhs_batch), ints(rhs_batch)),
-    )
+    return ((ints(lhs_contract), ints(rhs_contract)), (ints(lhs_batch), ints(rhs_batch)))
 
 
 def bcoo_dot_general(

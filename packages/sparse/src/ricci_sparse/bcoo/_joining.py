@@ -89,10 +89,7 @@ def _padded(mat: BCOO, nse: int) -> tuple[Array, Array]:
     batch = mat.shape[:n_batch]
     zeros = jnp.zeros((*batch, missing, *data.shape[n_batch + 1 :]), data.dtype)
     outside = jnp.broadcast_to(jnp.array(sizes, indices.dtype), (*batch, missing, mat.n_sparse))
-    return (
-        lax.concatenate([data, zeros], n_batch),
-        lax.concatenate([indices, outside], n_batch),
-    )
+    return (lax.concatenate([data, zeros], n_batch), lax.concatenate([indices, outside], n_batch))
 
 
 def _along_sparse(mats: Sequence[BCOO], axis: int) -> tuple[Array, Array]:

@@ -82,13 +82,7 @@ def _is_matrix(data: Array, sizes: Dims, rows: Dims, columns: Dims) -> bool:
 
 
 def _as_matrix(
-    data: Array,
-    indices: Array,
-    rhs: Array,
-    sizes: Dims,
-    rows: Dims,
-    columns: Dims,
-    in_order: bool,
+    data: Array, indices: Array, rhs: Array, sizes: Dims, rows: Dims, columns: Dims, in_order: bool
 ) -> Array:
     """The product as one matrix, of free dimensions as rows and contracted ones as columns."""
     n_rows, n_columns = (tuple(sizes[d] for d in dims) for dims in (rows, columns))
@@ -106,13 +100,7 @@ def _as_matrix(
 
 
 def _by_elements(
-    data: Array,
-    indices: Array,
-    rhs: Array,
-    sizes: Dims,
-    rows: Dims,
-    columns: Dims,
-    in_order: bool,
+    data: Array, indices: Array, rhs: Array, sizes: Dims, rows: Dims, columns: Dims, in_order: bool
 ) -> Array:
     """The product as a gather, elementwise products and a scatter."""
     dense = data.shape[1:]

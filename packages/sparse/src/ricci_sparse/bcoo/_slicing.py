@@ -65,13 +65,7 @@ def bcoo_slice(
 
 @composite("bcoo_slice")
 def _slice(
-    data: Array,
-    indices: Array,
-    *,
-    shape: Shape,
-    start: Shape,
-    limit: Shape,
-    step: Shape,
+    data: Array, indices: Array, *, shape: Shape, start: Shape, limit: Shape, step: Shape
 ) -> tuple[Array, Array]:
     n_batch, n_sparse, n_dense, _ = properties_of(indices, shape)
     cut = n_batch + n_sparse

@@ -131,12 +131,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(
-        cls,
-        mat: Any,
-        *,
-        index_dtype: DTypeLike | None = None,
-        n_dense: int = 0,
-        n_batch: int = 0,
+        cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0, n_batch: int = 0
     ) -> Self:
         """A matrix of SciPy: see ``BCOO.from_scipy_sparse``.
 

@@ -32,12 +32,7 @@ from ricci_sparse.bcoo import (
     bcoo_squeeze,
     bcoo_transpose,
 )
-from ricci_sparse.bcsr import (
-    BCSR,
-    bcsr_broadcast_in_dim,
-    bcsr_concatenate,
-    bcsr_dot_general,
-)
+from ricci_sparse.bcsr import BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general
 
 from ._rule_table import (
     SparseRule,
@@ -135,9 +130,7 @@ def _refuse(what: str) -> Any:
     )
 
 
-def _with_refs(
-    fun: Callable[[ArrayOrSparse, ArrayOrSparse, bool], ArrayOrSparse],
-) -> SparseRule:
+def _with_refs(fun: Callable[[ArrayOrSparse, ArrayOrSparse, bool], ArrayOrSparse]) -> SparseRule:
     """A rule from a function of two operands and a flag whether they have the same indices."""
 
     def rule(

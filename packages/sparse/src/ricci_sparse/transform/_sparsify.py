@@ -35,13 +35,7 @@ from ._values import (
     to_value,
 )
 
-__all__ = [
-    "SparseTrace",
-    "SparseTracer",
-    "eval_sparse",
-    "sparsify",
-    "sparsify_raw",
-]
+__all__ = ["SparseTrace", "SparseTracer", "eval_sparse", "sparsify", "sparsify_raw"]
 
 
 class SparseTracer(Tracer):
@@ -124,10 +118,7 @@ def _run(
 
 
 def eval_sparse(
-    jaxpr: Jaxpr,
-    consts: Sequence[Array],
-    spvalues: Sequence[SparsifyValue],
-    spenv: SparsifyEnv,
+    jaxpr: Jaxpr, consts: Sequence[Array], spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv
 ) -> Sequence[SparsifyValue]:
     """Evaluate a jaxpr with values that may be sparse.
 

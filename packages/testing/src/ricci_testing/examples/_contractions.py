@@ -83,11 +83,7 @@ def _scaled_examples() -> list[Example]:
         # Values that are exact in bfloat16, since compilers may leave out roundings to it.
         example(numbers, plain(2, 4), plain(4, 3), scale(2, 2), scale(1, 3), dtype=F32),
         example(
-            (((1, 0), (0, 1)), ((), ())),
-            narrow(4, 8),
-            narrow(8, 4),
-            scales(2, 2),
-            scales(1, 1),
+            (((1, 0), (0, 1)), ((), ())), narrow(4, 8), narrow(8, 4), scales(2, 2), scales(1, 1)
         ),
     ]
 

@@ -95,10 +95,6 @@ def control_flow_examples() -> dict[str, list[Example]]:
                 for o in options
             ),
             captured("scan", lambda w, h, r: _scanned(w, h, r), X, Y, ROWS[:0]),
-            captured(
-                "scan",
-                _running_sums,
-                np.arange(12, dtype=np.int32).reshape(4, 3),
-            ),
+            captured("scan", _running_sums, np.arange(12, dtype=np.int32).reshape(4, 3)),
         ],
     }

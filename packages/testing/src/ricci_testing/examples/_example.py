@@ -209,12 +209,7 @@ def cast(x: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
         return np.asarray(source).astype(dtype)
 
 
-def captured(
-    name: str,
-    fun: Callable[..., Any],
-    *args: Any,
-    **options: Any,
-) -> Example:
+def captured(name: str, fun: Callable[..., Any], *args: Any, **options: Any) -> Example:
     """Capture the operands and parameters with which a public function binds a primitive.
 
     Args:

@@ -35,11 +35,7 @@ def _eig(
 
 
 def _schur(x: npt.ArrayLike, dtype: npt.DTypeLike, vectors: bool = True) -> Example:
-    params = {
-        "compute_schur_vectors": vectors,
-        "select_callable": None,
-        "sort_eig_vals": False,
-    }
+    params = {"compute_schur_vectors": vectors, "select_callable": None, "sort_eig_vals": False}
     return Example((np.asarray(x, dtype),), params)
 
 

@@ -34,7 +34,7 @@ def _windows() -> dict[str, list[Call]]:
         (
             lambda x: reduce(x, I32(np.iinfo(I32).min), lax.max, (3,), (2,), "SAME"),
             (array_of(6, dtype=I32),),
-        ),
+        )
     ]
     return table
 

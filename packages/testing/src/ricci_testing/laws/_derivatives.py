@@ -6,14 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import (
-    jvp,
-    jvp_rules,
-    linear_transpose,
-    linearize,
-    transpose_rules,
-    vjp,
-)
+from ricci_autodiff import jvp, jvp_rules, linear_transpose, linearize, transpose_rules, vjp
 from ricci_ir import (
     Array,
     ArrayLike,

@@ -189,10 +189,7 @@ class Oracle:
     """
 
     def __init__(
-        self,
-        interpreter: str | Path | None = None,
-        timeout: float = 120.0,
-        server: Path = _SERVER,
+        self, interpreter: str | Path | None = None, timeout: float = 120.0, server: Path = _SERVER
     ) -> None:
         self._interpreter = None if interpreter is None else Path(interpreter)
         self._server = server

@@ -10,21 +10,11 @@ from _serving import serve  # pyright: ignore[reportMissingImports]
 import jax  # pyright: ignore[reportMissingImports]
 import jax.numpy  # pyright: ignore[reportMissingImports]
 
-NAMESPACE = {
-    "jax": jax,
-    "jnp": jax.numpy,
-    "lax": jax.lax,
-    "np": numpy,
-    "random": jax.random,
-}
+NAMESPACE = {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "np": numpy, "random": jax.random}
 
 if __name__ == "__main__":
     jax.device_count()  # initialize before the first request
     serve(
         NAMESPACE,
-        {
-            "jax": jax.__version__,
-            "jaxlib": jaxlib.version.__version__,
-            "numpy": numpy.__version__,
-        },
+        {"jax": jax.__version__, "jaxlib": jaxlib.version.__version__, "numpy": numpy.__version__},
     )

@@ -12,11 +12,7 @@ from ricci_xla.meshes._sharding_types import Sharding
 
 from ._array_impl import ArrayImpl
 
-__all__ = [
-    "can_be_read",
-    "check_equal_across_processes",
-    "reshard_across_processes",
-]
+__all__ = ["can_be_read", "check_equal_across_processes", "reshard_across_processes"]
 
 
 def can_be_read(array: ArrayImpl) -> bool:

@@ -33,11 +33,7 @@ from ._array_impl import ArrayImpl
 from ._donation import deleted_array
 from ._pieces import parts, whole_part, with_types
 
-__all__ = [
-    "check_not_deleted",
-    "copy_array",
-    "Shard",
-]
+__all__ = ["check_not_deleted", "copy_array", "Shard"]
 
 
 class Shard:
@@ -328,10 +324,7 @@ def copy_array(self: ArrayImpl) -> Array:
         copies = [copy_array(part) for part in parts(self)]
         return ArrayImpl(self.aval, sharding, copies, self._committed)
     return runtime.batched_copy_array_to_devices_with_sharding(
-        [self],
-        [sharding._internal_device_list],
-        [sharding],
-        [ArrayCopySemantics.ALWAYS_COPY],
+        [self], [sharding._internal_device_list], [sharding], [ArrayCopySemantics.ALWAYS_COPY]
     )[0]
 
 

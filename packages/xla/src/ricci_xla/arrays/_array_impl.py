@@ -5,8 +5,6 @@ jaxlib has no stubs. The file ``_array_impl.pyi`` tells type checkers what the c
 
 from ricci_xla.devices._jaxlib import runtime
 
-__all__ = [
-    "ArrayImpl",
-]
+__all__ = ["ArrayImpl"]
 
 ArrayImpl = runtime.ArrayImpl

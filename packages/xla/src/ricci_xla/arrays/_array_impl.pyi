@@ -11,9 +11,7 @@ import numpy as np
 from ricci_ir import Array, ShapedArray
 from ricci_xla.meshes._sharding_types import Sharding
 
-__all__ = [
-    "ArrayImpl",
-]
+__all__ = ["ArrayImpl"]
 
 class ArrayImpl(Array):
     """An array on devices.

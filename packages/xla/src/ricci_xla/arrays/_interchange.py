@@ -16,9 +16,7 @@ from ._array_impl import ArrayImpl
 from ._pieces import with_types
 from ._placement import array_from_host, move_array
 
-__all__ = [
-    "from_dlpack",
-]
+__all__ = ["from_dlpack"]
 
 # Device types of the DLPack standard.
 DLPACK_CPU = 1

@@ -10,13 +10,7 @@ from ricci_xla.meshes._sharding_types import Sharding
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
 
-__all__ = [
-    "AutoLayout",
-    "Format",
-    "Layout",
-    "layout_of",
-    "physical_layout",
-]
+__all__ = ["AutoLayout", "Format", "Layout", "layout_of", "physical_layout"]
 
 
 class AutoLayout:

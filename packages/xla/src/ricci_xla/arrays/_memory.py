@@ -6,11 +6,7 @@ from ricci_xla.devices._client import get_default_device
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import Sharding, SingleDeviceSharding
 
-__all__ = [
-    "HOST_MEMORY",
-    "MemorySpace",
-    "in_memory",
-]
+__all__ = ["HOST_MEMORY", "MemorySpace", "in_memory"]
 
 HOST_MEMORY = "pinned_host"
 

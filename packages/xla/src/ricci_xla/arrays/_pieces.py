@@ -6,9 +6,7 @@ from ricci_xla.devices._registration import shown_to_jaxlib
 
 from ._array_impl import ArrayImpl
 
-__all__ = [
-    "parts",
-]
+__all__ = ["parts"]
 
 
 def parts(array: ArrayImpl) -> list[ArrayImpl]:

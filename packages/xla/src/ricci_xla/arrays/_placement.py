@@ -5,23 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    ArrayLike,
-    PyTree,
-    ShapedArray,
-    Tracer,
-    boundary,
-    get_aval,
-    is_extended,
-    leave,
-)
-from ricci_pytree import (
-    PyTreeDef,
-    flatten_axes,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-)
+from ricci_ir import ArrayLike, PyTree, ShapedArray, Tracer, boundary, get_aval, is_extended, leave
+from ricci_pytree import PyTreeDef, flatten_axes, tree_flatten, tree_flatten_with_path, tree_leaves
 from ricci_xla.devices._client import check_computed, check_not_forked, get_default_device
 from ricci_xla.devices._guards import (
     begin_explicit,

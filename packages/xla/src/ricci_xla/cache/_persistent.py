@@ -239,10 +239,7 @@ def _serialized(loaded: LoadedExecutable) -> bytes:
 
 
 def _fail(
-    message: str,
-    what: str,
-    kind: type[Exception] = RuntimeError,
-    cause: Exception | None = None,
+    message: str, what: str, kind: type[Exception] = RuntimeError, cause: Exception | None = None
 ) -> None:
     """Warn once of a fault of the folder or a file, or raise it as an error."""
     if _raises.value:

@@ -56,10 +56,7 @@ from ricci_xla.tracing._program import Program
 
 from . import _first_calls as first_calls
 
-__all__ = [
-    "xla_backend",
-    "XlaBackend",
-]
+__all__ = ["xla_backend", "XlaBackend"]
 
 _leaf = tree_structure(0)
 _MAY_HAVE_JAXPRS = frozenset({Jaxpr, tuple})  # types of parameters that are or contain jaxprs

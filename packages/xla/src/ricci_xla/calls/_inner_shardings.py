@@ -21,10 +21,7 @@ from ricci_xla.meshes._shard_shapes import check_fits
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 
-__all__ = [
-    "constrain_inner",
-    "ProgramShardings",
-]
+__all__ = ["constrain_inner", "ProgramShardings"]
 
 
 # ``(x, sharding)``: returns a traced value with that sharding.
@@ -78,9 +75,7 @@ def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Shar
 
 
 def check_leaves(
-    shardings: Sequence[Sharding | None],
-    avals: Sequence[AbstractValue],
-    names: Sequence[str],
+    shardings: Sequence[Sharding | None], avals: Sequence[AbstractValue], names: Sequence[str]
 ) -> None:
     """Check that the leaves of arguments or results can have their shardings.
 

@@ -30,9 +30,7 @@ from ._jit_function import JitFunction
 from ._sharding_arguments import validate_shardings
 from ._stages import Lowered, Traced, Wrapped
 
-__all__ = [
-    "jit",
-]
+__all__ = ["jit"]
 
 
 if TYPE_CHECKING:

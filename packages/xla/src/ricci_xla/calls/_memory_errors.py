@@ -11,17 +11,13 @@ from ricci_xla.compile._place import Options
 from ricci_xla.devices._runtime_types import JaxRuntimeError
 from ricci_xla.tracing._program import Program
 
-__all__ = [
-    "memory_report",
-]
+__all__ = ["memory_report"]
 
 
 # ``(program, leaves, options)``: returns lines of text, possibly none, on the arrays that fill the
 # memory in a call of a program with flat arguments, under the options of ``jit``.
 memory_report: Hook[Callable[[Program, Sequence[Any], Options], str]] = Hook(
-    "reports on memory",
-    provided_by="ricci_parallel",
-    default=lambda program, leaves, options: "",
+    "reports on memory", provided_by="ricci_parallel", default=lambda program, leaves, options: ""
 )
 
 

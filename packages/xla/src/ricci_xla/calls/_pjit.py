@@ -9,9 +9,7 @@ from ricci_xla.devices._runtime_types import Device
 from ._jit import jit
 from ._stages import Wrapped
 
-__all__ = [
-    "pjit",
-]
+__all__ = ["pjit"]
 
 
 def pjit[**P, R](

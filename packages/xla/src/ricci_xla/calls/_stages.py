@@ -30,14 +30,7 @@ from ricci_xla.tracing._program import Program
 from ._memory_errors import run
 from ._references import ReferenceCall, reference_call
 
-__all__ = [
-    "ArgInfo",
-    "Compiled",
-    "CompilerOptions",
-    "Lowered",
-    "Traced",
-    "Wrapped",
-]
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 
 CompilerOptions = dict[str, str | bool | int | float]
 
@@ -71,10 +64,7 @@ class Wrapped[**P, R](Protocol):
         ) -> Callable[..., T]: ...
         @overload
         def __get__[S, **Q, T](
-            self: "Wrapped[Concatenate[S, Q], T]",
-            instance: S,
-            owner: type[Any] | None = None,
-            /,
+            self: "Wrapped[Concatenate[S, Q], T]", instance: S, owner: type[Any] | None = None, /
         ) -> Callable[Q, T]: ...
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -425,11 +415,7 @@ class Compiled(_Stage):
     """
 
     def __init__(
-        self,
-        program: Program,
-        leaves: Sequence[Any],
-        options: Options,
-        compiled: CompiledProgram,
+        self, program: Program, leaves: Sequence[Any], options: Options, compiled: CompiledProgram
     ):
         super().__init__(program, leaves, options)
         self._compiled = compiled

@@ -12,12 +12,7 @@ from ricci_xla.devices._topologies import is_described
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
-from ricci_xla.meshes._sharding_types import (
-    GSPMDSharding,
-    HloSharding,
-    NamedSharding,
-    Sharding,
-)
+from ricci_xla.meshes._sharding_types import GSPMDSharding, HloSharding, NamedSharding, Sharding
 from ricci_xla.meshes._tiles import named_by_tiles
 from ricci_xla.meshes._type_forms import placed_aval
 from ricci_xla.tracing._compile_log import timed

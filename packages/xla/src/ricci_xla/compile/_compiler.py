@@ -24,12 +24,7 @@ from ricci_xla.tracing._warm_start_hook import warm_start_hooks
 
 from ._host_callbacks import host_functions, parse_module
 
-__all__ = [
-    "compile_options",
-    "compile_text",
-    "CompilerEffortLevel",
-    "get_compile_options",
-]
+__all__ = ["compile_options", "compile_text", "CompilerEffortLevel", "get_compile_options"]
 
 
 class CompilerEffortLevel(Enum):

@@ -16,9 +16,7 @@ from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
 from ricci_xla.meshes._sharding import single_device_sharding
 
-__all__ = [
-    "effects_barrier",
-]
+__all__ = ["effects_barrier"]
 
 # The type of a token's buffer in jaxlib.
 token_buffer = ShapedArray((0,), np.dtype(bool))

@@ -13,9 +13,7 @@ from ricci_xla.devices._jaxlib import hlo, runtime
 from ricci_xla.tracing._arguments import donated_leaves, resolve_arguments, split_static
 from ricci_xla.tracing._program import Program, abstract_leaves, trace_program
 
-__all__ = [
-    "xla_computation",
-]
+__all__ = ["xla_computation"]
 
 # With more arguments than this, tuple_args=None makes them one tuple.
 _MANY_ARGUMENTS = 100

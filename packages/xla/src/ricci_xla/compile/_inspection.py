@@ -18,10 +18,7 @@ from ricci_xla.meshes._sharding_types import (
 )
 from ricci_xla.meshes._tiles import named_by_tiles
 
-__all__ = [
-    "ShardingInspector",
-    "undivided",
-]
+__all__ = ["ShardingInspector", "undivided"]
 
 
 class ShardingInspector:

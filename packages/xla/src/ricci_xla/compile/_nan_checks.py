@@ -9,14 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Jaxpr,
-    debug_infs,
-    debug_nans,
-    explained,
-    issubdtype,
-    non_finite_report,
-)
+from ricci_ir import Jaxpr, debug_infs, debug_nans, explained, issubdtype, non_finite_report
 from ricci_xla.arrays._pieces import parts
 
 

@@ -14,12 +14,7 @@ from ricci_stablehlo import Module, lower_jaxpr
 from ricci_xla.devices._jaxlib import runtime, xla_client
 from ricci_xla.devices._runtime_types import Device, DeviceList, JaxRuntimeError
 from ricci_xla.meshes._mesh import Mesh
-from ricci_xla.meshes._sharding_types import (
-    GSPMDSharding,
-    HloSharding,
-    NamedSharding,
-    Sharding,
-)
+from ricci_xla.meshes._sharding_types import GSPMDSharding, HloSharding, NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.meshes._tiles import named_by_tiles
 

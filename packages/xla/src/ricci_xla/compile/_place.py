@@ -14,13 +14,7 @@ from ricci_ir import (
     rule_table,
 )
 from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._layout import (
-    AutoLayout,
-    Layout,
-    layout_of,
-    physical_layout,
-    special_layout,
-)
+from ricci_xla.arrays._layout import AutoLayout, Layout, layout_of, physical_layout, special_layout
 from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._runtime_types import Device
@@ -34,9 +28,7 @@ from ricci_xla.tracing._program import Program
 from ._claims import Claim, agreed_claim, closure_claim, describe_argument, is_committed
 from ._operation_meshes import MeshOperation, live_operations
 
-__all__ = [
-    "same_partitioning",
-]
+__all__ = ["same_partitioning"]
 
 # For primitives whose results have a layout: ``rule(**params)`` returns it.
 layout_rules = rule_table("layout", required=False)
@@ -202,10 +194,7 @@ def _mesh_of(mesh: Mesh | None, arguments: Sequence[Buffer]) -> Mesh | None:
 
 
 def _place_arguments(
-    program: Program,
-    leaves: Sequence[Any],
-    shardings: Sequence[Sharding | None],
-    options: Options,
+    program: Program, leaves: Sequence[Any], shardings: Sequence[Sharding | None], options: Options
 ) -> list[Buffer]:
     count = len(program.consts)
     arguments = [Buffer(s, None, _is_on_host(s)) for s in shardings[:count]]

@@ -4,9 +4,7 @@ import os
 
 from ._client import get_backend
 
-__all__ = [
-    "setup_tpu",
-]
+__all__ = ["setup_tpu"]
 
 # The variable that Colab sets in a notebook's environment.
 _COLAB = "COLAB_RELEASE_TAG"

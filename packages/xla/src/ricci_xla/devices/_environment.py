@@ -7,9 +7,7 @@ import sys
 
 from ._listing import devices, local_devices, process_count
 
-__all__ = [
-    "print_environment_info",
-]
+__all__ = ["print_environment_info"]
 
 _DISTRIBUTIONS = ("ricci", "jaxlib", "numpy")
 _PREFIXES = ("JAX_", "XLA_", "RICCI_", "TF_CPP_")

@@ -1,9 +1,6 @@
 """Errors about shardings that do not fit an array."""
 
-__all__ = [
-    "DuplicateSpecError",
-    "IndivisibleError",
-]
+__all__ = ["DuplicateSpecError", "IndivisibleError"]
 
 
 class IndivisibleError(ValueError):

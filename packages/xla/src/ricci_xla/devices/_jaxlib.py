@@ -46,12 +46,4 @@ def load_mlir() -> tuple[Any, Any]:
     return ir, context
 
 
-__all__ = [
-    "cpu_sparse",
-    "hlo",
-    "jaxlib_version",
-    "lapack",
-    "load_mlir",
-    "runtime",
-    "xla_client",
-]
+__all__ = ["cpu_sparse", "hlo", "jaxlib_version", "lapack", "load_mlir", "runtime", "xla_client"]

@@ -38,10 +38,7 @@ class PluginModules:
           functions: the functions of ``jax._src.xla_bridge`` that the modules call.
         """
         self.failed.clear()
-        modules = {
-            "jax._src.xla_bridge": functions,
-            "jax._src.lib": {"xla_client": xla_client},
-        }
+        modules = {"jax._src.xla_bridge": functions, "jax._src.lib": {"xla_client": xla_client}}
         for name, load in _modules():
             if name in self.initialized:
                 continue

@@ -20,12 +20,7 @@ _CUDA_VERSIONS = (13, 12)
 # XLA's name of the platform, under which the kernels in the plugin's wheel are registered.
 _XLA_PLATFORM = "CUDA"
 # jaxlib's lists of the custom calls in the plugin's wheel. Importing them imports that wheel.
-_KERNEL_MODULES = (
-    "jaxlib.gpu_linalg",
-    "jaxlib.gpu_prng",
-    "jaxlib.gpu_solver",
-    "jaxlib.gpu_sparse",
-)
+_KERNEL_MODULES = ("jaxlib.gpu_linalg", "jaxlib.gpu_prng", "jaxlib.gpu_solver", "jaxlib.gpu_sparse")
 
 
 class Plugin(TupleRecord):

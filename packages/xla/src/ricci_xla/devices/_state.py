@@ -16,10 +16,7 @@ from ricci_ir import (
 
 from ._jaxlib import runtime
 
-__all__ = [
-    "device_mesh",
-    "mirror",
-]
+__all__ = ["device_mesh", "mirror"]
 
 Config = runtime.config.Config
 _unset = runtime.config.unset

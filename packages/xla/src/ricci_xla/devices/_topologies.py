@@ -16,12 +16,7 @@ from ._plugins import load_plugin
 from ._runtime_types import Device, JaxRuntimeError
 from ._tpu import find_libtpu, without_metadata_server
 
-__all__ = [
-    "get_attached_topology",
-    "get_topology_desc",
-    "is_described",
-    "TopologyDescription",
-]
+__all__ = ["get_attached_topology", "get_topology_desc", "is_described", "TopologyDescription"]
 
 
 @final

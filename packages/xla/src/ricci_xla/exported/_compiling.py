@@ -15,12 +15,7 @@ from ricci_xla.devices._runtime_types import Device, DeviceList
 from ricci_xla.files import FileError
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
-from ricci_xla.meshes._sharding_types import (
-    GSPMDSharding,
-    HloSharding,
-    NamedSharding,
-    Sharding,
-)
+from ricci_xla.meshes._sharding_types import GSPMDSharding, HloSharding, NamedSharding, Sharding
 from ricci_xla.meshes._shardy import shardy_text
 
 from ._functions import call_exported_main, check_module, main_module

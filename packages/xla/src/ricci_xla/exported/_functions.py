@@ -16,9 +16,7 @@ from ricci_xla.meshes._shardy import shardy_text
 from ._portable import bindings, from_portable
 from ._symbols import STRING, renamed
 
-__all__ = [
-    "call_exported_main",
-]
+__all__ = ["call_exported_main"]
 
 
 # The widths of XLA's integers; others abort the process.

@@ -17,10 +17,7 @@ from ricci_xla.files import (
 from . import _flatbuffer as fb
 from ._records import node_forms
 
-__all__ = [
-    "read_jax_tree",
-    "write_jax_tree",
-]
+__all__ = ["read_jax_tree", "write_jax_tree"]
 
 tree_table = fb.Table()
 tree_table.fields.update(

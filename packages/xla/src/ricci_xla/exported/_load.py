@@ -24,10 +24,7 @@ from ._names import argument_names
 from ._reading import read_export
 from ._sizes import sizes_of_call, with_sizes
 
-__all__ = [
-    "load",
-    "LoadedFunction",
-]
+__all__ = ["load", "LoadedFunction"]
 
 
 class LoadedFunction:

@@ -24,20 +24,13 @@ from ricci_xla.compile._lower import lower_program
 from ricci_xla.compile._place import Buffer, Placement, place
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._sharding import single_device_sharding
-from ricci_xla.meshes._sharding_types import (
-    NamedSharding,
-    Sharding,
-    SingleDeviceSharding,
-)
+from ricci_xla.meshes._sharding_types import NamedSharding, Sharding, SingleDeviceSharding
 from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.tracing._program import Program
 
 from ._platforms import for_platforms
 
-__all__ = [
-    "ExportedModule",
-    "lower_for_export",
-]
+__all__ = ["ExportedModule", "lower_for_export"]
 
 _CUSTOM_CALL = re.compile(r'call_target_name = "((?:[^"\\]|\\.)*)"')
 

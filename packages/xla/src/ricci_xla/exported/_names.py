@@ -4,10 +4,7 @@ from typing import Any
 
 from ricci_pytree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 
-__all__ = [
-    "argument_names",
-    "leaf_name",
-]
+__all__ = ["argument_names", "leaf_name"]
 
 
 def argument_names(in_tree: PyTreeDef) -> list[str]:

@@ -10,10 +10,7 @@ from ricci_ir import config
 from ricci_xla.devices._jaxlib import load_mlir, runtime
 from ricci_xla.files import FileError
 
-__all__ = [
-    "from_portable",
-    "to_portable",
-]
+__all__ = ["from_portable", "to_portable"]
 
 _ignore_forward_compatibility = config.state("jax_export_ignore_forward_compatibility")
 

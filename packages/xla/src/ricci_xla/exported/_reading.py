@@ -9,12 +9,7 @@ from ._jax_file import looks_like_jax, read_jax_file, write_jax_file
 from ._portable import from_portable
 from ._records import ExportedRecord, checked, export_file
 
-__all__ = [
-    "module_text",
-    "read_export",
-    "write_export",
-    "write_jax_export",
-]
+__all__ = ["module_text", "read_export", "write_export", "write_jax_export"]
 
 
 def read_export(

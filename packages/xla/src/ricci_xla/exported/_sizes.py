@@ -5,10 +5,7 @@ from typing import Any
 
 from ricci_ir import found_dimensions, is_static_shape, is_symbolic_dim
 
-__all__ = [
-    "sizes_of_call",
-    "with_sizes",
-]
+__all__ = ["sizes_of_call", "with_sizes"]
 
 
 def sizes_of_call(

@@ -20,13 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
-__all__ = [
-    "FileError",
-    "FileKind",
-    "read_file",
-    "read_head",
-    "write_file",
-]
+__all__ = ["FileError", "FileKind", "read_file", "read_head", "write_file"]
 
 _MAGIC = b"\x89RICCI\r\n"
 _HEAD = struct.Struct("<12sIQ")

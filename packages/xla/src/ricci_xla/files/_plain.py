@@ -9,11 +9,7 @@ from ricci_ir import dtype_named
 
 from ._container import FileError
 
-__all__ = [
-    "decode_plain",
-    "encode_plain",
-    "PlainRecord",
-]
+__all__ = ["decode_plain", "encode_plain", "PlainRecord"]
 
 type PlainRecord = list[Any]
 """A plain value: the name of its type, and its content as MessagePack's types."""

@@ -10,13 +10,7 @@ from ricci_pytree import PyTreeDef, default_registry
 from ._container import FileError
 from ._plain import PlainRecord, decode_plain, encode_plain
 
-__all__ = [
-    "decode_tree",
-    "encode_tree",
-    "NodeForm",
-    "NodeForms",
-    "TreeRecord",
-]
+__all__ = ["decode_tree", "encode_tree", "NodeForm", "NodeForms", "TreeRecord"]
 
 
 class TreeRecord(msgspec.Struct, frozen=True):

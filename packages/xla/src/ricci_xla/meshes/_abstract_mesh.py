@@ -7,10 +7,7 @@ from typing import Any, NoReturn
 
 from ._axes import Axes, AxisType, checked_names, checked_types
 
-__all__ = [
-    "AbstractDevice",
-    "AbstractMesh",
-]
+__all__ = ["AbstractDevice", "AbstractMesh"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -21,10 +21,7 @@ from ricci_xla.devices._runtime_types import Device
 from ._coordinates import physical_grid
 from ._rings import device_kind_handler_dict
 
-__all__ = [
-    "create_device_mesh",
-    "create_hybrid_device_mesh",
-]
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
 
 # For an axis of a mesh, the factor of each physical axis that it consists of.
 type _Factors = tuple[int, ...]

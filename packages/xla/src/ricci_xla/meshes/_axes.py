@@ -7,9 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-__all__ = [
-    "AxisType",
-]
+__all__ = ["AxisType"]
 
 
 class AxisType(enum.Enum):

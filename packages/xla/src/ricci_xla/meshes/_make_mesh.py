@@ -10,9 +10,7 @@ from ._arrangement import arranged, checked_shape, in_order
 from ._axes import AxisType, checked_names, checked_types
 from ._mesh import Mesh
 
-__all__ = [
-    "make_mesh",
-]
+__all__ = ["make_mesh"]
 
 
 def make_mesh(

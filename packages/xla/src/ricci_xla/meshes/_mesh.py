@@ -14,10 +14,7 @@ from ricci_xla.devices._runtime_types import Device, DeviceList
 from ._abstract_mesh import AbstractDevice, AbstractMesh
 from ._axes import Axes, AxisType, checked_names, checked_types, types_text
 
-__all__ = [
-    "entered_mesh",
-    "Mesh",
-]
+__all__ = ["entered_mesh", "Mesh"]
 
 _meshes: weakref.WeakValueDictionary[tuple, "Mesh"] = weakref.WeakValueDictionary()
 _lock = threading.Lock()

@@ -16,9 +16,7 @@ from ricci_ir import TupleRecord
 
 from ._coordinates import bounds, by_coordinates
 
-__all__ = [
-    "device_kind_handler_dict",
-]
+__all__ = ["device_kind_handler_dict"]
 
 type Shape = tuple[int, ...]
 

@@ -15,9 +15,7 @@ from ._sharding_types import GSPMDSharding, NamedSharding, Sharding, SingleDevic
 from ._spec import UNCONSTRAINED, PartitionSpec
 from ._tiles import hlo_sharding, tiled_dimensions
 
-__all__ = [
-    "check_fits",
-]
+__all__ = ["check_fits"]
 
 type Index = tuple[slice, ...]
 _whole = slice(None)

@@ -33,10 +33,7 @@ from ._sharding_types import (
 from ._spec import UNCONSTRAINED, Partition, PartitionSpec
 from ._tiles import hlo_sharding
 
-__all__ = [
-    "make_single_device_sharding",
-    "single_device_sharding",
-]
+__all__ = ["make_single_device_sharding", "single_device_sharding"]
 
 
 def _named_repr(self: NamedSharding) -> str:
@@ -296,8 +293,7 @@ _members: dict[type, dict[str, Any]] = {
     Sharding: {
         "__doc__": _SHARDING_DOC,
         "device_set": property(
-            lambda self: set(devices_of(self)),
-            doc="The devices that hold a part.",
+            lambda self: set(devices_of(self)), doc="The devices that hold a part."
         ),
         "addressable_devices": property(
             lambda self: set(_addressable(self)),

@@ -6,11 +6,7 @@ from typing import Any, SupportsIndex
 from ricci_ir import UnreducedKind, leave, without_boundaries
 from ricci_xla.devices._jaxlib import runtime
 
-__all__ = [
-    "P",
-    "PartitionSpec",
-    "UNCONSTRAINED",
-]
+__all__ = ["P", "PartitionSpec", "UNCONSTRAINED"]
 
 
 class _Unconstrained:

@@ -2,9 +2,7 @@
 
 from enum import Enum
 
-__all__ = [
-    "Inline",
-]
+__all__ = ["Inline"]
 
 
 class Inline(Enum):

@@ -31,13 +31,7 @@ from ricci_ir import (
     trace_context,
     trace_to_jaxpr,
 )
-from ricci_pytree import (
-    PyTreeDef,
-    argument_paths,
-    keystr,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+from ricci_pytree import PyTreeDef, argument_paths, keystr, tree_flatten_with_path, tree_unflatten
 
 from ._arguments import Arguments, Split, argument_name, join_static
 from ._cache_misses import CacheMiss, Key, explain_miss

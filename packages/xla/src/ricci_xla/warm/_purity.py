@@ -87,11 +87,7 @@ _SEEDED = frozenset(
 )
 # Libraries outside of Python whose functions in C are known to keep no state.
 _PURE_LIBRARIES = frozenset(("scipy", "flaxlib", "flaxlib_cpp", "optree", "msgpack"))
-_DESCRIPTORS = (
-    ClassMethodDescriptorType,
-    MethodDescriptorType,
-    WrapperDescriptorType,
-)
+_DESCRIPTORS = (ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType)
 # Modules of the types of extension functions that have a ``__module__``.
 _WITH_MODULES = ("nanobind", "_cython")
 

@@ -187,10 +187,7 @@ def load_program(
 
 
 def decode_program(
-    record: ProgramRecord,
-    loaded: LoadedExecutable,
-    devices: Sequence[Device],
-    in_tree: PyTreeDef,
+    record: ProgramRecord, loaded: LoadedExecutable, devices: Sequence[Device], in_tree: PyTreeDef
 ) -> CompiledProgram:
     """Build the compiled function of a record.
 
